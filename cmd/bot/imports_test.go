@@ -33,6 +33,7 @@ var importRules = []struct {
 	{"memory/dates", []string{"memory/text"}},
 	{"memory/classify", []string{"sessions", "sessions/*", "memory/text", "memory/dates"}},
 	{"memory/rank", []string{"memory/text", "memory/dates"}},
+	{"memory/similarity", []string{"memory/text", "memory/dates", "memory/classify"}},
 	{"memory/reconcile", []string{"sessions", "memory", "memory/text", "memory/dates", "memory/classify"}},
 	{"memory/draft", []string{"sessions", "memory", "memory/text", "memory/dates", "memory/classify", "memory/reconcile"}},
 	{"memory/extract", []string{"sessions", "sessions/*", "memory", "memory/text", "memory/draft"}},

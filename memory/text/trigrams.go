@@ -1,13 +1,27 @@
 package text
 
-// Trigrams is the set of all runs of three characters, with the ends of the text counted as characters.
+// Trigrams is the set of all runs of three characters. A text of fewer is a run itself.
 func Trigrams(text string) map[string]bool {
-	runes := append(append([]rune{' ', ' '}, []rune(text)...), ' ')
+	runes := []rune(text)
 	set := make(map[string]bool, len(runes))
-	for i := range len(runes) - 2 {
-		set[string(runes[i:i+3])] = true
+	for i := range max(1, len(runes)-2) {
+		set[string(runes[i:min(i+3, len(runes))])] = true
 	}
 	return set
+}
+
+// Share is the part of a set that is in another one, from 0 to 1.
+func Share(of, in map[string]bool) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	both := 0
+	for t := range of {
+		if in[t] {
+			both++
+		}
+	}
+	return float64(both) / float64(len(of))
 }
 
 // Jaccard is the similarity of two sets, from 0 to 1: the share of their union that both have.

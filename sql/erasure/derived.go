@@ -2,34 +2,12 @@ package erasure
 
 import (
 	"context"
-	"ebb/memory/text"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/memory/classify"
-	"ebb/memory/dates"
+	"ebb/memory/similarity"
 	"ebb/sql/dbsqlc"
 )
-
-// retells reports whether a memory repeats another one that was consolidated into it: nearly all of it, or more of it
-// than each other row does. The model did not record the sources of each row.
-func retells(content, old string, others []string) bool {
-	if sameStatement(old, content) {
-		return true
-	}
-	bare := classify.TrimLead(dates.Strip(old))
-	folded := text.Fold(content)
-	if slices.ContainsFunc(numbersIn(text.Fold(bare)), func(n string) bool { return !strings.Contains(folded, n) }) {
-		return false
-	}
-	grams := gramsOf(bare)
-	shared := share(grams, gramsOf(content))
-	return shared >= saidShare || shared >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
-		return share(grams, gramsOf(o)) > shared
-	})
-}
 
 // withDerived adds to memories the ones derived from them: their consolidations, with all rows of each, and the team's
 // copies.
@@ -57,7 +35,7 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	p := &dbsqlc.MemoriesRestoreParams{}
 	best := 0.0
 	for _, u := range under { // each with all candidates: the one that repeats most of it wins
-		shared := share(gramsOf(u.Content), gramsOf(u.Consolidated))
+		shared := similarity.Share(u.Content, u.Consolidated)
 		if last := len(p.Ids) - 1; last < 0 || p.Ids[last] != u.ID {
 			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), shared
 		} else if shared > best {

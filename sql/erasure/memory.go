@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
@@ -29,7 +30,7 @@ type memoryErasure struct {
 	from  memory.Asking
 	only  []string                 // senders whose messages may be wiped; empty: all
 	rows  []dbsqlc.MemorySourceRow // the memories to delete, with their source events
-	like  likeness
+	like  similarity.Set
 	turns map[sessions.Key][]turnSpan // turns by session, read once
 	done  *memory.Forgotten
 }
@@ -39,7 +40,7 @@ type memoryErasure struct {
 // last, with the memory's rows, so that an interrupted process is asked again.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &memoryErasure{Store: s, db: s.Pool, from: from, like: newLikeness(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	u := &memoryErasure{Store: s, db: s.Pool, from: from, like: similarity.New(), turns: map[sessions.Key][]turnSpan{}, done: &done}
 	if err := u.run(ctx, id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
@@ -159,7 +160,7 @@ func (u *memoryErasure) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([
 	}
 	var list []dbsqlc.MemorySourceRow
 	for _, o := range older {
-		if o.Corrected || u.like.repeatsSaying(o.Content) || retells(m.Content, o.Content, others) {
+		if o.Corrected || u.like.RepeatsSaying(o.Content) || similarity.Retells(m.Content, o.Content, others) {
 			list = append(list, dbsqlc.MemorySourceRow{
 				ID: o.ID, Scope: o.Scope, ScopeID: o.ScopeID, Kind: o.Kind, SourceSession: o.SourceSession, StartSeq: o.StartSeq,
 				EndSeq: o.EndSeq, SaidBy: o.SaidBy, Content: o.Content, CreatedAt: o.CreatedAt, Consolidated: o.Consolidated,
@@ -180,8 +181,8 @@ func (u *memoryErasure) add(ctx context.Context, m dbsqlc.MemorySourceRow) error
 		return err
 	}
 	u.rows = append(u.rows, m)
-	u.like.learn(m.Content)
-	u.like.say(m.Content)
+	u.like.Add(m.Content)
+	u.like.AddSaying(m.Content)
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
@@ -190,7 +191,7 @@ func (u *memoryErasure) add(ctx context.Context, m dbsqlc.MemorySourceRow) error
 	})
 	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return m.SaidBy != "" && m.SaidBy != e.SenderID })
 	for _, e := range said {
-		u.like.source(e.Content, m.Content, len(said) == 1)
+		u.like.AddSource(e.Content, m.Content, len(said) == 1)
 	}
 	return err
 }
@@ -231,7 +232,7 @@ func (u *memoryErasure) addSame(ctx context.Context) error {
 			return err
 		}
 		for _, row := range others {
-			if !sameStatement(row.Content, m.Content) {
+			if !similarity.SameStatement(row.Content, m.Content) {
 				continue
 			}
 			o, err := u.located(ctx, dbsqlc.MemorySourceRow(row))
@@ -253,7 +254,7 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := map[sessions.Key]bool{}
 	p := &dbsqlc.SessionsTellingParams{
 		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
-		Pieces: append([]string{}, u.like.pieces()...), MaxRows: tellingRows,
+		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
 	}
 	speakers, users := identity.ByRobot{}, identity.ByRobot{}
 	for _, m := range u.rows {
@@ -313,17 +314,17 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 				return false
 			}
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {
-				return m.SaidBy != "" && m.EndSeq-m.StartSeq < wideSource || u.like.in(e.Content)
+				return m.SaidBy != "" && m.EndSeq-m.StartSeq < wideSource || u.like.Repeats(e.Content)
 			}
-			return m.SaidBy != "" && u.like.repeatsSaying(e.Content) // they repeated it
+			return m.SaidBy != "" && u.like.RepeatsSaying(e.Content) // they repeated it
 		})
 	}
 	for _, m := range u.rows {
 		here = here || m.SourceSession == key && m.Kind != memory.KindDigest
 	}
-	repeats := u.like.far
+	repeats := u.like.RepeatsFar
 	if here {
-		repeats = u.like.in
+		repeats = u.like.Repeats
 	}
 	p := &prepared{log: newReading(key, theirs, repeats), gone: unsaid{repeats: repeats}}
 	for _, m := range u.rows {

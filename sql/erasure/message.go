@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
@@ -70,7 +71,7 @@ type retraction struct {
 	*Store
 	event int64
 	from  memory.Asking
-	like  likeness
+	like  similarity.Set
 	log   *reading
 	draft *draft
 }
@@ -82,10 +83,10 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 	if err != nil {
 		return err
 	}
-	m.like = newLikeness()
-	m.like.say(said.Content)
-	m.like.identify(said.Content)
-	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool { return e.ID == m.event }, m.like.in)
+	m.like = similarity.New()
+	m.like.AddSaying(said.Content)
+	m.like.AddIdentifiers(said.Content)
+	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool { return e.ID == m.event }, m.like.Repeats)
 	if err := m.read(ctx, m.Pool, m.log); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (m *retraction) facts(
 ) (ids []int64, gone unsaid, err error) {
 	u := &memoryErasure{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
 	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
-	gone = unsaid{repeats: m.like.in, own: true}
+	gone = unsaid{repeats: m.like.Repeats, own: true}
 	for _, f := range drawn {
 		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
 	}
@@ -164,9 +165,9 @@ func (u *memoryErasure) drawn(ctx context.Context, key sessions.Key, said dbsqlc
 		if seq := said.Seq; seq != 0 && m.EndSeq != 0 && (seq < m.StartSeq || m.EndSeq < seq) {
 			continue
 		}
-		fact := newLikeness()
-		fact.say(m.Content)
-		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.repeatsSaying(said.Content) || u.like.in(m.Content) {
+		fact := similarity.New()
+		fact.AddSaying(m.Content)
+		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.RepeatsSaying(said.Content) || u.like.Repeats(m.Content) {
 			list = append(list, m)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
@@ -100,7 +101,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 	}
 	g.facts, err = g.Q.MemoriesOfPerson(ctx, g.Pool, g.theirs())
 	for _, m := range g.facts {
-		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= minPhraseHan {
+		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= similarity.MinPhrase {
 			g.compared = append(g.compared, m)
 		}
 	}

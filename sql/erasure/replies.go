@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 )
@@ -59,7 +59,7 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	said = slices.DeleteFunc(said, func(m dbsqlc.EventsErasedRow) bool {
 		text := strings.TrimSpace(m.Content)
 		repeated := e.own || slices.ContainsFunc(open, func(o dbsqlc.OutboxOpenRow) bool { return strings.Contains(o.Body, text) })
-		if m.Role != sessions.RoleUser || !isDistinctive(text) || !repeated {
+		if m.Role != sessions.RoleUser || !similarity.Distinctive(text) || !repeated {
 			return true
 		}
 		p.Texts, p.People = append(p.Texts, text), append(p.People, string(m.SenderID))
@@ -107,16 +107,9 @@ func unquoted(text string, others []string) string {
 func distinctive(texts []string) []string {
 	var kept []string
 	for _, t := range texts {
-		if t = strings.TrimSpace(t); isDistinctive(t) {
+		if t = strings.TrimSpace(t); similarity.Distinctive(t) {
 			kept = append(kept, t)
 		}
 	}
 	return kept
-}
-
-// isDistinctive reports whether a text is long as a sentence or has an identifier. Many people may write a shorter one.
-func isDistinctive(text string) bool {
-	marks := map[string]bool{}
-	marksOf(text, marks)
-	return len(marks) > 0 || utf8.RuneCountInString(strings.TrimSpace(text)) >= leastSaid(text)
 }

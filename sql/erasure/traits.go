@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ebb/memory/similarity"
 	"ebb/sessions"
 )
 
@@ -22,13 +23,13 @@ type traits struct {
 	names   map[string]*trait
 	marks   map[string]*trait
 	words   map[string]*trait // compared as a whole
-	like    likeness          // sayings
+	like    similarity.Set    // sayings
 	sayings []*trait          // sayings of each of like's
 }
 
 func newTraits(labels, nicks []string) *traits {
 	t := &traits{
-		labels: labels, names: map[string]*trait{}, marks: map[string]*trait{}, words: map[string]*trait{}, like: newLikeness(),
+		labels: labels, names: map[string]*trait{}, marks: map[string]*trait{}, words: map[string]*trait{}, like: similarity.New(),
 	}
 	for _, n := range nicks {
 		if n = nameIn(n); n != "" {
@@ -41,11 +42,11 @@ func newTraits(labels, nicks []string) *traits {
 // learn adds a text that the person said: by its marks, or as a whole when it has none and whole is set.
 func (t *traits) learn(text string, since time.Time, whole bool) {
 	marks := map[string]bool{}
-	marksOf(text, marks)
+	similarity.MarksOf(text, marks)
 	for m := range marks {
 		earliest(t.marks, m, since)
 	}
-	if text = strings.TrimSpace(text); whole && len(marks) == 0 && len([]rune(text)) >= minWhole {
+	if text = strings.TrimSpace(text); whole && len(marks) == 0 && len([]rune(text)) >= similarity.MinWhole {
 		earliest(t.words, text, since)
 	}
 }
@@ -60,8 +61,7 @@ func earliest(set map[string]*trait, key string, since time.Time) {
 
 // say adds a text for approximate comparison.
 func (t *traits) say(text string, since time.Time) {
-	before := len(t.like.sayings)
-	if t.like.say(text); len(t.like.sayings) > before {
+	if t.like.AddSaying(text) {
 		t.sayings = append(t.sayings, &trait{since: since})
 	}
 }
@@ -73,7 +73,7 @@ func (t *traits) said(text string) (found []*trait) {
 	}
 	if len(t.marks) > 0 {
 		own := map[string]bool{}
-		marksOf(text, own)
+		similarity.MarksOf(text, own)
 		for m := range own {
 			if tr := t.marks[m]; tr != nil {
 				found = append(found, tr)
@@ -85,7 +85,7 @@ func (t *traits) said(text string) (found []*trait) {
 			found = append(found, tr)
 		}
 	}
-	for _, i := range t.like.repeatedSayings(text) {
+	for _, i := range t.like.RepeatedSayings(text) {
 		found = append(found, t.sayings[i])
 	}
 	return found

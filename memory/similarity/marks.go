@@ -1,27 +1,28 @@
-package erasure
+package similarity
 
 import (
-	"ebb/memory/text"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ebb/memory/text"
 )
 
 // Marks identify a text: its identifiers, such as numbers, addresses and codes, and its phrases, the parts between
 // punctuation. Both are long enough not to coincide by accident.
 const (
-	minIdentifier = 5  // bytes
-	minPhraseHan  = 6  // characters of a phrase with Chinese in it
-	minPhrase     = 16 // characters of another
-	minWhole      = 4  // characters of a text without marks, compared as a whole
+	minIdentifier  = 5  // bytes
+	MinPhrase      = 6  // characters of a phrase with Chinese in it
+	minPhraseLatin = 16 // characters of another
+	MinWhole       = 4  // characters of a text without marks, compared as a whole
 )
 
 // everyday matches dates and times of day, which belong to no person.
 var everyday = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}:\d{2}(:\d{2})?)$`)
 
-// marksOf adds the marks of a text to a set.
-func marksOf(said string, set map[string]bool) {
+// MarksOf adds the marks of a text to a set.
+func MarksOf(said string, set map[string]bool) {
 	said = text.Fold(said)
 	for _, run := range strings.FieldsFunc(said, func(r rune) bool { return !identifying(r) }) {
 		run = strings.Trim(run, ".:@/_-+")
@@ -38,9 +39,9 @@ func marksOf(said string, set map[string]bool) {
 		return unicode.IsPunct(r) || unicode.IsSymbol(r) || unicode.IsControl(r)
 	}) {
 		phrase = strings.Join(strings.Fields(phrase), " ")
-		least := minPhrase
+		least := minPhraseLatin
 		if strings.ContainsFunc(phrase, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
-			least = minPhraseHan
+			least = MinPhrase
 		}
 		if utf8.RuneCountInString(phrase) >= least {
 			set[phrase] = true
@@ -50,4 +51,11 @@ func marksOf(said string, set map[string]bool) {
 
 func identifying(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-/:+", r))
+}
+
+// Distinctive reports whether a text is long as a sentence or has an identifier. Many people may write a shorter one.
+func Distinctive(text string) bool {
+	marks := map[string]bool{}
+	MarksOf(text, marks)
+	return len(marks) > 0 || utf8.RuneCountInString(strings.TrimSpace(text)) >= leastSaid(text)
 }

@@ -1,4 +1,4 @@
-package erasure
+package similarity
 
 import (
 	"maps"
@@ -21,15 +21,16 @@ const (
 	maxPieces    = 64  // pieces that sessions are searched for
 )
 
-// likeness finds texts that repeat others.
-type likeness struct {
+// Set finds texts that repeat others.
+type Set struct {
 	marks   map[string]bool
 	words   []string         // searched for anywhere
 	sayings []saying         // repeated with other words around them, or approximately
 	having  map[string][]int // sayings by trigram
 }
 
-func newLikeness() likeness { return likeness{marks: map[string]bool{}, having: map[string][]int{}} }
+// New returns an empty set.
+func New() Set { return Set{marks: map[string]bool{}, having: map[string][]int{}} }
 
 // saying is a text for comparison.
 type saying struct {
@@ -38,32 +39,34 @@ type saying struct {
 	numbers []string
 }
 
-// learn adds a text by its marks, or as a whole when it has none.
-func (l *likeness) learn(text string) {
+// Add adds a text by its marks, or as a whole when it has none.
+func (l *Set) Add(text string) {
 	before := len(l.marks)
-	marksOf(text, l.marks)
-	if text = strings.TrimSpace(text); len(l.marks) == before && utf8.RuneCountInString(text) >= minWhole {
+	MarksOf(text, l.marks)
+	if text = strings.TrimSpace(text); len(l.marks) == before && utf8.RuneCountInString(text) >= MinWhole {
 		l.words = append(l.words, text)
 	}
 }
 
-// say adds a text for approximate comparison, without the dates that were added to it.
-func (l *likeness) say(said string) {
+// AddSaying adds a text for approximate comparison, without the dates that were added to it. It reports false for a text that is
+// too short to identify.
+func (l *Set) AddSaying(said string) bool {
 	said = strings.TrimSpace(text.Fold(dates.Strip(classify.TrimLead(said))))
 	if utf8.RuneCountInString(said) < leastSaid(said) {
-		return
+		return false
 	}
-	grams := gramsOf(said)
+	grams := trigramsOf(said)
 	for g := range grams {
 		l.having[g] = append(l.having[g], len(l.sayings))
 	}
 	l.sayings = append(l.sayings, saying{text: said, grams: len(grams), numbers: numbersIn(said)})
+	return true
 }
 
-// identify adds a text by its identifiers.
-func (l *likeness) identify(text string) {
+// AddIdentifiers adds a text by its identifiers.
+func (l *Set) AddIdentifiers(text string) {
 	marks := map[string]bool{}
-	marksOf(text, marks)
+	MarksOf(text, marks)
 	for m := range marks {
 		if strings.ContainsAny(m, "0123456789@") && !strings.ContainsFunc(m, func(r rune) bool { return !identifying(r) }) {
 			l.marks[m] = true
@@ -71,23 +74,23 @@ func (l *likeness) identify(text string) {
 	}
 }
 
-// source learns the clauses of a message that are about a fact. A message that is the only source and has no such
-// clause is learned as a whole, since the fact paraphrases it.
-func (l *likeness) source(message, fact string, alone bool) {
-	about, found := gramsOf(fact), false
+// AddSource adds the clauses of a message that are about a fact. A message that is the only source and has no such
+// clause is added as a whole, since the fact paraphrases it.
+func (l *Set) AddSource(message, fact string, alone bool) {
+	about, found := trigramsOf(fact), false
 	for _, clause := range strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
-		if share(gramsOf(clause), about) >= aboutShare {
+		if text.Share(trigramsOf(clause), about) >= aboutShare {
 			found = true
-			l.say(clause)
+			l.AddSaying(clause)
 		}
 	}
 	if !found && alone {
-		l.say(message)
+		l.AddSaying(message)
 	}
 }
 
-// in reports whether a text repeats something.
-func (l *likeness) in(text string) bool {
+// Repeats reports whether a text repeats something.
+func (l *Set) Repeats(text string) bool {
 	if text == "" {
 		return false
 	}
@@ -96,18 +99,18 @@ func (l *likeness) in(text string) bool {
 			return true
 		}
 	}
-	return l.marked(text, func(string) bool { return true }) || l.repeatsSaying(text)
+	return l.marked(text, func(string) bool { return true }) || l.RepeatsSaying(text)
 }
 
-// far reports whether a text repeats something in another session. An identifier of work is common knowledge there.
-func (l *likeness) far(text string) bool { return l.marked(text, personal) || l.repeatsSaying(text) }
+// RepeatsFar reports whether a text repeats something in another session. An identifier of work is common knowledge there.
+func (l *Set) RepeatsFar(text string) bool { return l.marked(text, personal) || l.RepeatsSaying(text) }
 
-func (l *likeness) marked(text string, counts func(mark string) bool) bool {
+func (l *Set) marked(text string, counts func(mark string) bool) bool {
 	if len(l.marks) == 0 || text == "" {
 		return false
 	}
 	own := map[string]bool{}
-	marksOf(text, own)
+	MarksOf(text, own)
 	for m := range own {
 		if l.marks[m] && counts(m) {
 			return true
@@ -116,18 +119,18 @@ func (l *likeness) marked(text string, counts func(mark string) bool) bool {
 	return false
 }
 
-// repeatsSaying reports whether a text repeats one of the sayings.
-func (l *likeness) repeatsSaying(text string) bool {
-	return len(l.repeatedSayings(text)) > 0
+// RepeatsSaying reports whether a text repeats one of the sayings.
+func (l *Set) RepeatsSaying(text string) bool {
+	return len(l.RepeatedSayings(text)) > 0
 }
 
-// repeatedSayings lists the sayings that a text repeats.
-func (l *likeness) repeatedSayings(said string) (found []int) {
+// RepeatedSayings lists the sayings that a text repeats, by their place.
+func (l *Set) RepeatedSayings(said string) (found []int) {
 	if len(l.sayings) == 0 || said == "" {
 		return nil
 	}
 	shared := map[int]int{}
-	for g := range gramsOf(said) {
+	for g := range trigramsOf(said) {
 		for _, i := range l.having[g] {
 			shared[i]++
 		}
@@ -148,8 +151,8 @@ func (l *likeness) repeatedSayings(said string) (found []int) {
 	return found
 }
 
-// pieces are strings of which every repeating text has at least one, as far as that is cheap to compute.
-func (l *likeness) pieces() []string {
+// Pieces are strings of which every repeating text has at least one, as far as that is cheap to compute.
+func (l *Set) Pieces() []string {
 	set := map[string]bool{}
 	for m := range l.marks {
 		if personal(m) {
@@ -187,8 +190,8 @@ func personal(mark string) bool {
 	return strings.Contains(mark, "@")
 }
 
-// sameStatement reports whether two facts say the same; one of them may begin with its author's name.
-func sameStatement(a, b string) bool {
+// SameStatement reports whether two facts say the same; one of them may begin with its author's name.
+func SameStatement(a, b string) bool {
 	a, b = classify.TrimLead(dates.Strip(a)), classify.TrimLead(dates.Strip(b))
 	if text.Normalize(a) == text.Normalize(b) {
 		return true
@@ -196,11 +199,28 @@ func sameStatement(a, b string) bool {
 	if !slices.Equal(numbersIn(text.Fold(a)), numbersIn(text.Fold(b))) {
 		return false
 	}
-	x, y := gramsOf(a), gramsOf(b)
+	x, y := trigramsOf(a), trigramsOf(b)
 	if len(x) > len(y) {
 		x, y = y, x
 	}
-	return 2*len(x) >= len(y) && share(x, y) >= saidShare
+	return 2*len(x) >= len(y) && text.Share(x, y) >= saidShare
+}
+
+// Retells reports whether a memory repeats another one that was consolidated into it: nearly all of it, or more of it
+// than each other row does. The model did not record the sources of each row.
+func Retells(content, old string, others []string) bool {
+	if SameStatement(old, content) {
+		return true
+	}
+	bare := classify.TrimLead(dates.Strip(old))
+	folded := text.Fold(content)
+	if slices.ContainsFunc(numbersIn(text.Fold(bare)), func(n string) bool { return !strings.Contains(folded, n) }) {
+		return false
+	}
+	shared := Share(bare, content)
+	return shared >= saidShare || shared >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
+		return Share(bare, o) > shared
+	})
 }
 
 func leastSaid(text string) int {
@@ -210,29 +230,11 @@ func leastSaid(text string) int {
 	return minSaying
 }
 
-// gramsOf is the set of trigrams, without punctuation and blanks.
-func gramsOf(said string) map[string]bool {
-	rs := []rune(text.Normalize(said))
-	set := make(map[string]bool, len(rs))
-	for i := range max(0, len(rs)-2) {
-		set[string(rs[i:i+3])] = true
-	}
-	return set
-}
+// trigramsOf is the set of trigrams of what a text says, without punctuation and blanks.
+func trigramsOf(said string) map[string]bool { return text.Trigrams(text.Normalize(said)) }
 
-// share is the part of a set that is in another one, 0 to 1.
-func share(of, in map[string]bool) float64 {
-	if len(of) == 0 {
-		return 0
-	}
-	n := 0
-	for g := range of {
-		if in[g] {
-			n++
-		}
-	}
-	return float64(n) / float64(len(of))
-}
+// Share is the part of a text that is in another one, 0 to 1, by their trigrams.
+func Share(of, in string) float64 { return text.Share(trigramsOf(of), trigramsOf(in)) }
 
 // numbersIn lists the runs of digits of a folded text, each once.
 func numbersIn(text string) []string {
