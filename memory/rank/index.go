@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"ebb/memory/dates"
+	"ebb/memory/text"
 )
 
 // Bounds of the index of one text, since a search reads all of it with each text that it scores. A longer text keeps
@@ -64,9 +65,9 @@ func termHash(text string) uint32 {
 // Keys are the index keys of a text in a scope. Each occurrence of a term has a key, the hash of scope and term, so
 // that their number is the text's length. One more key holds the text's flags for the ranking: it is a question, it
 // names a time.
-func Keys(s Scope, text string) []int64 {
-	text = fold(text)
-	terms := foldedTerms(text)
+func Keys(s Scope, body string) []int64 {
+	folded := text.Fold(body)
+	terms := foldedTerms(folded)
 	times := make(map[string]int)
 	for _, t := range terms {
 		times[t.text]++
@@ -82,7 +83,7 @@ func Keys(s Scope, text string) []int64 {
 		times[t.text] = n + 1
 		keys = append(keys, s.key(termHash(t.text)))
 	}
-	return append(keys, s.key(flagBase|flagsOf(text)))
+	return append(keys, s.key(flagBase|flagsOf(folded)))
 }
 
 // flagsOf computes the flags of a folded text. It runs for every message; regular expressions would take as long as the

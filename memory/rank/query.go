@@ -45,14 +45,14 @@ const (
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
 // ParseQuery reads a search text. now, in the zone of the people who ask, is the reference of "yesterday".
-func ParseQuery(text string, now time.Time) Query {
-	folded := fold(text)
+func ParseQuery(body string, now time.Time) Query {
+	folded := text.Fold(body)
 	q := Query{
 		text: folded, now: now, dates: dates.Find(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
 	}
 	place := make(map[string]int)
 	var times []float64
-	for _, t := range termsOf(text) {
+	for _, t := range termsOf(body) {
 		if i, known := place[t.text]; known {
 			times[i]++
 		} else if len(q.terms) < maxQuery {
@@ -78,10 +78,10 @@ func (q *Query) widen(known map[string]int) {
 		if t.kind != word && t.kind != pair {
 			continue
 		}
-		for _, text := range synonyms[t.text] {
-			if _, ok := known[text]; !ok {
-				known[text] = len(q.terms)
-				q.terms = append(q.terms, wanted{text: text, shown: text, kind: t.kind, hash: termHash(text), weight: synonymWeight * t.weight, synonym: true})
+		for _, other := range synonyms[t.text] {
+			if _, ok := known[other]; !ok {
+				known[other] = len(q.terms)
+				q.terms = append(q.terms, wanted{text: other, shown: other, kind: t.kind, hash: termHash(other), weight: synonymWeight * t.weight, synonym: true})
 			}
 		}
 	}
@@ -104,7 +104,7 @@ type Person struct {
 // AddPeople adds the participants to the query: a named one counts as the speaker or the subject of the text.
 func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
-		if !text.ContainsWord(q.text, fold(p.Nick)) {
+		if !text.ContainsWord(q.text, text.Fold(p.Nick)) {
 			continue
 		}
 		if !slices.Contains(q.people, p.ID) {

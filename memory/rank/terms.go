@@ -2,10 +2,8 @@ package rank
 
 import (
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"ebb/memory/text"
 )
 
 // kind is the kind of a term; it decides the term's weight, and whether the term alone makes a text a candidate.
@@ -26,60 +24,34 @@ type term struct {
 	at    int // place in the folded text, in characters
 }
 
-// fold makes texts comparable that differ in case or in the width of their characters only.
-func fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
-
 // termsOf are the terms of a text, each as often as it occurs, in its order.
 //
 // Chinese has no blanks: each character is a term and so is each pair, those left out that say nothing. On every Chinese
 // set that this was measured with it found more than a dictionary's words.
-func termsOf(text string) []term { return foldedTerms(fold(text)) }
+func termsOf(body string) []term { return foldedTerms(text.Fold(body)) }
 
-func foldedTerms(text string) []term {
-	runes := []rune(text)
-	terms := make([]term, 0, len(runes)/2)
-	for start := 0; start < len(runes); {
-		end := start + 1
-		switch {
-		case isIdeograph(runes[start]):
-			for end < len(runes) && isIdeograph(runes[end]) {
-				end++
-			}
-			terms = appendIdeographs(terms, runes[start:end], start)
-		case isWordRune(runes[start]):
-			for end < len(runes) && (isWordRune(runes[end]) && !isIdeograph(runes[end]) || joinsWord(runes, end)) {
-				end++
-			}
-			terms = appendWords(terms, string(runes[start:end]), start)
+func foldedTerms(folded string) []term {
+	terms := make([]term, 0, len(folded)/4)
+	for _, run := range text.Runs(folded) {
+		if run.Wide {
+			terms = appendIdeographs(terms, []rune(run.Text), run.At)
+		} else {
+			terms = appendWords(terms, run.Text, run.At)
 		}
-		start = end
 	}
 	return terms
-}
-
-// isIdeograph reports whether a character is of a script that is written without blanks.
-func isIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-
-func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
-
-// joinsWord reports whether the mark at i stands inside one name: 10.0.3.7, prod-db-01, don't.
-func joinsWord(runes []rune, i int) bool {
-	if !strings.ContainsRune("'’.-_@:/", runes[i]) || i+1 >= len(runes) {
-		return false
-	}
-	return isWordRune(runes[i-1]) && isWordRune(runes[i+1]) && !isIdeograph(runes[i+1])
 }
 
 // maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
 // appendWords adds the text between two blanks: its words, and the whole if it is a name with digits.
-func appendWords(terms []term, text string, at int) []term {
-	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("'’.-_@:/", r) })
-	if len(parts) > 1 && len(text) <= maxWord && strings.ContainsAny(text, "0123456789_@") {
-		terms = append(terms, term{text, text, word, at})
+func appendWords(terms []term, run string, at int) []term {
+	parts := text.Parts(run)
+	if len(parts) > 1 && len(run) <= maxWord && strings.ContainsAny(run, "0123456789_@") {
+		terms = append(terms, term{run, run, word, at})
 	}
-	apostrophe := strings.ContainsAny(text, "'’") // looked for once: a run of marks and letters can be as long as a message
+	apostrophe := strings.ContainsAny(run, "'’") // looked for once: a run of marks and letters can be as long as a message
 	for i, p := range parts {
 		if len(p) > maxWord || stopWords[p] || i > 0 && len(p) == 1 && apostrophe {
 			continue

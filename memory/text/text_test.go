@@ -43,3 +43,28 @@ func TestContainsWord(t *testing.T) {
 		}
 	}
 }
+
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"redis端口是6380": "redis|*端口是|6380", "prod-db-01 at 10.0.3.7.": "prod-db-01|at|10.0.3.7", "don't a- -b": "don't|a|b",
+		"a中": "a|*中", "周三:会": "*周三|*会", "": "", "...": "", "e\u0301te": "e\u0301te",
+	} {
+		var got []string
+		for _, r := range Runs(text) {
+			if string([]rune(text)[r.At:r.At+len([]rune(r.Text))]) != r.Text {
+				t.Errorf("%q: %q is not at %d", text, r.Text, r.At)
+			}
+			if r.Wide {
+				r.Text = "*" + r.Text
+			}
+			got = append(got, r.Text)
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("Runs(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := strings.Join(Parts("a@b-c_d.1"), " "); got != "a b c d 1" {
+		t.Errorf("the parts are %q", got)
+	}
+}

@@ -57,28 +57,65 @@ func NormalizeKey(key string) string {
 	return Normalize(strings.Join(words, " "))
 }
 
-// isIdeograph reports characters of scripts that are written without blanks between words.
-func isIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+// IsIdeograph reports whether a character is of a script that is written without blanks between words.
+func IsIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// Tokenize folds a text and cuts it into tokens: Latin words and numbers as a whole, with the marks inside of them
-// (1.5, v2-beta, 12:30), and each Chinese character alone. Words are stems.
-func Tokenize(text string) []string {
-	var out []string
-	runes := []rune(Fold(text))
-	for i := 0; i < len(runes); {
-		switch r := runes[i]; {
-		case isIdeograph(r):
-			out = append(out, string(r))
-			i++
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			end := i + 1
-			for end < len(runes) && (IsLatin(runes[end]) || joinsWord(runes, end)) {
+// Run is a stretch of a folded text: a Latin word or number as a whole, with the marks inside of it (1.5, v2-beta, 12:30),
+// or all characters of Chinese and the like that stand side by side.
+type Run struct {
+	Text string
+	At   int // its place in the text, in characters
+	Wide bool
+}
+
+// Runs cuts a folded text into runs. It is the only tokenizer.
+func Runs(folded string) []Run {
+	runes := []rune(folded)
+	runs := make([]Run, 0, len(runes)/4+1)
+	for start := 0; start < len(runes); {
+		end := start + 1
+		switch wide := IsIdeograph(runes[start]); {
+		case wide:
+			for end < len(runes) && IsIdeograph(runes[end]) {
 				end++
 			}
-			out = append(out, Stem(string(runes[i:end])))
-			i = end
-		default:
-			i++
+			runs = append(runs, Run{string(runes[start:end]), start, wide})
+		case IsWordRune(runes[start]):
+			for end < len(runes) && (IsWordRune(runes[end]) && !IsIdeograph(runes[end]) || joinsWord(runes, end)) {
+				end++
+			}
+			runs = append(runs, Run{string(runes[start:end]), start, wide})
+		}
+		start = end
+	}
+	return runs
+}
+
+// joins are the marks that hold a name together: 10.0.3.7, prod-db-01, don't.
+const joins = "'’.-_@:/"
+
+// joinsWord reports whether the mark at i stands inside of a name, with a letter or digit on both sides.
+func joinsWord(runes []rune, i int) bool {
+	return strings.ContainsRune(joins, runes[i]) && i+1 < len(runes) &&
+		IsWordRune(runes[i-1]) && IsWordRune(runes[i+1]) && !IsIdeograph(runes[i+1])
+}
+
+// Parts cuts a Latin run at its marks.
+func Parts(run string) []string {
+	return strings.FieldsFunc(run, func(r rune) bool { return strings.ContainsRune(joins, r) })
+}
+
+// Tokenize cuts a text into tokens: Latin words and numbers as a whole, and each Chinese character alone. Words are
+// stems.
+func Tokenize(text string) []string {
+	var out []string
+	for _, run := range Runs(Fold(text)) {
+		if !run.Wide {
+			out = append(out, Stem(run.Text))
+			continue
+		}
+		for _, r := range run.Text {
+			out = append(out, string(r))
 		}
 	}
 	return out
@@ -114,12 +151,7 @@ func ContainsWord(text, word string) bool {
 
 // inOneWord reports whether two adjacent characters are of one Latin word.
 func inOneWord(a, b rune) bool {
-	return IsWordRune(a) && IsWordRune(b) && !isIdeograph(a) && !isIdeograph(b)
-}
-
-// joinsWord reports marks that hold a word together: there is a letter or digit on both sides.
-func joinsWord(runes []rune, i int) bool {
-	return strings.ContainsRune("-_.:/@'+", runes[i]) && i+1 < len(runes) && IsLatin(runes[i+1])
+	return IsWordRune(a) && IsWordRune(b) && !IsIdeograph(a) && !IsIdeograph(b)
 }
 
 // Stem removes the most common English endings of a word, so that "deploys" is "deploy". Words with digits stay.
@@ -161,7 +193,7 @@ func Terms(tokens []string) map[string]bool {
 // IsWide reports whether a token is of a script that is written without blanks.
 func IsWide(token string) bool {
 	for _, r := range token {
-		return isIdeograph(r)
+		return IsIdeograph(r)
 	}
 	return false
 }

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"ebb/memory"
 	"ebb/memory/rank"
@@ -119,33 +117,21 @@ func termsOf(query string) []string {
 			terms = append(terms, t)
 		}
 	}
-	for _, word := range strings.FieldsFunc(text.Fold(query), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		for _, run := range runsOf([]rune(word)) {
-			if run[0] < 0x2E80 || len(run) == 1 {
-				add(string(run))
-				continue
+	for _, run := range text.Runs(text.Fold(query)) {
+		parts := []string{run.Text}
+		if !run.Wide {
+			parts = text.Parts(run.Text)
+		} else if rs := []rune(run.Text); len(rs) > 1 {
+			parts = nil
+			for i := range len(rs) - 1 {
+				parts = append(parts, string(rs[i:i+2]))
 			}
-			for i := range len(run) - 1 {
-				add(string(run[i : i+2]))
-			}
+		}
+		for _, p := range parts {
+			add(p)
 		}
 	}
 	return terms
-}
-
-// runsOf splits a word between Latin and Chinese characters.
-func runsOf(word []rune) [][]rune {
-	var runs [][]rune
-	start := 0
-	for i := 1; i <= len(word); i++ {
-		if i == len(word) || (word[i] < 0x2E80) != (word[i-1] < 0x2E80) {
-			runs = append(runs, word[start:i])
-			start = i
-		}
-	}
-	return runs
 }
 
 // patternsOf makes ILIKE patterns that find each term anywhere. Terms hold only letters and digits, which need no
