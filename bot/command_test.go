@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/command"
+	"ebb/bot/manage"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
@@ -266,7 +267,7 @@ func TestCommandExport(t *testing.T) {
 			"en": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
 		} {
-			p, err := w.bot.handler.Export(t.Context(), memory.Asker{Person: "u-alice"}, lang, 1)
+			p, err := w.bot.handler.Export(t.Context(), manage.Actor{Person: "u-alice"}, lang, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

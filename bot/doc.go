@@ -22,6 +22,7 @@
 //	bot                                    New, Run, intake, the drain, metrics, the restart report
 //	turn   command   upkeep   leader       a turn, its command, the work besides turns, the stream connection
 //	outbox   view                          replies on their way, requests and their size
+//	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //
 // All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ebb/bot/manage"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -44,6 +45,7 @@ type Handler struct {
 	worker   *upkeep.Worker
 	now      func() time.Time
 	commands Table
+	manage   *manage.Manager
 
 	upkeep *serial.Mailboxes
 	stats  Stats
@@ -56,6 +58,7 @@ type Stats interface{ Compacted(e sessions.LogEntry) }
 func New(cfg Config) *Handler {
 	return &Handler{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
+		manage: manage.New(manage.Config{Rights: cfg.Rights, Turns: cfg.Store, Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve}),
 	}
 }
 
@@ -102,6 +105,18 @@ func (h *Handler) may(e sessions.Event, right Right) bool {
 		return h.isAdmin(e)
 	}
 	return true
+}
+
+// actor is the sender of the turn's message.
+func (h *Handler) actor(t *view.Exchange) manage.Actor {
+	asked := t.Asked[0]
+	a := manage.Actor{
+		Person: asked.SenderID, Reader: t.Reader(), Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},
+	}
+	if h.isAdmin(asked) {
+		a.Role = manage.Admin
+	}
+	return a
 }
 
 // isAdmin reports whether a message's sender is an administrator, in any conversation.

@@ -27,7 +27,7 @@ func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string 
 
 // compactNow compacts at once, with one-time settings and a focus, and returns a receipt.
 func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) string {
-	settings, focus, why := h.overrides(t, c.Arg)
+	settings, focus, why := h.overrides(ctx, t, c.Arg)
 	if why != "" {
 		return why
 	}
@@ -200,8 +200,7 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 		return wording.Say(wording.UndoFailed, t.Lang)
 	}
 	defer unlock()
-	w := h.views.Settings(t.View.Session).Window
-	e, err := h.store.Undo(ctx, t.Lease, t.Asked[0].ID, w.RearmAfter(0, false))
+	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NothingToUndo, t.Lang)

@@ -8,17 +8,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/memory/show"
 )
 
-// An export is read from the storage in batches and answered in pages, each as large as a few DingTalk messages.
-const (
-	exportBatch     = 200
-	ExportPageBytes = 36_000
-)
+// ExportPageBytes bounds a page of an export: a few DingTalk messages.
+const ExportPageBytes = 36_000
 
 // exportMe is /export me: a person's own data, in a private chat, one page at a time.
 func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string {
@@ -26,7 +24,7 @@ func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string
 	if !ok {
 		return c.Command.Usage(t.Lang)
 	}
-	a := h.asker(t)
+	a := h.actor(t)
 	if h.cfg.Rights == nil || a.Person == "" {
 		return wording.Say(wording.NoRights, t.Lang)
 	}
@@ -62,37 +60,22 @@ func pageOf(text string) (page int, ok bool) {
 
 // Export renders one page of a person's data as Markdown. It reads all data, because the answer has the number of
 // pages.
-func (h *Handler) Export(ctx context.Context, a memory.Asker, lang string, page int) (*ExportPager, error) {
+func (h *Handler) Export(ctx context.Context, a manage.Actor, lang string, page int) (*ExportPager, error) {
 	p := &ExportPager{Want: page}
 	facts, messages := show.ExportHeads(lang)
-	for after := int64(0); ; {
-		batch, err := h.cfg.Rights.FactsOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
-		if err != nil {
-			return nil, err
+	err := h.manage.Export(ctx, a, a.Person, func(m memory.Memory) error {
+		p.Add(facts, show.ExportFact(m, h.cfg.Location, lang))
+		return nil
+	}, func(s memory.PersonMessage) error {
+		if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
+			p.Add(messages, show.ExportSaid(s, h.cfg.Location, lang))
 		}
-		for _, m := range batch {
-			after = m.ID
-			p.Add(facts, show.ExportFact(m, h.cfg.Location, lang))
-		}
-		if len(batch) < exportBatch {
-			break
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	for after := int64(0); ; {
-		batch, err := h.cfg.Rights.MessagesOf(ctx, a.Reader.Robot, a.Person, after, exportBatch)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range batch {
-			after = s.Event.ID
-			if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
-				p.Add(messages, show.ExportSaid(s, h.cfg.Location, lang))
-			}
-		}
-		if len(batch) < exportBatch {
-			return p, nil
-		}
-	}
+	return p, nil
 }
 
 // ExportPager divides lines into pages and keeps one of them.

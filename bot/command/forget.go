@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
@@ -112,28 +113,14 @@ func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who strin
 	return h.forgetPreview(ctx, t, p, who)
 }
 
-// askingOf identifies the turn as the origin of an erasure.
-func askingOf(t *view.Exchange) memory.Asking {
-	return memory.Asking{Lease: t.Lease, Event: t.Asked[0].ID, Language: t.Lang}
-}
-
-// forgetting builds the erasure of a person that the turn's message requests.
-func forgetting(t *view.Exchange, who sessions.UserID) memory.Forget {
-	asked := t.Asked[0]
-	return memory.Forget{
-		Robot: t.View.Session.RobotCode, Person: who, Self: who == asked.SenderID,
-		From: askingOf(t),
-	}
-}
-
 // maxTitles bounds the groups that a preview names.
 const maxTitles = 5
 
 // forgetPreview lists the data that an erasure would delete, and asks for confirmation. In a group the preview has
 // numbers only, and not the other groups of a person.
 func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
-	f := forgetting(t, p.ID)
-	found, err := h.cfg.Rights.PreviewForget(ctx, f)
+	self := p.ID == t.Asked[0].SenderID
+	found, err := h.manage.PreviewPerson(ctx, h.actor(t), p.ID)
 	switch {
 	case errors.Is(err, memory.ErrTooOften):
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
@@ -147,13 +134,13 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 		what = wording.Say(wording.ForgetLittle, t.Lang)
 	}
 	titles := slices.DeleteFunc(slices.Clone(found.Groups), func(title string) bool { return title == "" })
-	if t.View.Session.ConversationType == sessions.Private && f.Self && len(titles) > 0 {
+	if t.View.Session.ConversationType == sessions.Private && self && len(titles) > 0 {
 		if len(titles) > maxTitles {
 			titles = append(titles[:maxTitles], "…")
 		}
 		what += wording.Say(wording.ForgetWhere, t.Lang, strings.Join(titles, wording.Say(wording.Comma, t.Lang)))
 	}
-	if f.Self {
+	if self {
 		return wording.Say(wording.ForgetMe, t.Lang, what)
 	}
 	t.Kept = wording.Say(wording.ForgetAsked, t.Lang) // a name must not stay in the log of another conversation
@@ -298,43 +285,36 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}
-	events, err := h.cfg.Rights.MessagesBefore(ctx, t.Key, asked.SenderID, asked.ID, confirmEvents)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the last message")
+	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return h.commands.IsKnown(h.views.OwnWords(e)) })
+	switch {
+	case errors.Is(err, sessions.ErrNotFound) && e.ID == 0:
+		return wording.Say(wording.NoLast, t.Lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to erase a message")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	for _, e := range events {
-		if h.commands.IsKnown(h.views.OwnWords(e)) {
-			continue
-		}
-		done, err := h.cfg.Rights.ForgetMessage(ctx, e.ID, askingOf(t))
-		if err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to erase a message")
-			return wording.Say(wording.NoRights, t.Lang)
-		}
-		h.resumeTurn(ctx, t, done.Lease)
-		return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), ReceiptOfPerson(done, t.Lang))
-	}
-	return wording.Say(wording.NoLast, t.Lang)
+	h.resumeTurn(ctx, t, done.Lease)
+	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), ReceiptOfPerson(done, t.Lang))
 }
 
 // personNamed finds the person that an administrator named. why is the answer if there is none or several.
-func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (p memory.Person, why string) {
-	people, err := h.cfg.Rights.People(ctx, t.View.Session.RobotCode, strings.TrimPrefix(name, "@"))
+func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (_ memory.Person, why string) {
+	p, err := h.manage.FindPerson(ctx, h.actor(t), strings.TrimPrefix(name, "@"))
+	var several *manage.Ambiguous
 	switch {
-	case err != nil:
+	case err == nil:
+		return p, ""
+	case errors.Is(err, sessions.ErrNotFound) && MemoryID(name) > 0:
+		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))
+	case errors.Is(err, sessions.ErrNotFound):
+		return p, wording.Say(wording.UnknownPerson, t.Lang)
+	case !errors.As(err, &several):
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look up a person")
 		return p, wording.Say(wording.NoRights, t.Lang)
-	case len(people) == 0 && MemoryID(name) > 0:
-		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))
-	case len(people) == 0:
-		return p, wording.Say(wording.UnknownPerson, t.Lang)
-	case len(people) == 1:
-		return people[0], ""
 	}
 	t.Kept = wording.Say(wording.Which, t.Lang)
 	why = t.Kept + "\n\n"
-	for _, p := range people {
+	for _, p := range several.People {
 		why += fmt.Sprintf("- %s\n", sessions.Speaker(p.Nick, p.ID))
 	}
 	return p, why
@@ -342,19 +322,16 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 
 // forgetPerson erases a person. A person's own receipt has no name in it, because a reply is stored too.
 func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
-	f := forgetting(t, who)
-	done, err := h.cfg.Rights.ForgetPerson(ctx, f)
+	self := who == t.Asked[0].SenderID
+	done, err := h.manage.ForgetPerson(ctx, h.actor(t), who)
 	if errors.Is(err, memory.ErrTooOften) {
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
 		t.Outcome = sessions.HalfErased
 		return wording.Say(wording.ForgetHalf, t.Lang)
 	}
-	zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
-		Int("summaries", done.Summaries).Msg("A person was forgotten")
-	if f.Self {
+	if self {
 		t.Asked[0] = nameless(t.Asked[0], t.Lang)
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}

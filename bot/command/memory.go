@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
@@ -135,29 +136,37 @@ func headOf(content string, most int) string {
 
 // showMemory shows the full text of one memory.
 func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) string {
-	m, why := h.knownMemory(ctx, t, MemoryID(c.Arg))
-	if why != "" {
-		return why
+	id := MemoryID(c.Arg)
+	m, err := h.manage.Fact(ctx, h.actor(t), id)
+	if err != nil {
+		return refusal(ctx, id, err, t.Lang)
 	}
 	scope, kind := show.ScopeWord(m.Scope, t.Lang), show.KindWord(m.Kind, t.Lang)
 	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.Lang), m.Content,
 		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.cfg.Location)))
 }
 
-// knownMemory reads a memory that the sender may see. why is the answer if there is none.
-func (h *Handler) knownMemory(ctx context.Context, t *view.Exchange, id int64) (m memory.Known, why string) {
-	if h.cfg.Rights == nil {
-		return m, wording.Say(wording.NoRights, t.Lang)
-	}
-	m, err := h.cfg.Rights.KnownByID(ctx, h.asker(t), id)
+// refusals are the answers to actions on a memory that were refused.
+var refusals = map[manage.Refusal]wording.Phrase{
+	manage.Superseded: wording.NoMemory, manage.Expired: wording.NoMemory, manage.NotTheirs: wording.NotYours,
+	manage.TeamAlready: wording.TeamsAlready, manage.OfATask: wording.NotShared, manage.OfAPerson: wording.OnlyTheirs,
+	manage.OfASession: wording.OnlyHere, manage.OfADay: wording.OnlyHere,
+}
+
+// refusal answers an action on a memory that failed or was refused.
+func refusal(ctx context.Context, id int64, err error, lang string) string {
+	var why manage.Refusal
 	switch {
+	case errors.Is(err, manage.NotAllowed):
+		return wording.Say(wording.NotAdmin, lang)
+	case errors.As(err, &why):
+		return wording.Say(refusals[why], lang, id)
 	case errors.Is(err, sessions.ErrNotFound):
-		return m, wording.Say(wording.NoMemory, t.Lang, id)
-	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read memory")
-		return m, wording.Say(wording.NoRights, t.Lang)
+		return wording.Say(wording.NoMemory, lang, id)
+	case !errors.Is(err, manage.ErrUnavailable):
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read or change memory")
 	}
-	return m, ""
+	return wording.Say(wording.NoRights, lang)
 }
 
 // forgetMemory is /memory forget: see [Handler.forgetFact].
@@ -168,28 +177,13 @@ func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) st
 // forgetFact deletes one memory: a sender's own statements, and for administrators also the shared facts of a
 // conversation.
 func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) string {
-	m, why := h.knownMemory(ctx, t, id)
-	if why != "" {
-		return why
-	}
-	// A private chat belongs to its person, but team facts belong to no single member.
-	if theirs := m.Own || t.Reader().Private && m.Scope == memory.ScopeSession; !theirs && !h.isAdmin(t.Asked[0]) {
-		return wording.Say(wording.NotYours, t.Lang, id)
-	}
-	asking := askingOf(t)
-	if !h.isAdmin(t.Asked[0]) {
-		asking.Only = t.Asked[0].SenderID // statements by other members stay
-	}
-	done, err := h.cfg.Rights.ForgetMemory(ctx, id, asking)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return wording.Say(wording.NoMemory, t.Lang, id)
-	}
-	if err != nil {
+	m, done, err := h.manage.ForgetFact(ctx, h.actor(t), id)
+	switch {
+	case err != nil && done.Sessions > 0: // each session has a commit of its own
 		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Failed to erase memory")
-		if done.Sessions > 0 { // each session has a commit of its own
-			return wording.Say(wording.MemoryHalf, t.Lang)
-		}
-		return wording.Say(wording.NoRights, t.Lang)
+		return wording.Say(wording.MemoryHalf, t.Lang)
+	case err != nil:
+		return refusal(ctx, id, err, t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)
 	too := ""
@@ -210,27 +204,9 @@ func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessio
 // promote is /memory promote: it shares a group's memory with the team.
 func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
 	id := MemoryID(c.Arg)
-	m, why := h.knownMemory(ctx, t, id)
-	if why != "" {
-		return why
-	}
-	switch {
-	case m.Scope == memory.ScopeTeam:
-		return wording.Say(wording.TeamsAlready, t.Lang, id)
-	case m.Kind == memory.KindTask:
-		return wording.Say(wording.NotShared, t.Lang, id)
-	case m.Scope == memory.ScopeUser:
-		return wording.Say(wording.OnlyTheirs, t.Lang, id)
-	case m.Scope != memory.ScopeGroup, m.Kind == memory.KindDigest:
-		return wording.Say(wording.OnlyHere, t.Lang, id)
-	}
-	shared, err := h.cfg.Rights.Promote(ctx, id, t.Asked[0].SenderID)
-	switch {
-	case errors.Is(err, sessions.ErrNotFound):
-		return wording.Say(wording.NoMemory, t.Lang, id) // superseded a moment ago
-	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to promote memory")
-		return wording.Say(wording.NoRights, t.Lang)
+	shared, err := h.manage.Promote(ctx, h.actor(t), id, t.Asked[0].SenderID)
+	if err != nil {
+		return refusal(ctx, id, err, t.Lang)
 	}
 	return wording.Say(wording.Promoted, t.Lang, headOf(shared.Content, quotedChars), shared.ID)
 }

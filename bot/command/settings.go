@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -10,62 +11,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 )
 
-// settingNames maps short names of keys.
-var settingNames = map[string]string{
-	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
-}
-
-// fileOnly lists keys of costs and of the model, which only the file sets.
-var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
-
 // plainSetting matches a possible key; 重点=端口 is a focus.
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
-
-// defaultWords remove a setting.
-var defaultWords = []string{"default", "默认"}
-
-// withSetting returns a JSON object of settings with key set, or without it if value is a default word.
-func withSetting(settings, key, value string) string {
-	all := map[string]any{}
-	if settings != "" {
-		_ = json.Unmarshal([]byte(settings), &all) // the storage holds only objects
-	}
-	if slices.Contains(defaultWords, value) {
-		delete(all, key)
-	} else {
-		all[key] = settingValue(value)
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	text, _ := json.Marshal(all) // strings, numbers and booleans can't fail
-	return string(text)
-}
-
-// settingValue returns a number or boolean as JSON, and any other text as a string.
-func settingValue(text string) any {
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err == nil {
-		switch v.(type) {
-		case bool, float64:
-			return json.RawMessage(text)
-		}
-	}
-	return text
-}
-
-// settingKey returns the key of a word; own is false for keys that only the file sets.
-func settingKey(word string) (key string, own bool) {
-	key = strings.ToLower(word)
-	if name, ok := settingNames[key]; ok {
-		key = name
-	}
-	return key, !slices.Contains(fileOnly, key)
-}
 
 // settingsLine formats a session's own settings; empty for none.
 func settingsLine(settings string) string {
@@ -94,22 +46,11 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 		}
 		return wording.Say(wording.SetUsage, t.Lang, line)
 	}
-	key, own := settingKey(words[0])
-	if !own {
-		return wording.Say(wording.FileOnly, t.Lang, key)
-	}
-	settings := withSetting(s.Settings, key, words[1])
-	if settings != "" && !slices.Contains(defaultWords, words[1]) { // a setting that a later file invalidated can be removed
-		if _, err := h.views.Resolve(s.ConversationID, settings); err != nil {
-			return wording.Say(wording.NotSet, t.Lang, err)
-		}
-	}
-	if err := h.store.Configure(ctx, t.Lease, settings); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the settings of a conversation")
-		return wording.Say(wording.UndoFailed, t.Lang)
+	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
+	if err != nil {
+		return notSet(ctx, words[0], err, t.Lang)
 	}
 	s.Settings = settings
-	zerolog.Ctx(ctx).Info().Str("key", key).Msg("Setting of a conversation changed")
 	set := h.views.Settings(*s)
 	line := settingsLine(settings)
 	if line == "" {
@@ -119,9 +60,22 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, line)
 }
 
+// notSet answers a setting that was refused.
+func notSet(ctx context.Context, key string, err error, lang string) string {
+	var invalid *manage.InvalidSetting
+	switch {
+	case errors.Is(err, manage.FileOnly):
+		return wording.Say(wording.FileOnly, lang, strings.ToLower(key))
+	case errors.As(err, &invalid):
+		return wording.Say(wording.NotSet, lang, invalid.Reason)
+	}
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the settings of a conversation")
+	return wording.Say(wording.UndoFailed, lang)
+}
+
 // overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
 // answer for an invalid one.
-func (h *Handler) overrides(t *view.Exchange, rest string) (settings, focus, why string) {
+func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) (settings, focus, why string) {
 	settings = t.View.Session.Settings
 	words, changed := strings.Fields(rest), false
 	for len(words) > 0 && h.cfg.Own != nil {
@@ -129,11 +83,11 @@ func (h *Handler) overrides(t *view.Exchange, rest string) (settings, focus, why
 		if !ok || !plainSetting.MatchString(name) || value == "" {
 			break
 		}
-		key, own := settingKey(name)
-		if !own {
-			return "", "", wording.Say(wording.FileOnly, t.Lang, key)
+		key, err := manage.SettingKey(name)
+		if err != nil {
+			return "", "", notSet(ctx, key, err, t.Lang)
 		}
-		settings, words, changed = withSetting(settings, key, value), words[1:], true
+		settings, words, changed = manage.WithSetting(settings, key, value), words[1:], true
 	}
 	if !changed {
 		return settings, rest, ""

@@ -51,7 +51,7 @@ type Right int
 // The rights. A group belongs to its administrators, a private chat to its person.
 const (
 	Anyone Right = iota
-	Owner        // of the conversation
+	Owner        // owner of the conversation
 	Admin
 )
 

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"ebb/bot/config"
+	"ebb/bot/manage"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -62,19 +62,12 @@ type compactionsUndoCmd struct {
 
 // Run reverts a compaction. Bots may continue to serve.
 func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
-	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, _ clock) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, _ clock) error {
 		session, err := s.Session(ctx, sessions.Key(c.Session))
 		if err != nil {
 			return noSession(c.Session, err)
 		}
-		settings, groups := cfg.Policies()
-		if own, ok := groups[session.ConversationID]; ok {
-			settings = own
-		}
-		if own, err := cfg.Own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
-			settings = own
-		}
-		e, err := s.UndoCompaction(ctx, session.Key, settings.Window.RearmAfter(0, false))
+		e, err := m.Undo(ctx, operator, session)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("session %s has no compaction to undo; bot compactions list --session shows them", c.Session)}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ebb/bot/manage"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/admin"
@@ -71,8 +72,8 @@ type deadLettersRetryCmd struct {
 
 // Run queues a dead letter again.
 func (c deadLettersRetryCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
-		key, err := s.RetryDeadLetter(ctx, c.ID)
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, _ clock) error {
+		key, err := m.RetryDeadLetter(ctx, operator, c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no dead letter %d; bot deadletters list shows them", c.ID)}
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/manage"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -41,12 +42,12 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, _ clock) error {
 		key := sessions.Key(c.Key)
 		if _, err := s.Session(ctx, key); err != nil {
 			return noSession(c.Key, err)
 		}
-		done, err := s.EraseEvents(ctx, key, seqs, ids)
+		done, err := m.EraseEvents(ctx, operator, key, seqs, ids)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("%w; nothing was erased, bot sessions export shows the events", err)}
 		}
@@ -92,8 +93,8 @@ func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
 	if err := c.requireYes("an erasure of a person"); err != nil {
 		return err
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
-		done, err := s.Delete(ctx, sessions.Key(c.Key))
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, _ clock) error {
+		done, err := m.DeleteSession(ctx, operator, sessions.Key(c.Key))
 		if err != nil {
 			return noSession(c.Key, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebb/bot/config"
+	"ebb/bot/manage"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
@@ -40,15 +41,15 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 	if c.Limit < 1 {
 		return usageError{fmt.Errorf("--limit %d shows nothing: want at least 1", c.Limit)}
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
 		if c.Session != "" {
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
 			}
 		}
 		if c.Person != "" {
-			if err := checkKnown(ctx, s, sessions.UserID(c.Person)); err != nil {
-				return err
+			if err := m.IsKept(ctx, operator, sessions.UserID(c.Person)); err != nil {
+				return noPerson(c.Person, err)
 			}
 		}
 		f := facts.MemoryFilter{Session: sessions.Key(c.Session), Person: sessions.UserID(c.Person), Every: c.All}
@@ -178,34 +179,38 @@ type memoryExportCmd struct {
 	JSON   bool   `help:"One JSON object a line."`
 }
 
-// Run exports all data about a person, page by page.
+// Run exports all data about a person, row by row.
 func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
-	return withLanguage(ctx, app, c.configFlag, func(s *sql.Store, at clock, lang string) error {
-		who := sessions.UserID(c.Person)
-		if err := checkKnown(ctx, s, who); err != nil {
-			return err
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
+		who, lang, m := sessions.UserID(c.Person), cfg.Agent.Language, newManager(cfg, s)
+		if err := m.IsKept(ctx, operator, who); err != nil {
+			return noPerson(c.Person, err)
 		}
 		out := exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
 		facts, messages := show.ExportHeads(lang)
 		if err := out.head(facts); err != nil {
 			return err
 		}
-		err := pages(func(after int64) ([]memory.Memory, error) { return s.FactsOf(ctx, "", who, after, exportPage) },
-			func(m memory.Memory) (int64, error) {
-				return m.ID, out.put(exportedFact{"fact", viewMemory(m)}, show.ExportFact(m, at.zone, lang))
-			})
+		headed := false
+		headMessages := func() error {
+			if headed {
+				return nil
+			}
+			headed = true
+			return out.head("\n" + messages)
+		}
+		err := m.Export(ctx, operator, who, func(f memory.Memory) error {
+			return out.put(exportedFact{"fact", viewMemory(f)}, show.ExportFact(f, at.zone, lang))
+		}, func(said memory.PersonMessage) error {
+			if err := headMessages(); err != nil {
+				return err
+			}
+			return out.put(saidView{"message", viewEvent(said.Event), said.Title, said.Private}, show.ExportSaid(said, at.zone, lang))
+		})
 		if err != nil {
 			return err
 		}
-		if err := out.head("\n" + messages); err != nil {
-			return err
-		}
-		return pages(func(after int64) ([]memory.PersonMessage, error) {
-			return s.MessagesOf(ctx, "", who, after, exportPage)
-		},
-			func(m memory.PersonMessage) (int64, error) {
-				return m.Event.ID, out.put(saidView{"message", viewEvent(m.Event), m.Title, m.Private}, show.ExportSaid(m, at.zone, lang))
-			})
+		return headMessages()
 	})
 }
 
@@ -232,31 +237,6 @@ func (e exporter) put(value any, line string) error {
 	return err
 }
 
-// pages reads pages until one is short. Each page begins after the id that put returned last, and put receives every
-// row.
-func pages[T any](read func(after int64) ([]T, error), put func(T) (id int64, err error)) error {
-	for after := int64(0); ; {
-		page, err := read(after)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		for _, item := range page {
-			if after, err = put(item); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// withLanguage is withStore with the configured language, zh or en.
-func withLanguage(ctx context.Context, app *App, f configFlag, do func(s *sql.Store, at clock, lang string) error) error {
-	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
-	if err != nil {
-		return err
-	}
-	return withStore(ctx, app, f, func(s *sql.Store, at clock) error { return do(s, at, cfg.Agent.Language) })
-}
-
 // exportedFact is a memory in an export; type distinguishes it from a message.
 type exportedFact struct {
 	Type string `json:"type"`
@@ -271,15 +251,10 @@ type saidView struct {
 	Private bool   `json:"private"`
 }
 
-// checkKnown refuses a person without stored data.
-func checkKnown(ctx context.Context, s *sql.Store, who sessions.UserID) error {
-	facts, err := s.FactsOf(ctx, "", who, 0, 1)
-	if err != nil || len(facts) > 0 {
-		return err
-	}
-	said, err := s.MessagesOf(ctx, "", who, 0, 1)
-	if err == nil && len(said) == 0 {
-		err = usageError{fmt.Errorf("nothing is kept about %q; bot sessions export shows the ids of people as sender_id", who)}
+// noPerson explains an unknown person.
+func noPerson(who string, err error) error {
+	if errors.Is(err, sessions.ErrNotFound) {
+		return usageError{fmt.Errorf("nothing is kept about %q; bot sessions export shows the ids of people as sender_id", who)}
 	}
 	return err
 }
@@ -296,46 +271,35 @@ func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
 	if by == "" {
 		return usageError{errors.New("--by is empty: want the staff id of the administrator who decides it")}
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, _ clock) error {
-		old, _, err := s.MemoryByID(ctx, c.ID)
-		if err != nil {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, _ clock) error {
+		shared, err := m.Promote(ctx, operator, c.ID, sessions.UserID(by))
+		var why manage.Refusal
+		switch {
+		case errors.As(err, &why):
+			return usageError{fmt.Errorf("memory %d %s; only a group's memory in force can be promoted", c.ID, unshareable(why, shared))}
+		case err != nil:
 			return noMemory(c.ID, err)
 		}
-		if err := shareable(old); err != nil {
-			return err
-		}
-		m, err := s.Promote(ctx, c.ID, sessions.UserID(by))
-		if errors.Is(err, sessions.ErrNotFound) {
-			return usageError{fmt.Errorf("memory %d is not in force any more; bot memory list --scope group shows those that are", c.ID)}
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(app.Stdout, "memory %d is the team's now, as %d: %s\n", c.ID, m.ID, excerpt(m.Content))
+		_, err = fmt.Fprintf(app.Stdout, "memory %d is the team's now, as %d: %s\n", c.ID, shared.ID, excerpt(shared.Content))
 		return err
 	})
 }
 
-// shareable explains why a memory can't be promoted; nil if it can.
-func shareable(m memory.Memory) error {
-	var why string
-	switch v := viewMemory(m); {
-	case m.Scope == memory.ScopeTeam && m.SupersededBy == 0:
-		why = "is the team's already"
-	case v.state(time.Now()) != "in force":
-		why = "is " + v.state(time.Now())
-	case m.Kind == memory.KindTask:
-		why = "is about work in progress, which belongs to its session alone"
-	case m.Kind == memory.KindDigest:
-		why = "summarizes a group's whole day"
-	case m.Scope == memory.ScopeUser:
-		why = "is one person's"
-	case m.Scope == memory.ScopeSession:
-		why = "belongs to its session alone"
-	default:
-		return nil
+// unshareable words the reason why a memory can't be promoted.
+func unshareable(why manage.Refusal, m memory.Memory) string {
+	switch why {
+	case manage.TeamAlready:
+		return "is the team's already"
+	case manage.OfATask:
+		return "is about work in progress, which belongs to its session alone"
+	case manage.OfADay:
+		return "summarizes a group's whole day"
+	case manage.OfAPerson:
+		return "is one person's"
+	case manage.OfASession:
+		return "belongs to its session alone"
 	}
-	return usageError{fmt.Errorf("memory %d %s; only a group's memory in force can be promoted", m.ID, why)}
+	return "is " + viewMemory(m).state(time.Now())
 }
 
 type memoryForgetCmd struct {
@@ -354,11 +318,11 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	if err := c.requireYes("an erasure of memories"); err != nil && c.ID == 0 {
 		return err
 	}
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
 		if !c.Yes {
 			return c.preview(ctx, app, s, at)
 		}
-		done, err := c.forget(ctx, s)
+		done, err := c.forget(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -392,21 +356,16 @@ func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at
 	return c.requireYes("with the messages that said it and their answers, it")
 }
 
-func (c memoryForgetCmd) forget(ctx context.Context, s *sql.Store) (memory.Forgotten, error) {
-	switch key := sessions.Key(c.Session); {
+func (c memoryForgetCmd) forget(ctx context.Context, m *manage.Manager) (memory.Forgotten, error) {
+	switch {
 	case c.ID != 0:
-		done, err := s.ForgetMemory(ctx, c.ID, memory.Asking{})
+		_, done, err := m.ForgetFact(ctx, operator, c.ID)
 		return done, noMemory(c.ID, err)
 	case c.Person != "":
-		who := sessions.UserID(c.Person)
-		if err := checkKnown(ctx, s, who); err != nil {
-			return memory.Forgotten{}, err
-		}
-		return s.ForgetPerson(ctx, memory.Forget{Person: who})
+		done, err := m.ForgetPerson(ctx, operator, sessions.UserID(c.Person))
+		return done, noPerson(c.Person, err)
 	default:
-		if _, err := s.Session(ctx, key); err != nil {
-			return memory.Forgotten{}, noSession(c.Session, err)
-		}
-		return s.ForgetSession(ctx, key)
+		done, err := m.ForgetSession(ctx, operator, sessions.Key(c.Session))
+		return done, noSession(c.Session, err)
 	}
 }

@@ -1,0 +1,78 @@
+package manage
+
+import (
+	"context"
+	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Fact returns a memory that the actor may see, or [sessions.ErrNotFound]. An operator sees each one.
+func (m *Manager) Fact(ctx context.Context, a Actor, id int64) (memory.Known, error) {
+	switch {
+	case a.Role == Operator:
+		f, _, err := m.cfg.Operators.MemoryByID(ctx, id)
+		return memory.Known{Memory: f}, err
+	case m.cfg.Rights == nil:
+		return memory.Known{}, ErrUnavailable
+	}
+	return m.cfg.Rights.KnownByID(ctx, a.asker(), id)
+}
+
+// ForgetFact deletes a memory. A member may delete memories about them, those that they said, and in their private chat
+// those of the chat; messages by other people stay then. An error after the first session comes with the counts until then, and a
+// repetition does the rest.
+func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Known, memory.Forgotten, error) {
+	f, err := m.Fact(ctx, a, id)
+	if err != nil {
+		return f, memory.Forgotten{}, err
+	}
+	from := a.Asking
+	if a.Role < Admin {
+		// A private chat belongs to its person, but team facts belong to no single member.
+		if theirs := f.Own || a.Reader.Private && f.Scope == memory.ScopeSession; !theirs {
+			return f, memory.Forgotten{}, NotTheirs
+		}
+		from.Only = a.Person
+	}
+	done, err := m.cfg.Rights.ForgetMemory(ctx, id, from)
+	return f, done, err
+}
+
+// Promote makes a group's memory one of the team; by is kept as the person who decided it. It returns a [Refusal] for
+// a memory that can't be shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
+func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.UserID) (memory.Memory, error) {
+	if a.Role < Admin {
+		return memory.Memory{}, NotAllowed
+	}
+	f, err := m.Fact(ctx, a, id)
+	if err != nil {
+		return f.Memory, err
+	}
+	if why := unshareable(f.Memory, time.Now()); why != "" {
+		return f.Memory, why
+	}
+	return m.cfg.Rights.Promote(ctx, id, by)
+}
+
+// unshareable is the reason why a memory can't be promoted; empty if it can.
+func unshareable(f memory.Memory, now time.Time) Refusal {
+	switch {
+	case f.SupersededBy != 0:
+		return Superseded
+	case f.Scope == memory.ScopeTeam:
+		return TeamAlready
+	case !f.ExpiresAt.IsZero() && !f.ExpiresAt.After(now):
+		return Expired
+	case f.Kind == memory.KindTask:
+		return OfATask
+	case f.Kind == memory.KindDigest:
+		return OfADay
+	case f.Scope == memory.ScopeUser:
+		return OfAPerson
+	case f.Scope == memory.ScopeGroup:
+		return ""
+	}
+	return OfASession
+}

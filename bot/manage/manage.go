@@ -1,0 +1,111 @@
+package manage
+
+import (
+	"context"
+	"errors"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Role is the standing of an actor. Each role has the rights of those before it.
+type Role int
+
+// The roles.
+const (
+	Member   Role = iota
+	Admin         // an administrator of groups
+	Operator      // operator of the installation, in no conversation
+)
+
+// Actor is the person who asks for an action.
+type Actor struct {
+	Role   Role
+	Person sessions.UserID // empty for an operator
+	Reader memory.Reader   // the conversation that the actor asks in; zero for an operator
+	Asking memory.Asking   // the turn that asks; zero for an operator
+}
+
+// owns reports whether a session belongs to the actor. A member owns the private chat that they ask in.
+func (a Actor) owns(key sessions.Key) bool {
+	return a.Role >= Admin || a.Reader.Private && a.Reader.Key == key
+}
+
+func (a Actor) asker() memory.Asker {
+	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
+}
+
+// Refusal is the reason why an action was refused. Nothing has changed then.
+type Refusal string
+
+// The refusals.
+const (
+	NotAllowed Refusal = "the actor lacks the right"
+	NotTheirs  Refusal = "the memory is neither about the actor nor said by them"
+
+	Superseded  Refusal = "the memory is superseded"
+	Expired     Refusal = "the memory is expired"
+	TeamAlready Refusal = "the memory is the team's already"
+	OfATask     Refusal = "the memory is about work in progress"
+	OfADay      Refusal = "the memory is the digest of a group's day"
+	OfAPerson   Refusal = "the memory is one person's"
+	OfASession  Refusal = "the memory belongs to its session"
+
+	FileOnly Refusal = "the setting belongs to the configuration file"
+)
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
+
+// InvalidSetting is returned for a setting that the conversation can't have.
+type InvalidSetting struct{ Reason error }
+
+// Error implements error.
+func (e *InvalidSetting) Error() string { return "invalid setting: " + e.Reason.Error() }
+
+// Unwrap returns the reason.
+func (e *InvalidSetting) Unwrap() error { return e.Reason }
+
+// Ambiguous is returned for a name that several people have.
+type Ambiguous struct{ People []memory.Person }
+
+// Error implements error.
+func (e *Ambiguous) Error() string { return "several people have the name" }
+
+// ErrUnavailable is returned by actions on memory where none is configured.
+var ErrUnavailable = errors.New("memory is not available")
+
+// Turns writes under the lease of the turn that asks; see [sessions.Store].
+type Turns interface {
+	Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error)
+	Configure(ctx context.Context, l sessions.Lease, settings string) error
+}
+
+// Operators is the storage of operators' actions, which need no lease. An unknown target is [sessions.ErrNotFound].
+type Operators interface {
+	MemoryByID(ctx context.Context, id int64) (m memory.Memory, values []memory.Memory, err error)
+	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
+	ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error)
+	EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error)
+	Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
+	UndoCompaction(ctx context.Context, key sessions.Key, rest int) (sessions.LogEntry, error)
+	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
+}
+
+// Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors are
+// all operators leave Turns out.
+type Config struct {
+	Rights    memory.Rights // nil: actions on memory return [ErrUnavailable]
+	Turns     Turns
+	Operators Operators
+	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.
+	Settings func(sessions.Session) compaction.Settings
+	Resolve  func(id sessions.ConversationID, settings string) (compaction.Settings, error)
+}
+
+// Manager executes actions.
+type Manager struct{ cfg Config }
+
+// New returns a Manager.
+func New(cfg Config) *Manager { return &Manager{cfg: cfg} }

@@ -1,0 +1,350 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ebb/compaction"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// storage records the calls that reach the storage, and holds one memory.
+type storage struct {
+	memory.Rights
+	fact   memory.Known
+	people []memory.Person
+	calls  []string
+}
+
+func (s *storage) did(call string, args ...any) {
+	s.calls = append(s.calls, fmt.Sprintf(call, args...))
+}
+
+func (s *storage) KnownByID(_ context.Context, _ memory.Asker, id int64) (memory.Known, error) {
+	if id != s.fact.ID {
+		return memory.Known{}, sessions.ErrNotFound
+	}
+	return s.fact, nil
+}
+
+func (s *storage) MemoryByID(ctx context.Context, id int64) (memory.Memory, []memory.Memory, error) {
+	f, err := s.KnownByID(ctx, memory.Asker{}, id)
+	return f.Memory, nil, err
+}
+
+func (s *storage) ForgetMemory(_ context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
+	s.did("forget %d only %q", id, from.Only)
+	return memory.Forgotten{Memories: 1}, nil
+}
+
+func (s *storage) Promote(_ context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
+	s.did("promote %d by %s", id, by)
+	return memory.Memory{ID: id + 1}, nil
+}
+
+func (s *storage) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+	return s.people, nil
+}
+
+func (s *storage) PreviewForget(_ context.Context, f memory.Forget) (memory.Preview, error) {
+	s.did("preview %s of %q self %v", f.Person, f.Robot, f.Self)
+	return memory.Preview{Messages: 2}, nil
+}
+
+func (s *storage) ForgetPerson(_ context.Context, f memory.Forget) (memory.Forgotten, error) {
+	s.did("forget %s of %q self %v", f.Person, f.Robot, f.Self)
+	return memory.Forgotten{Messages: 2}, nil
+}
+
+func (s *storage) FactsOf(_ context.Context, _ sessions.RobotCode, who sessions.UserID, after int64, _ int) ([]memory.Memory, error) {
+	if who != "bob" || after > 0 {
+		return nil, nil
+	}
+	return []memory.Memory{{ID: 7}}, nil
+}
+
+func (s *storage) MessagesOf(_ context.Context, _ sessions.RobotCode, who sessions.UserID, after int64, limit int) ([]memory.PersonMessage, error) {
+	var list []memory.PersonMessage
+	for id := after + 1; who == "bob" && id <= exportBatch+3 && len(list) < limit; id++ {
+		list = append(list, memory.PersonMessage{Event: sessions.Event{ID: id}})
+	}
+	return list, nil
+}
+
+func (s *storage) MessagesBefore(_ context.Context, _ sessions.Key, person sessions.UserID, event int64, _ int) ([]sessions.Event, error) {
+	if person != "alice" {
+		return nil, nil
+	}
+	return []sessions.Event{{ID: event - 1, Content: "/help"}, {ID: event - 2, Content: "hello"}}, nil
+}
+
+func (s *storage) ForgetMessage(_ context.Context, event int64, _ memory.Asking) (memory.Forgotten, error) {
+	s.did("forget message %d", event)
+	return memory.Forgotten{}, nil
+}
+
+func (s *storage) Undo(_ context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+	s.did("undo at term %d for %d", l.Term, event)
+	return sessions.LogEntry{}, nil
+}
+
+func (s *storage) UndoCompaction(_ context.Context, key sessions.Key, rest int) (sessions.LogEntry, error) {
+	s.did("undo %s", key)
+	return sessions.LogEntry{}, nil
+}
+
+func (s *storage) Configure(_ context.Context, l sessions.Lease, settings string) error {
+	s.did("configure at term %d %s", l.Term, settings)
+	return nil
+}
+
+func (s *storage) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
+	if key != "s" {
+		return sessions.Session{}, sessions.ErrNotFound
+	}
+	return sessions.Session{Key: key}, nil
+}
+
+func (s *storage) ForgetSession(_ context.Context, key sessions.Key) (memory.Forgotten, error) {
+	s.did("forget session %s", key)
+	return memory.Forgotten{}, nil
+}
+
+func (s *storage) EraseEvents(_ context.Context, key sessions.Key, _, _ []int64) (sessions.Erased, error) {
+	s.did("erase in %s", key)
+	return sessions.Erased{}, nil
+}
+
+func (s *storage) Delete(_ context.Context, key sessions.Key) (sessions.Deleted, error) {
+	s.did("delete %s", key)
+	return sessions.Deleted{}, nil
+}
+
+func (s *storage) RetryDeadLetter(_ context.Context, id int64) (sessions.Key, error) {
+	s.did("retry %d", id)
+	return "s", nil
+}
+
+func newTestManager(s *storage) *Manager {
+	return New(Config{
+		Rights: s, Turns: s, Operators: s,
+		Settings: func(sessions.Session) compaction.Settings { return compaction.Settings{} },
+		Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
+			if settings == `{"policy":"none"}` {
+				return compaction.Settings{}, errors.New("no such policy")
+			}
+			return compaction.Settings{}, nil
+		},
+	})
+}
+
+// The actors of the tests. All ask in session s.
+var (
+	lease    = sessions.Lease{Key: "s", Term: 5}
+	member   = Actor{Person: "alice", Reader: memory.Reader{Key: "s", Robot: "r"}, Asking: memory.Asking{Lease: lease, Event: 9}}
+	chatting = Actor{Person: "alice", Reader: memory.Reader{Key: "s", Robot: "r", Private: true}, Asking: member.Asking}
+	admin    = Actor{Role: Admin, Person: "root", Reader: member.Reader, Asking: member.Asking}
+	operator = Actor{Role: Operator}
+)
+
+// Each action reaches the storage for an actor who has its right, and for no other one.
+func TestRightsOfActors(t *testing.T) {
+	t.Parallel()
+	group := memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Kind: memory.KindFact}}
+	own := memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup}, Own: true}
+	here := memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeSession}}
+	team := memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeTeam}}
+	ctx, other := t.Context(), sessions.Session{Key: "other"}
+	session := sessions.Session{Key: "s"}
+	forget := func(m *Manager, a Actor) error { _, _, err := m.ForgetFact(ctx, a, 3); return err }
+	promote := func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3, "boss"); return err }
+	find := func(m *Manager, a Actor) error { _, err := m.FindPerson(ctx, a, "bob"); return err }
+	preview := func(who sessions.UserID) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.PreviewPerson(ctx, a, who); return err }
+	}
+	person := func(who sessions.UserID) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.ForgetPerson(ctx, a, who); return err }
+	}
+	undo := func(s sessions.Session) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.Undo(ctx, a, s); return err }
+	}
+	configure := func(m *Manager, a Actor) error { _, err := m.Configure(ctx, a, session, "a", "3"); return err }
+	last := func(m *Manager, a Actor) error {
+		_, _, err := m.ForgetLast(ctx, a, func(e sessions.Event) bool { return e.Content == "/help" })
+		return err
+	}
+	export := func(m *Manager, a Actor) error {
+		return m.Export(ctx, a, "bob", func(memory.Memory) error { return nil }, func(memory.PersonMessage) error { return nil })
+	}
+	erase := func(m *Manager, a Actor) error { _, err := m.EraseEvents(ctx, a, "s", nil, nil); return err }
+	drop := func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err }
+	retry := func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, 4); return err }
+	forgetSession := func(key sessions.Key) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.ForgetSession(ctx, a, key); return err }
+	}
+	kept := func(who sessions.UserID) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { return m.IsKept(ctx, a, who) }
+	}
+	for _, c := range []struct {
+		name  string
+		fact  memory.Known
+		actor Actor
+		act   func(*Manager, Actor) error
+		err   error
+		call  string // the call of the storage; empty: none
+	}{
+		{"a member forgets their own", own, member, forget, nil, `forget 3 only "alice"`},
+		{"a member forgets the group's", group, member, forget, NotTheirs, ""},
+		{"a person forgets what belongs to their chat", here, chatting, forget, nil, `forget 3 only "alice"`},
+		{"a person forgets the team's in their chat", team, chatting, forget, NotTheirs, ""},
+		{"an admin forgets the group's", group, admin, forget, nil, `forget 3 only ""`},
+		{"an operator forgets", group, operator, forget, nil, `forget 3 only ""`},
+		{"a member promotes", group, member, promote, NotAllowed, ""},
+		{"an admin promotes", group, admin, promote, nil, "promote 3 by boss"},
+		{"an operator promotes", group, operator, promote, nil, "promote 3 by boss"},
+		{"a member finds a person", group, member, find, NotAllowed, ""},
+		{"an admin finds nobody", group, admin, find, sessions.ErrNotFound, ""},
+		{"a member previews themself", group, member, preview("alice"), nil, `preview alice of "r" self true`},
+		{"a member previews another", group, member, preview("bob"), NotAllowed, ""},
+		{"a sender without an id previews", group, Actor{}, preview(""), sessions.ErrNotFound, ""},
+		{"a member forgets themself", group, member, person("alice"), nil, `forget alice of "r" self true`},
+		{"a member forgets another", group, member, person("bob"), NotAllowed, ""},
+		{"an admin forgets another", group, admin, person("bob"), nil, `forget bob of "r" self false`},
+		{"an operator forgets a person", group, operator, person("bob"), nil, `forget bob of "" self false`},
+		{"an operator forgets an unknown person", group, operator, person("carol"), sessions.ErrNotFound, ""},
+		{"a member undoes", group, member, undo(session), NotAllowed, ""},
+		{"a person undoes in their chat", group, chatting, undo(session), nil, "undo at term 5 for 9"},
+		{"a person undoes elsewhere", group, chatting, undo(other), NotAllowed, ""},
+		{"an admin undoes", group, admin, undo(session), nil, "undo at term 5 for 9"},
+		{"an operator undoes", group, operator, undo(session), nil, "undo s"},
+		{"a member configures", group, member, configure, NotAllowed, ""},
+		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"full_context_turns":3}`},
+		{"a member forgets their last message", group, member, last, nil, "forget message 7"},
+		{"an admin without a message forgets the last", group, admin, last, sessions.ErrNotFound, ""},
+		{"a member exports another", group, member, export, NotAllowed, ""},
+		{"an admin exports another", group, admin, export, NotAllowed, ""},
+		{"an operator exports", group, operator, export, nil, ""},
+		{"an admin asks for a person", group, admin, kept("bob"), NotAllowed, ""},
+		{"an operator asks for a person", group, operator, kept("bob"), nil, ""},
+		{"an operator asks for an unknown person", group, operator, kept("carol"), sessions.ErrNotFound, ""},
+		{"an admin erases events", group, admin, erase, NotAllowed, ""},
+		{"an operator erases events", group, operator, erase, nil, "erase in s"},
+		{"an admin deletes a session", group, admin, drop, NotAllowed, ""},
+		{"an operator deletes a session", group, operator, drop, nil, "delete s"},
+		{"an admin retries", group, admin, retry, NotAllowed, ""},
+		{"an operator retries", group, operator, retry, nil, "retry 4"},
+		{"an admin forgets a session", group, admin, forgetSession("s"), NotAllowed, ""},
+		{"an operator forgets a session", group, operator, forgetSession("s"), nil, "forget session s"},
+		{"an operator forgets an unknown session", group, operator, forgetSession("t"), sessions.ErrNotFound, ""},
+	} {
+		s := &storage{fact: c.fact}
+		err := c.act(newTestManager(s), c.actor)
+		want := []string(nil)
+		if c.call != "" {
+			want = []string{c.call}
+		}
+		if !errors.Is(err, c.err) || fmt.Sprint(s.calls) != fmt.Sprint(want) {
+			t.Errorf("%s: error %v and calls %q, want %v and %q", c.name, err, s.calls, c.err, want)
+		}
+	}
+}
+
+// A memory that can't be shared is refused with the reason, for an admin and an operator alike.
+func TestPromoteRefusesWithTheReason(t *testing.T) {
+	t.Parallel()
+	for m, why := range map[*memory.Memory]Refusal{
+		{Scope: memory.ScopeTeam, Kind: memory.KindTask}:                                        TeamAlready,
+		{Scope: memory.ScopeTeam, SupersededBy: 4}:                                              Superseded,
+		{Scope: memory.ScopeGroup, ExpiresAt: time.Now().Add(-time.Hour)}:                       Expired,
+		{Scope: memory.ScopeGroup, Kind: memory.KindTask}:                                       OfATask,
+		{Scope: memory.ScopeGroup, Kind: memory.KindDigest}:                                     OfADay,
+		{Scope: memory.ScopeUser, Kind: memory.KindProfile}:                                     OfAPerson,
+		{Scope: memory.ScopeSession, Kind: memory.KindFact}:                                     OfASession,
+		{Scope: memory.ScopeGroup, Kind: memory.KindFact, ExpiresAt: time.Now().Add(time.Hour)}: "",
+	} {
+		for _, a := range []Actor{admin, operator} {
+			m.ID = 3
+			s := &storage{fact: memory.Known{Memory: *m}}
+			_, err := newTestManager(s).Promote(t.Context(), a, 3, "boss")
+			if why == "" && err == nil && len(s.calls) == 1 {
+				continue
+			}
+			if !errors.Is(err, why) || len(s.calls) > 0 {
+				t.Errorf("%s %s: error %v and calls %q, want %v", m.Scope, m.Kind, err, s.calls, why)
+			}
+		}
+	}
+}
+
+// A name that several people have is no one's, and the error holds all of them.
+func TestFindPersonIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	s := &storage{people: []memory.Person{{ID: "1"}, {ID: "2"}}}
+	_, err := newTestManager(s).FindPerson(t.Context(), admin, "王芳")
+	var several *Ambiguous
+	if !errors.As(err, &several) || len(several.People) != 2 {
+		t.Errorf("error %v, want two people", err)
+	}
+}
+
+// An export has each row once, across batches, and ends with the first error of the receiver.
+func TestExportReadsEachRowOnce(t *testing.T) {
+	t.Parallel()
+	m, seen := newTestManager(&storage{}), map[int64]int{}
+	facts := 0
+	err := m.Export(t.Context(), operator, "bob", func(memory.Memory) error { facts++; return nil },
+		func(p memory.PersonMessage) error { seen[p.Event.ID]++; return nil })
+	if err != nil || facts != 1 || len(seen) != exportBatch+3 {
+		t.Errorf("error %v, %d facts and %d messages, want 1 and %d", err, facts, len(seen), exportBatch+3)
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("message %d is read %d times", id, n)
+		}
+	}
+	full := errors.New("the disk is full")
+	if err := m.Export(t.Context(), operator, "bob", func(memory.Memory) error { return full }, nil); !errors.Is(err, full) {
+		t.Errorf("error %v, want %v", err, full)
+	}
+}
+
+// A setting of the file and an invalid one change nothing, and a default word removes even one that became invalid.
+func TestConfigureChecksTheSetting(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		own, key, value, want string
+		err                   any
+	}{
+		{"", "策略", "turns", `{"policy":"turns"}`, nil},
+		{`{"policy":"turns"}`, "B", "5", `{"cached_context_turns":5,"policy":"turns"}`, nil},
+		{`{"mode":"x","policy":"none"}`, "mode", "默认", `{"policy":"none"}`, nil},
+		{`{"policy":"turns"}`, "policy", "default", "", nil},
+		{"", "policy", "none", "", new(*InvalidSetting)},
+		{"", "daily_tokens", "1", "", new(Refusal)},
+	} {
+		s := &storage{}
+		got, err := newTestManager(s).Configure(t.Context(), admin, sessions.Session{Key: "s", Settings: c.own}, c.key, c.value)
+		if got != c.want || (c.err == nil) != (err == nil) || err != nil && !errors.As(err, c.err) || len(s.calls) > 0 != (err == nil) {
+			t.Errorf("%s=%s over %s: %q, %v and calls %q, want %q", c.key, c.value, c.own, got, err, s.calls, c.want)
+		}
+	}
+}
+
+// Without a storage for memory every action on it says so.
+func TestActionsWithoutMemory(t *testing.T) {
+	t.Parallel()
+	m, ctx := New(Config{}), t.Context()
+	_, _, forget := m.ForgetFact(ctx, admin, 3)
+	_, find := m.FindPerson(ctx, admin, "bob")
+	_, person := m.ForgetPerson(ctx, admin, "bob")
+	_, _, last := m.ForgetLast(ctx, admin, nil)
+	for name, err := range map[string]error{"forget": forget, "find": find, "person": person, "last": last, "export": m.Export(ctx, admin, "root", nil, nil)} {
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: error %v, want %v", name, err, ErrUnavailable)
+		}
+	}
+}

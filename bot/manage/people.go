@@ -1,0 +1,137 @@
+package manage
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// FindPerson finds a person by staff id or nick among those who spoke to the robot of the actor's conversation. It
+// returns [sessions.ErrNotFound] for none and [Ambiguous] for several.
+func (m *Manager) FindPerson(ctx context.Context, a Actor, name string) (memory.Person, error) {
+	switch {
+	case a.Role < Admin:
+		return memory.Person{}, NotAllowed
+	case m.cfg.Rights == nil:
+		return memory.Person{}, ErrUnavailable
+	}
+	people, err := m.cfg.Rights.People(ctx, a.Reader.Robot, name)
+	switch {
+	case err != nil:
+		return memory.Person{}, err
+	case len(people) == 0:
+		return memory.Person{}, sessions.ErrNotFound
+	case len(people) > 1:
+		return memory.Person{}, &Ambiguous{People: people}
+	}
+	return people[0], nil
+}
+
+// IsKept returns [sessions.ErrNotFound] for a person of whom nothing is kept. Only operators may ask.
+func (m *Manager) IsKept(ctx context.Context, a Actor, who sessions.UserID) error {
+	if a.Role < Operator {
+		return NotAllowed
+	}
+	facts, err := m.cfg.Rights.FactsOf(ctx, "", who, 0, 1)
+	if err != nil || len(facts) > 0 {
+		return err
+	}
+	said, err := m.cfg.Rights.MessagesOf(ctx, "", who, 0, 1)
+	if err == nil && len(said) == 0 {
+		err = sessions.ErrNotFound
+	}
+	return err
+}
+
+// erasure is the erasure of a person by an actor. Members may erase themselves only. An operator erases the person at
+// every robot.
+func (m *Manager) erasure(ctx context.Context, a Actor, who sessions.UserID) (memory.Forget, error) {
+	f := memory.Forget{Robot: a.Reader.Robot, Person: who, Self: who == a.Person, From: a.Asking}
+	switch {
+	case m.cfg.Rights == nil:
+		return f, ErrUnavailable
+	case who == "":
+		return f, sessions.ErrNotFound
+	case a.Role == Operator:
+		return f, m.IsKept(ctx, a, who)
+	case a.Role < Admin && !f.Self:
+		return f, NotAllowed
+	}
+	return f, nil
+}
+
+// PreviewPerson counts what [Manager.ForgetPerson] would erase.
+func (m *Manager) PreviewPerson(ctx context.Context, a Actor, who sessions.UserID) (memory.Preview, error) {
+	f, err := m.erasure(ctx, a, who)
+	if err != nil {
+		return memory.Preview{}, err
+	}
+	return m.cfg.Rights.PreviewForget(ctx, f)
+}
+
+// ForgetPerson erases a person. An error comes with the counts until then, and a repetition does the rest.
+// [memory.ErrTooOften] means that nothing was erased.
+func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID) (memory.Forgotten, error) {
+	f, err := m.erasure(ctx, a, who)
+	if err != nil {
+		return memory.Forgotten{}, err
+	}
+	done, err := m.cfg.Rights.ForgetPerson(ctx, f)
+	switch {
+	case errors.Is(err, memory.ErrTooOften):
+	case err != nil:
+		zerolog.Ctx(ctx).Error().Err(err).Msg("A person was not wholly forgotten")
+	default:
+		zerolog.Ctx(ctx).Info().Int("sessions", done.Sessions).Int("memories", done.Memories).Int("events", done.Events).
+			Int("summaries", done.Summaries).Msg("A person was forgotten")
+	}
+	return done, err
+}
+
+// exportBatch bounds the rows of an export in memory.
+const exportBatch = 200
+
+// Export reads everything that is kept of a person at a robot, or at every one for an operator: the memories, then the
+// messages. It ends with the first error of the two functions.
+func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, fact func(memory.Memory) error, message func(memory.PersonMessage) error) error {
+	switch {
+	case m.cfg.Rights == nil:
+		return ErrUnavailable
+	case a.Role < Operator && who != a.Person:
+		return NotAllowed
+	}
+	robot := a.Reader.Robot
+	err := inBatches(func(after int64) ([]memory.Memory, error) {
+		return m.cfg.Rights.FactsOf(ctx, robot, who, after, exportBatch)
+	},
+		func(f memory.Memory) (int64, error) { return f.ID, fact(f) })
+	if err != nil {
+		return err
+	}
+	return inBatches(func(after int64) ([]memory.PersonMessage, error) {
+		return m.cfg.Rights.MessagesOf(ctx, robot, who, after, exportBatch)
+	},
+		func(s memory.PersonMessage) (int64, error) { return s.Event.ID, message(s) })
+}
+
+// inBatches reads batches until one is short, each after the id of the last row, and calls see for every row.
+func inBatches[T any](read func(after int64) ([]T, error), see func(T) (id int64, err error)) error {
+	for after := int64(0); ; {
+		batch, err := read(after)
+		if err != nil {
+			return err
+		}
+		for _, row := range batch {
+			if after, err = see(row); err != nil {
+				return err
+			}
+		}
+		if len(batch) < exportBatch {
+			return nil
+		}
+	}
+}

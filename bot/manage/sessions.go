@@ -1,0 +1,84 @@
+package manage
+
+import (
+	"context"
+
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Undo reverts the newest compaction of a session and returns its row in the log, or [sessions.ErrNotFound] for none.
+// The session then rests, because the next turn would repeat the compaction.
+func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessions.LogEntry, error) {
+	rest := m.cfg.Settings(s).Window.RearmAfter(0, false)
+	switch {
+	case !a.owns(s.Key):
+		return sessions.LogEntry{}, NotAllowed
+	case a.Role == Operator:
+		return m.cfg.Operators.UndoCompaction(ctx, s.Key, rest)
+	}
+	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, rest)
+}
+
+// lastMessages bounds the search for a person's last message.
+const lastMessages = 500
+
+// ForgetLast erases the last message that the actor sent in the conversation before they asked, with its answer. It
+// passes over messages that skip accepts, and returns [sessions.ErrNotFound] if no other one is left.
+func (m *Manager) ForgetLast(ctx context.Context, a Actor, skip func(sessions.Event) bool) (sessions.Event, memory.Forgotten, error) {
+	if m.cfg.Rights == nil {
+		return sessions.Event{}, memory.Forgotten{}, ErrUnavailable
+	}
+	said, err := m.cfg.Rights.MessagesBefore(ctx, a.Reader.Key, a.Person, a.Asking.Event, lastMessages)
+	if err != nil {
+		return sessions.Event{}, memory.Forgotten{}, err
+	}
+	for _, e := range said {
+		if !skip(e) {
+			done, err := m.cfg.Rights.ForgetMessage(ctx, e.ID, a.Asking)
+			return e, done, err
+		}
+	}
+	return sessions.Event{}, memory.Forgotten{}, sessions.ErrNotFound
+}
+
+// ForgetSession deletes the memory from a session. Its log stays.
+func (m *Manager) ForgetSession(ctx context.Context, a Actor, key sessions.Key) (memory.Forgotten, error) {
+	if err := m.operates(ctx, a, key); err != nil {
+		return memory.Forgotten{}, err
+	}
+	return m.cfg.Operators.ForgetSession(ctx, key)
+}
+
+// EraseEvents wipes events of a session, by their places and ids, and the data derived from them.
+func (m *Manager) EraseEvents(ctx context.Context, a Actor, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
+	if a.Role < Operator {
+		return sessions.Erased{}, NotAllowed
+	}
+	return m.cfg.Operators.EraseEvents(ctx, key, seqs, ids)
+}
+
+// DeleteSession deletes a session with all it has. A later message creates it again.
+func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) (sessions.Deleted, error) {
+	if a.Role < Operator {
+		return sessions.Deleted{}, NotAllowed
+	}
+	return m.cfg.Operators.Delete(ctx, key)
+}
+
+// RetryDeadLetter queues a message that was set aside for another answer, and returns its session.
+func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, id int64) (sessions.Key, error) {
+	if a.Role < Operator {
+		return "", NotAllowed
+	}
+	return m.cfg.Operators.RetryDeadLetter(ctx, id)
+}
+
+// operates checks that an operator acts on a session that exists.
+func (m *Manager) operates(ctx context.Context, a Actor, key sessions.Key) error {
+	if a.Role < Operator {
+		return NotAllowed
+	}
+	_, err := m.cfg.Operators.Session(ctx, key)
+	return err
+}

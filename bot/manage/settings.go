@@ -1,0 +1,88 @@
+package manage
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/sessions"
+)
+
+// settingNames maps short names of keys.
+var settingNames = map[string]string{
+	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
+}
+
+// fileOnly lists keys of costs and of the model, which only the file sets.
+var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
+
+// defaultWords remove a setting.
+var defaultWords = []string{"default", "默认"}
+
+// SettingKey returns the key that a word means, or [FileOnly] with it.
+func SettingKey(word string) (string, error) {
+	key := strings.ToLower(word)
+	if name, ok := settingNames[key]; ok {
+		key = name
+	}
+	if slices.Contains(fileOnly, key) {
+		return key, FileOnly
+	}
+	return key, nil
+}
+
+// WithSetting returns a JSON object of settings with key set, or without it if value is a default word.
+func WithSetting(settings, key, value string) string {
+	all := map[string]any{}
+	if settings != "" {
+		_ = json.Unmarshal([]byte(settings), &all) // the storage holds only objects
+	}
+	if slices.Contains(defaultWords, value) {
+		delete(all, key)
+	} else {
+		all[key] = settingValue(value)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(all) // strings, numbers and booleans can't fail
+	return string(text)
+}
+
+// settingValue returns a number or boolean as JSON, and any other text as a string.
+func settingValue(text string) any {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err == nil {
+		switch v.(type) {
+		case bool, float64:
+			return json.RawMessage(text)
+		}
+	}
+	return text
+}
+
+// Configure sets a setting of the actor's conversation, or removes it by a default word, and returns all of the session's
+// own settings. It returns [FileOnly] and [InvalidSetting] for what can't be set.
+func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, key, value string) (string, error) {
+	if !a.owns(s.Key) {
+		return s.Settings, NotAllowed
+	}
+	key, err := SettingKey(key)
+	if err != nil {
+		return s.Settings, err
+	}
+	settings := WithSetting(s.Settings, key, value)
+	if settings != "" && !slices.Contains(defaultWords, value) { // a setting that a later file invalidated can be removed
+		if _, err := m.cfg.Resolve(s.ConversationID, settings); err != nil {
+			return s.Settings, &InvalidSetting{Reason: err}
+		}
+	}
+	if err := m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings); err != nil {
+		return s.Settings, err
+	}
+	zerolog.Ctx(ctx).Info().Str("key", key).Msg("Setting of a conversation changed")
+	return settings, nil
+}
