@@ -37,8 +37,8 @@ type Store interface {
 // Turner takes waiting messages and stores the result of a turn.
 type Turner interface {
 	// Begin opens a turn: it marks up to limit of the oldest pending messages as being in a turn under the lease, and
-	// returns the view with them. Together they have at most [MaxTurnBytes], except for the oldest. A second call under
-	// the same lease changes nothing. With limit 0 Begin marks nothing and returns no pending messages (maintenance,
+	// returns the view with them. Together they have at most [MaxTurnBytes], except for the oldest. The term of the lease is
+	// the id of the attempt: a second call under it, after a lost answer, counts nothing and marks the same messages. With limit 0 Begin marks nothing and returns no pending messages (maintenance,
 	// status).
 	//
 	// The oldest are those that are marked, then those that were sent first: by [Message].SentAt, or by their arrival if

@@ -73,6 +73,41 @@ func TestAcceptAnswerLost(t *testing.T) {
 	}
 }
 
+// A turn whose begin was committed and whose answer was lost is begun again: neither the attempt of the dead process nor
+// its own is counted twice.
+func TestBeginAnswerLost(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	direct, pool := open(t, url)
+	l := lossy{t: t}
+	s, err := sql.Open(t.Context(), sql.Options{URL: l.before(url), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	c := newChat(t, direct, "cid", "u", false)
+	a, err := direct.Accept(t.Context(), "a", c.reader.Key, sessions.Message{ID: "m", Text: "hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[sessions.View](t)(direct.Begin(t.Context(), a.Lease, 10))
+	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = 'a'") // its process died in the turn
+	must[time.Time](t)(direct.Beat(t.Context(), "b"))
+	next := must[sessions.Lease](t)(direct.Acquire(t.Context(), c.reader.Key, "b"))
+	for what, begin := range map[string]func(context.Context, sessions.Lease, int) (sessions.View, error){
+		"a look at the suspect": s.Begin, "its turn alone": s.BeginAlone,
+	} {
+		must[sessions.Session](t)(s.Session(t.Context(), c.reader.Key)) // connects
+		l.lose.Store(true)
+		if _, err := begin(t.Context(), next, 10); err == nil || l.lose.Load() {
+			t.Fatalf("%s: the answer was not lost: %v", what, err)
+		}
+		if v := must[sessions.View](t)(begin(t.Context(), next, 10)); v.Suspect != 1 {
+			t.Errorf("%s: begun again with %+v and a count of %d, want 1", what, v.Pending, v.Suspect)
+		}
+	}
+}
+
 // lossy is a way to the server that loses an answer, and the connection with it, where it is told to.
 type lossy struct {
 	t    *testing.T
