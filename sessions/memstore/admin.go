@@ -9,7 +9,7 @@ import (
 )
 
 // Summaries lists all summaries of a session, whatever their state, in the order in which they were stored.
-func (m *Store) Summaries(_ context.Context, key sessions.Key) []sessions.Summary {
+func (m inspection) Summaries(_ context.Context, key sessions.Key) []sessions.Summary {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -19,7 +19,7 @@ func (m *Store) Summaries(_ context.Context, key sessions.Key) []sessions.Summar
 }
 
 // Blobs lists the addresses of the bodies that are kept for a session, sorted.
-func (m *Store) Blobs(_ context.Context, key sessions.Key) []string {
+func (m inspection) Blobs(_ context.Context, key sessions.Key) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -29,7 +29,7 @@ func (m *Store) Blobs(_ context.Context, key sessions.Key) []string {
 }
 
 // SpoilBlob has another body stand under an address, as after a fault of a disk; with an empty one it is gone.
-func (m *Store) SpoilBlob(key sessions.Key, blob, body string) {
+func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
@@ -43,7 +43,7 @@ func (m *Store) SpoilBlob(key sessions.Key, blob, body string) {
 }
 
 // Edit changes what the event at a place says: only the law does that.
-func (m *Store) Edit(key sessions.Key, seq int64, content string) {
+func (m inspection) Edit(key sessions.Key, seq int64, content string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {

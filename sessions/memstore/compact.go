@@ -29,7 +29,7 @@ type viewBefore struct {
 }
 
 // Compact implements sessions.Store.
-func (m *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Compacted{}, err
 	}
@@ -132,7 +132,7 @@ func (s *sessionRows) checkCompaction(c sessions.Compaction) error {
 }
 
 // storeSummary stores a new summary in place of the active ones within its range.
-func (m *Store) storeSummary(s *sessionRows, n sessions.NewSummary) {
+func (m compactions) storeSummary(s *sessionRows, n sessions.NewSummary) {
 	m.lastID++
 	sum := &sessions.Summary{
 		ID: m.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
@@ -275,7 +275,7 @@ func boundedSum(u sessions.Usage) sessions.Usage {
 }
 
 // Log implements sessions.Store.
-func (m *Store) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
+func (m compactions) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fencedSession(l)
@@ -294,7 +294,7 @@ func (m *Store) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) er
 	return nil
 }
 
-func (m *Store) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttempt) sessions.LogEntry {
+func (m compactions) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttempt) sessions.LogEntry {
 	m.lastID++
 	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
 	a.LogEntry, a.gen = e, s.state.Gen
@@ -303,7 +303,7 @@ func (m *Store) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttem
 }
 
 // Compactions implements sessions.Store.
-func (m *Store) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+func (m compactions) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.LogEntry{}
@@ -319,7 +319,7 @@ func (m *Store) Compactions(_ context.Context, key sessions.Key, limit int) ([]s
 }
 
 // Backlogs implements sessions.Store.
-func (m *Store) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
+func (m compactions) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.Session{}

@@ -22,7 +22,7 @@ func (j *compactionJob) isSame(o sessions.Job) bool {
 }
 
 // OpenJob implements sessions.Store.
-func (m *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	if err := ctx.Err(); err != nil {
 		return src, err
@@ -69,7 +69,7 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 }
 
 // StageJob implements sessions.Store.
-func (m *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (m *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 }
 
 // MarkUpkeep implements sessions.Store.
-func (m *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+func (m compactions) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (m *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 }
 
 // Job implements sessions.Store.
-func (m *Store) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
+func (m compactions) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok && s.job != nil {
@@ -112,7 +112,7 @@ func (m *Store) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 }
 
 // Blob implements sessions.Store.
-func (m *Store) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
+func (m compactions) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -129,7 +129,7 @@ func (m *Store) Blob(_ context.Context, key sessions.Key, blob string) (string, 
 }
 
 // Undo implements sessions.Store.
-func (m *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.LogEntry{}, err
 	}

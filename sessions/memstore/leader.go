@@ -16,14 +16,14 @@ type replicaMark struct {
 }
 
 // noteBeat notes a replica that beats for the first time; the caller holds the mutex.
-func (m *Store) noteBeat(owner sessions.ReplicaID) {
+func (m leases) noteBeat(owner sessions.ReplicaID) {
 	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {
 		m.standing = append(m.standing, replicaMark{id: owner})
 	}
 }
 
 // Mark implements sessions.Elector.
-func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
+func (m leases) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.standing {
@@ -36,7 +36,7 @@ func (m *Store) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.Re
 }
 
 // Leader implements sessions.Elector.
-func (m *Store) Leader(context.Context) (sessions.Leader, error) {
+func (m leases) Leader(context.Context) (sessions.Leader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var l sessions.Leader

@@ -35,7 +35,7 @@ func (l *wakeListener) takeKeys() []sessions.Key {
 }
 
 // Listen implements sessions.Inbox. It calls wake with the empty key once it listens, as the database does.
-func (m *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (m leases) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	l := &wakeListener{owner: owner, some: make(chan struct{}, 1)}
 	m.mu.Lock()
 	m.listeners[l] = true
@@ -59,7 +59,7 @@ func (m *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 }
 
 // wakeListeners notifies the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
-func (m *Store) wakeListeners(owner sessions.ReplicaID, key sessions.Key) {
+func (m *tables) wakeListeners(owner sessions.ReplicaID, key sessions.Key) {
 	for l := range m.listeners {
 		if owner == "" || l.owner == owner {
 			l.addKey(key)

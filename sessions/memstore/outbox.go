@@ -10,7 +10,7 @@ import (
 )
 
 // Unsent implements sessions.Outbox.
-func (m *Store) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+func (m outbox) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fencedSession(l)
@@ -38,7 +38,7 @@ func (m *Store) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing
 }
 
 // Claim implements sessions.Outbox.
-func (m *Store) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (m outbox) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.fencedSession(l)
@@ -63,7 +63,7 @@ func (m *Store) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]se
 }
 
 // PutDown implements sessions.Outbox.
-func (m *Store) PutDown(_ context.Context, owner sessions.ReplicaID) error {
+func (m outbox) PutDown(_ context.Context, owner sessions.ReplicaID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.sessions {
@@ -80,7 +80,7 @@ func (m *Store) PutDown(_ context.Context, owner sessions.ReplicaID) error {
 }
 
 // Settle implements sessions.Outbox.
-func (m *Store) Settle(_ context.Context, t sessions.Settled) error {
+func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	final := t.Sent || t.Failed
@@ -106,7 +106,7 @@ func (m *Store) Settle(_ context.Context, t sessions.Settled) error {
 }
 
 // Trim replaces the text of a reply that is still to be sent, as an erasure of words in it does.
-func (m *Store) Trim(key sessions.Key, reply int64, text string) {
+func (m outbox) Trim(key sessions.Key, reply int64, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, o := range m.sessions[key].outbox {

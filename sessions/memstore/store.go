@@ -16,6 +16,15 @@ var _ sessions.Store = (*Store)(nil)
 // Store keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
 // stale. Several replicas of a test share one. Its clock is time.Now, which a synctest bubble stops.
 type Store struct {
+	*tables
+	leases
+	outbox
+	compactions
+	inspection
+}
+
+// tables are the rows of all sessions and replicas, which the parts of a Store share.
+type tables struct {
 	mu        sync.Mutex
 	ttl       time.Duration
 	beats     map[sessions.ReplicaID]time.Time
@@ -26,6 +35,18 @@ type Store struct {
 	staff     staffIDs
 	listeners map[*wakeListener]bool
 }
+
+// leases keeps heartbeats, leases and wake-ups.
+type leases struct{ *tables }
+
+// outbox keeps replies until they are settled.
+type outbox struct{ *tables }
+
+// compactions changes the views of sessions, and keeps the log of that.
+type compactions struct{ *tables }
+
+// inspection shows rows to tests, and changes them.
+type inspection struct{ *tables }
 
 // sessionRows is the rows of one session.
 type sessionRows struct {
@@ -71,7 +92,7 @@ const handTime = time.Minute
 
 // New makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
 func New(ttl time.Duration) *Store {
-	return &Store{
+	t := &tables{
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*sessionRows{},
@@ -79,17 +100,18 @@ func New(ttl time.Duration) *Store {
 		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
 	}
+	return &Store{t, leases{t}, outbox{t}, compactions{t}, inspection{t}}
 }
 
 // Expire makes owner's heartbeat as old as if it had died long ago.
-func (m *Store) Expire(owner sessions.ReplicaID) {
+func (m inspection) Expire(owner sessions.ReplicaID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
 }
 
 // FailFlush makes a session count failures flushes in a row that failed; memory itself is kept elsewhere.
-func (m *Store) FailFlush(key sessions.Key, failures int) {
+func (m inspection) FailFlush(key sessions.Key, failures int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, ok := m.sessions[key]; ok {
@@ -109,7 +131,7 @@ func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, 
 }
 
 // Events lists the whole log of a session in order of arrival.
-func (m *Store) Events(_ context.Context, key sessions.Key) []sessions.Event {
+func (m inspection) Events(_ context.Context, key sessions.Key) []sessions.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
@@ -200,7 +222,7 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 }
 
 // takeLease gives the session to owner unless a living replica has it.
-func (m *Store) takeLease(s *sessionRows, owner sessions.ReplicaID) {
+func (m *tables) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	l := &s.state.Lease
 	if l.Owner != owner && !m.isAlive(l.Owner) {
 		if l.Owner != "" {
@@ -210,13 +232,13 @@ func (m *Store) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	}
 }
 
-func (m *Store) isAlive(owner sessions.ReplicaID) bool {
+func (m *tables) isAlive(owner sessions.ReplicaID) bool {
 	beat, ok := m.beats[owner]
 	return ok && time.Since(beat) < m.ttl
 }
 
 // Beat implements sessions.Leaser.
-func (m *Store) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
+func (m leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -226,7 +248,7 @@ func (m *Store) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, er
 }
 
 // Acquire implements sessions.Leaser.
-func (m *Store) Acquire(
+func (m leases) Acquire(
 	_ context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
 	m.mu.Lock()
@@ -243,7 +265,7 @@ func (m *Store) Acquire(
 }
 
 // Release implements sessions.Leaser.
-func (m *Store) Release(_ context.Context, l sessions.Lease) error {
+func (m leases) Release(_ context.Context, l sessions.Lease) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.sessions[l.Key]; s != nil && s.state.Lease == l {
@@ -254,7 +276,7 @@ func (m *Store) Release(_ context.Context, l sessions.Lease) error {
 }
 
 // Rest implements sessions.Leaser. Owed flushes are kept elsewhere.
-func (m *Store) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+func (m leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var freed []sessions.Key
@@ -278,7 +300,7 @@ func (m *Store) Rest(_ context.Context, owner sessions.ReplicaID, keys []session
 }
 
 // Resign implements sessions.Leaser.
-func (m *Store) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
+func (m leases) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
@@ -339,7 +361,7 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 }
 
 // fencedSession returns the session that a lease covers; the caller holds the mutex.
-func (m *Store) fencedSession(l sessions.Lease) (*sessionRows, error) {
+func (m *tables) fencedSession(l sessions.Lease) (*sessionRows, error) {
 	s, ok := m.sessions[l.Key]
 	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
 		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)

@@ -108,7 +108,7 @@ func (w *world) runAll(ctx context.Context) error {
 		if !rig.WaitUntil(ctx, began.Add(t.at)) || time.Since(began) > w.opt.For {
 			break
 		}
-		w.injectFault(erase, t)
+		injector{w}.injectFault(erase, t)
 	}
 	rig.WaitUntil(ctx, began.Add(w.opt.For))
 	stopTalk()
@@ -128,7 +128,7 @@ const settleLimit = 45 * time.Second
 
 // awaitIdle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
 func (w *world) awaitIdle(ctx context.Context) error {
-	w.endFaults(ctx)
+	injector{w}.endFaults(ctx)
 	limit, stop := context.WithTimeout(ctx, settleLimit)
 	defer stop()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -126,7 +126,7 @@ const answerWait = 10 * time.Second
 var factWords = regexp.MustCompile(`K\d{6}`)
 
 // eraseLast has a new member of a group say two things and take back the second.
-func (w *world) eraseLast(ctx context.Context, t fault) error {
+func (w injector) eraseLast(ctx context.Context, t fault) error {
 	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		first := w.talk.sayAs(who, group, talkText, nil)
@@ -146,7 +146,7 @@ func (w *world) eraseLast(ctx context.Context, t fault) error {
 
 // erasePerson has a new person speak in a group and in private, and then ask for everything to be forgotten. Another
 // message arrives while that happens.
-func (w *world) erasePerson(ctx context.Context, t fault) error {
+func (w injector) erasePerson(ctx context.Context, t fault) error {
 	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
 	private := dingtalktest.DirectConversation(who.ID)
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
@@ -193,7 +193,7 @@ var (
 )
 
 // runErasure sends a command and records its receipt.
-func (w *world) runErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
+func (w injector) runErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
 	ask.want = erasureReceipt
 	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
 	if err == nil {
@@ -204,7 +204,7 @@ func (w *world) runErasure(ctx context.Context, x *erasure, ask eraseRequest) er
 
 // askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try
 // again. Other replies to the person are passed to heard.
-func (w *world) askFor(ctx context.Context, ask eraseRequest, heard func(string)) (dingtalktest.Reply, error) {
+func (w injector) askFor(ctx context.Context, ask eraseRequest, heard func(string)) (dingtalktest.Reply, error) {
 	private := ask.place == dingtalktest.DirectConversation(ask.who.ID)
 	for {
 		seen := len(w.sim.Replies(ask.place))
@@ -237,7 +237,7 @@ func (w *world) askFor(ctx context.Context, ask eraseRequest, heard func(string)
 }
 
 // awaitStored waits until a message is acknowledged: a command that overtakes it is about another one.
-func (w *world) awaitStored(ctx context.Context, mark string) error {
+func (w injector) awaitStored(ctx context.Context, mark string) error {
 	for !w.talk.isAcked(mark) {
 		if !rig.WaitUntil(ctx, time.Now().Add(50*time.Millisecond)) {
 			return context.Cause(ctx)
@@ -247,14 +247,14 @@ func (w *world) awaitStored(ctx context.Context, mark string) error {
 }
 
 // awaitAnswer waits for the answer that names a message, for a while.
-func (w *world) awaitAnswer(ctx context.Context, place, mark string) {
+func (w injector) awaitAnswer(ctx context.Context, place, mark string) {
 	one, stop := context.WithTimeout(ctx, answerWait)
 	defer stop()
 	_, _ = w.sim.WaitReplyAfter(one, place, mark, 0) // a model that fails names none
 }
 
 // eraseFact forgets one fact of the newest: by an operator's command line, or by the person who said it.
-func (w *world) eraseFact(ctx context.Context, t fault) error {
+func (w injector) eraseFact(ctx context.Context, t fault) error {
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		all, err := w.listFacts(ctx)
 		if err != nil || len(all) == 0 {
@@ -276,7 +276,7 @@ func (w *world) eraseFact(ctx context.Context, t fault) error {
 }
 
 // forgetByMember has a person delete a fact of their own.
-func (w *world) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
+func (w injector) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
 	number := fmt.Sprintf("编号 %d", m.ID)
 	r, err := w.askFor(ctx, eraseRequest{
 		who: who, place: place, command: fmt.Sprintf("/记忆 忘记 %d", m.ID),
@@ -294,7 +294,7 @@ func (w *world) forgetByMember(ctx context.Context, x *erasure, m listedFact, wh
 }
 
 // forgetByOperator deletes a fact by the command line, again where the database was in trouble.
-func (w *world) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
+func (w injector) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
 	for again := false; ; again = true {
 		out, err := w.runBot(ctx, "memory", "forget", strconv.FormatInt(id, 10), "--yes")
 		missing := strings.Contains(out, "there is no memory")
@@ -320,7 +320,7 @@ type listedFact struct {
 }
 
 // listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
-func (w *world) listFacts(ctx context.Context) ([]listedFact, error) {
+func (w injector) listFacts(ctx context.Context) ([]listedFact, error) {
 	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
 	if err != nil {
 		return nil, nil //nolint:nilerr // the database is in trouble
@@ -342,7 +342,7 @@ func (w *world) listFacts(ctx context.Context) ([]listedFact, error) {
 const operatorTimeout = 20 * time.Second
 
 // runBot runs a command of the program on the database and returns what it printed.
-func (w *world) runBot(ctx context.Context, args ...string) (string, error) {
+func (w injector) runBot(ctx context.Context, args ...string) (string, error) {
 	config, err := w.gatewayConfig("operator", w.databaseURL())
 	if err != nil {
 		return "", err

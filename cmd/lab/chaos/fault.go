@@ -25,37 +25,40 @@ type fault struct {
 type chaosKind struct {
 	kind   string
 	weight int
-	make   func(*world, context.Context, fault) error
+	make   func(injector, context.Context, fault) error
 }
+
+// injector makes the faults of a run.
+type injector struct{ *world }
 
 // faultKinds are what can go wrong.
 var faultKinds = []chaosKind{
-	{"kill", 24, (*world).killGateway},
-	{"kill all", 2, (*world).killAll},
-	{"stop", 12, (*world).replaceGateway},
-	{"stop twice", 3, (*world).stopTwice},
-	{"stop frozen", 4, (*world).stopFrozen},
-	{"freeze", 10, (*world).freezeGateway},
-	{"network cut", 10, (*world).cutNetwork},
-	{"network slow", 5, (*world).slowNetwork},
-	{"postgres restart", 3, (*world).restartPostgres},
-	{"postgres crash", 2, (*world).crashPostgres},
-	{"postgres cut", 5, (*world).cutPostgres},
-	{"postgres stall", 4, (*world).stallPostgres},
-	{"stream", 12, (*world).spoilStream},
-	{"all half-open", 2, (*world).halfOpenAll},
-	{"webhook", 12, (*world).spoilWebhook},
-	{"webhooks expire", 3, (*world).expireWebhooks},
-	{"model", 8, (*world).spoilModel},
-	{"redeliver", 6, (*world).redeliverMessages},
-	{"burst", 4, (*world).sendBurst},
+	{"kill", 24, injector.killGateway},
+	{"kill all", 2, injector.killAll},
+	{"stop", 12, injector.replaceGateway},
+	{"stop twice", 3, injector.stopTwice},
+	{"stop frozen", 4, injector.stopFrozen},
+	{"freeze", 10, injector.freezeGateway},
+	{"network cut", 10, injector.cutNetwork},
+	{"network slow", 5, injector.slowNetwork},
+	{"postgres restart", 3, injector.restartPostgres},
+	{"postgres crash", 2, injector.crashPostgres},
+	{"postgres cut", 5, injector.cutPostgres},
+	{"postgres stall", 4, injector.stallPostgres},
+	{"stream", 12, injector.spoilStream},
+	{"all half-open", 2, injector.halfOpenAll},
+	{"webhook", 12, injector.spoilWebhook},
+	{"webhooks expire", 3, injector.expireWebhooks},
+	{"model", 8, injector.spoilModel},
+	{"redeliver", 6, injector.redeliverMessages},
+	{"burst", 4, injector.sendBurst},
 }
 
 // erasureKinds are requests to erase, which come beside the troubles.
 var erasureKinds = []chaosKind{
-	{"forget last", 3, (*world).eraseLast},
-	{"forget me", 2, (*world).erasePerson},
-	{"forget fact", 3, (*world).eraseFact},
+	{"forget last", 3, injector.eraseLast},
+	{"forget me", 2, injector.erasePerson},
+	{"forget fact", 3, injector.eraseFact},
 }
 
 // planFaults draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
@@ -94,7 +97,7 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 }
 
 // injectFault makes one trouble, and says so.
-func (w *world) injectFault(ctx context.Context, t fault) {
+func (w injector) injectFault(ctx context.Context, t fault) {
 	for _, k := range slices.Concat(faultKinds, erasureKinds) {
 		if k.kind != t.kind {
 			continue
@@ -113,7 +116,7 @@ func (w *world) injectFault(ctx context.Context, t fault) {
 }
 
 // killGateway ends a gateway as the kernel would, and starts another in its place.
-func (w *world) killGateway(ctx context.Context, t fault) error {
+func (w injector) killGateway(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	if err := s.killProcess(); err != nil {
 		return err
@@ -121,7 +124,7 @@ func (w *world) killGateway(ctx context.Context, t fault) error {
 	return s.startProcess(ctx)
 }
 
-func (w *world) killAll(ctx context.Context, _ fault) error {
+func (w injector) killAll(ctx context.Context, _ fault) error {
 	for _, s := range w.slots {
 		if err := s.killProcess(); err != nil {
 			return err
@@ -140,7 +143,7 @@ func (w *world) killAll(ctx context.Context, _ fault) error {
 
 // replaceGateway replaces a gateway cleanly: the new one first, as a rolling restart does. The old one ends in the background, whatever
 // happens meanwhile.
-func (w *world) replaceGateway(ctx context.Context, t fault) error {
+func (w injector) replaceGateway(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	old := s.child
 	if err := s.startProcess(ctx); err != nil {
@@ -150,7 +153,7 @@ func (w *world) replaceGateway(ctx context.Context, t fault) error {
 }
 
 // stopTwice sends a second signal, which ends the process at once as a kill does.
-func (w *world) stopTwice(ctx context.Context, t fault) error {
+func (w injector) stopTwice(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	old := s.child
 	s.lives.changeLife(old.Name, func(l *life) { l.twice = true })
@@ -162,21 +165,21 @@ func (w *world) stopTwice(ctx context.Context, t fault) error {
 }
 
 // stopFrozen asks a frozen process to stop; it handles the signal when it wakes up.
-func (w *world) stopFrozen(ctx context.Context, t fault) error {
+func (w injector) stopFrozen(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	s.freezeFor(s.child, t.d+time.Duration(t.n%2)*chaosTTL)
 	return w.replaceGateway(ctx, t)
 }
 
 // freezeGateway lets a process stand still for longer or for shorter than a lease lives.
-func (w *world) freezeGateway(_ context.Context, t fault) error {
+func (w injector) freezeGateway(_ context.Context, t fault) error {
 	s := w.slots[t.slot]
 	s.freezeFor(s.child, t.d+2*time.Duration(t.n%2)*chaosTTL)
 	return nil
 }
 
 // cutNetwork is a switch that dies between one gateway and the database, for longer or for shorter than a lease lives.
-func (w *world) cutNetwork(_ context.Context, t fault) error {
+func (w injector) cutNetwork(_ context.Context, t fault) error {
 	s := w.slots[t.slot]
 	d := t.d + 2*time.Duration(t.n%2)*chaosTTL
 	s.setApart(s.child, d+apartFor)
@@ -185,7 +188,7 @@ func (w *world) cutNetwork(_ context.Context, t fault) error {
 }
 
 // slowNetwork delays each statement of one gateway.
-func (w *world) slowNetwork(_ context.Context, t fault) error {
+func (w injector) slowNetwork(_ context.Context, t fault) error {
 	w.setRough(2 * t.d)
 	w.slots[t.slot].link.Slow(200*time.Millisecond, 2*t.d)
 	return nil
@@ -195,17 +198,17 @@ func (w *world) slowNetwork(_ context.Context, t fault) error {
 const apartFor = 5 * time.Second
 
 // restartPostgres stops the server for a while.
-func (w *world) restartPostgres(ctx context.Context, t fault) error {
+func (w injector) restartPostgres(ctx context.Context, t fault) error {
 	return w.withoutPostgres(ctx, 10*time.Second, t.d)
 }
 
 // crashPostgres ends the server without a word: it recovers from its log.
-func (w *world) crashPostgres(ctx context.Context, t fault) error {
+func (w injector) crashPostgres(ctx context.Context, t fault) error {
 	return w.withoutPostgres(ctx, 0, t.d/4)
 }
 
 // withoutPostgres takes the server away for a while. The first replica that reconnects may find a living one dead.
-func (w *world) withoutPostgres(ctx context.Context, within, d time.Duration) error {
+func (w injector) withoutPostgres(ctx context.Context, within, d time.Duration) error {
 	from := time.Now()
 	defer func() {
 		w.mu.Lock()
@@ -220,25 +223,25 @@ func (w *world) withoutPostgres(ctx context.Context, within, d time.Duration) er
 }
 
 // setRough notes that turns may fail for a while from now on.
-func (w *world) setRough(d time.Duration) {
+func (w injector) setRough(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rough = append(w.rough, rig.Interval{From: time.Now(), To: time.Now().Add(d + apartFor)})
 }
 
-func (w *world) cutPostgres(ctx context.Context, _ fault) error {
+func (w injector) cutPostgres(ctx context.Context, _ fault) error {
 	w.setRough(0)
 	_, err := w.eye.Cut(ctx)
 	return err
 }
 
-func (w *world) stallPostgres(ctx context.Context, t fault) error {
+func (w injector) stallPostgres(ctx context.Context, t fault) error {
 	w.setRough(t.d / 2)
 	return w.eye.Stall(ctx, t.d/2)
 }
 
 // spoilStream does what DingTalk's side of a stream connection may do.
-func (w *world) spoilStream(_ context.Context, t fault) error {
+func (w injector) spoilStream(_ context.Context, t fault) error {
 	conn := ""
 	if conns := w.sim.Connections(); len(conns) > 0 && t.n%4 > 0 {
 		conn = conns[t.n%len(conns)].ID
@@ -267,7 +270,7 @@ func (w *world) spoilStream(_ context.Context, t fault) error {
 }
 
 // halfOpenAll is a network between the gateways and DingTalk that swallows everything.
-func (w *world) halfOpenAll(context.Context, fault) error {
+func (w injector) halfOpenAll(context.Context, fault) error {
 	w.sim.HalfOpen("")
 	return nil
 }
@@ -275,7 +278,7 @@ func (w *world) halfOpenAll(context.Context, fault) error {
 // badWebhooks are answers of the webhook, some of them after the reply was posted.
 var badWebhooks = []string{"busy", "rate-limited", "500", "502", "html", "truncated", "reset-before", "reset-after", "posted-timeout", "hang", "app-qps"}
 
-func (w *world) spoilWebhook(_ context.Context, t fault) error {
+func (w injector) spoilWebhook(_ context.Context, t fault) error {
 	w.sim.AddFault(dingtalktest.Fault{
 		Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do(badWebhooks[t.n%len(badWebhooks)]), Count: 1 + t.n%4,
 	})
@@ -283,25 +286,25 @@ func (w *world) spoilWebhook(_ context.Context, t fault) error {
 }
 
 // expireWebhooks ends all webhooks that were issued: owed replies go by the open API.
-func (w *world) expireWebhooks(context.Context, fault) error {
+func (w injector) expireWebhooks(context.Context, fault) error {
 	w.sim.ExpireWebhooks("")
 	return nil
 }
 
-func (w *world) spoilModel(_ context.Context, t fault) error {
+func (w injector) spoilModel(_ context.Context, t fault) error {
 	w.mind.spoilFor(t.n, t.d)
 	return nil
 }
 
 // redeliverMessages pushes messages again that were pushed before, acknowledged or not.
-func (w *world) redeliverMessages(_ context.Context, t fault) error {
+func (w injector) redeliverMessages(_ context.Context, t fault) error {
 	for _, id := range w.talk.someMarks(1 + t.n%20) {
 		w.sim.Redeliver(id, dingtalktest.RedeliverOptions{Times: 1 + t.n%3, Everywhere: t.n%2 == 0, SameFrameID: t.n%5 == 0})
 	}
 	return nil
 }
 
-func (w *world) sendBurst(_ context.Context, t fault) error {
+func (w injector) sendBurst(_ context.Context, t fault) error {
 	for range 30 + t.n%70 {
 		w.talk.sayNext()
 	}
@@ -309,7 +312,7 @@ func (w *world) sendBurst(_ context.Context, t fault) error {
 }
 
 // endFaults ends what lasts.
-func (w *world) endFaults(ctx context.Context) {
+func (w injector) endFaults(ctx context.Context) {
 	w.sim.ClearFaults()
 	w.mind.spoilFor(0, 0)
 	for _, s := range w.slots {
