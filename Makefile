@@ -21,24 +21,26 @@ program:
 demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/lab demo $(DEMO_FLAGS)
 
-# Tests of a minute each, and those that measure pure functions. The race detector would make them several times longer.
-LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts
+# Tests of a minute each, on large tables, and those that measure pure functions. The race detector would make them several
+# times longer.
+LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestPersonPlans|TestBacklogOfLongMessages|TestDigestPlan|TestVectorsAsText|TestSearchAmongLongMessages
 # The packages with goroutines. Pure packages and the scenarios of the program run without the race detector only.
 CONCURRENT := ./bot/... ./sessions/... ./sql/... ./cmd/bot/gateway
 
+# The first command is the vet of all packages: that of each test would repeat a part of it.
 test: ## Run the tests of all packages, without the long ones
 	@.ci/deps.sh tests
 	go vet ./...
-	go test -shuffle=on -timeout 20m -skip '$(LONG)' ./...
+	go test -vet=off -shuffle=on -timeout 20m -skip '$(LONG)' ./...
 
 # -short makes the property tests draw a fifth of their cases: a race shows in few.
 test-race: ## Run the packages with goroutines under the race detector
 	@.ci/deps.sh tests
-	CGO_ENABLED=1 go test -race -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -vet=off -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
 
 test-long: ## Run the long tests
 	@.ci/deps.sh tests
-	go test -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/... ./cmd/bot
+	go test -vet=off -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/... ./cmd/bot
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

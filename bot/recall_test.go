@@ -155,6 +155,30 @@ func TestRecallNeverDelays(t *testing.T) {
 	}
 }
 
+// A longer time for the search is a matter of configuration.
+func TestRecallTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) {
+			recalling(c)
+			c.Remember.RecallTime = 3 * view.RecallTime
+		}})
+		w.store.find = func(ctx context.Context, _ memory.Query) ([]memory.Hit, error) {
+			select {
+			case <-time.After(2 * view.RecallTime):
+				return []memory.Hit{{Path: "MEMORY.md", Content: "the code name is Heron"}}, nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		w.post(said("m1", "alice", "do you remember the code name?"))
+		after(3 * view.RecallTime)
+		if block := recallOf(w.model.requests("chat")[0]); !strings.Contains(block, "Heron") {
+			t.Errorf("the request ends with %q", block)
+		}
+	})
+}
+
 // However much is found, the block stays within its budget, and the request within the window; what was recalled does
 // not count as the context's.
 func TestRecallIsBounded(t *testing.T) {

@@ -16,6 +16,8 @@ type MemoryConfig struct {
 	Recall string `json:"recall"`
 	// RecallTokens bounds the recalled text before a question, in tokens, at most an eighth of a request. Default 800.
 	RecallTokens int `json:"recall_tokens"`
+	// RecallTimeout bounds the wait for a search before the question goes without it. Default 300 ms.
+	RecallTimeout time.Duration `json:"recall_timeout"`
 	// PinnedTokens bounds pinned memory, in tokens, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
 	// Order is the order of a request's parts between the system prompt and the question. Default "pinned", "summaries",
@@ -66,7 +68,7 @@ const (
 
 func defaultMemory() MemoryConfig {
 	return MemoryConfig{
-		Recall: recallQuestions, RecallTokens: 800, PinnedTokens: 600,
+		Recall: recallQuestions, RecallTokens: 800, RecallTimeout: view.RecallTime, PinnedTokens: 600,
 		Order:   []string{"pinned", "summaries", "raw", "recall"},
 		Extract: extractFlush, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
 		Embeddings: EmbeddingsConfig{Batch: 64, RequestsPerMinute: 60, Weight: 0.5},
@@ -83,6 +85,7 @@ func (m *MemoryConfig) check(k checker) {
 	const at = "agent.memory."
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
+	k.positive(at+"recall_timeout", m.RecallTimeout)
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
 	if err := m.InjectionOrder().Check(); err != nil && !k.failed(at+"order") {
 		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(view.DefaultOrder()), err)

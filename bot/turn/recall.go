@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,7 +24,7 @@ func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	if query == "" || r.recallBudget(t) <= 0 {
 		return
 	}
-	soon, stop := context.WithTimeout(ctx, view.RecallTime)
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.cfg.Remember.RecallTime, view.RecallTime))
 	defer stop()
 	asked := t.Asked[len(t.Asked)-1]
 	hits, err := r.memory.Search(soon, t.reader(), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(r.cfg.Location)})
@@ -80,7 +81,7 @@ func (r *Runner) readPinned(ctx context.Context, t *Turn) {
 	if !t.View.Session.PinnedDue {
 		return
 	}
-	soon, stop := context.WithTimeout(ctx, view.RecallTime)
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.cfg.Remember.RecallTime, view.RecallTime))
 	defer stop()
 	pinned, err := r.views.Pinned(soon, t.View)
 	if err != nil {

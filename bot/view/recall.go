@@ -26,6 +26,7 @@ const (
 type Remember struct {
 	Recall       Recall
 	RecallTokens int           // size of recalled text before a question
+	RecallTime   time.Duration // time for a search before the question goes without it; 0: RecallTime
 	PinnedTokens int           // size of pinned memory
 	Order        Order         // order of the parts in a request; empty: DefaultOrder
 	EveryTurn    bool          // extract facts after each answer
@@ -35,7 +36,7 @@ type Remember struct {
 }
 
 const (
-	// RecallTime bounds the wait for a search. A slower one is omitted.
+	// RecallTime bounds the wait for a search by default. A slower one is omitted.
 	RecallTime = 300 * time.Millisecond
 	// RecallHits is the number of hits requested; those that the view shows anyway are dropped.
 	RecallHits = 12

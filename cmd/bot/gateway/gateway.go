@@ -255,7 +255,7 @@ func languages(a config.AgentConfig) map[sessions.ConversationID]string {
 // Remember converts the memory section of the configuration.
 func Remember(m config.MemoryConfig) view.Remember {
 	r := view.Remember{
-		Recall: view.Recall(m.Recall), RecallTokens: m.RecallTokens, PinnedTokens: m.PinnedTokens,
+		Recall: view.Recall(m.Recall), RecallTokens: m.RecallTokens, RecallTime: m.RecallTimeout, PinnedTokens: m.PinnedTokens,
 		EveryTurn: m.Extract == config.ExtractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
 		Order: m.InjectionOrder(),
 	}
