@@ -198,6 +198,48 @@ func TestErasuresStarveNoUpkeep(t *testing.T) {
 	t.Logf("compacted after %d erasures and %d calls", erasures, calls.Load())
 }
 
+// Each digest of a day is met by an erasure. After [sessions.MaxCuts] of them the next erasure waits until it is stored.
+func TestErasuresStarveNoDigest(t *testing.T) {
+	t.Parallel()
+	p := imported(t, defaults, 40, 20)
+	p.exec("UPDATE dingtalk_session_events SET created_at = now() - interval '30 hours'")
+	var calls atomic.Int32
+	for i, id := range p.saved(sessions.MaxCuts + 1) {
+		cut, asked := make(chan struct{}), make(chan struct{})
+		r := p.run(sessions.ReplicaID(fmt.Sprint("r", i)), func(r *replica, c *Config) {
+			c.DigestAt, c.Location = "04:00", time.UTC
+			r.model.summary = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+				if calls.Add(1); i == sessions.MaxCuts {
+					cut = make(chan struct{}) // this one ends by itself, behind the erasure
+				}
+				close(asked)
+				select {
+				case <-cut:
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+				return text(goodSummary), nil
+			}
+		})
+		await(t, "the digest is asked for", func() bool {
+			select {
+			case <-asked:
+				return true
+			default:
+				return false
+			}
+		})
+		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+			t.Fatal(err)
+		}
+		close(cut)
+		r.stop()
+	}
+	if n := one[int](t, p.db(), "SELECT count(*) FROM memories WHERE kind = 'digest'"); n != 1 {
+		t.Errorf("%d digests after %d erasures and %d calls, want 1", n, sessions.MaxCuts+1, calls.Load())
+	}
+}
+
 // Facts are forgotten one after the other while a slow model answers somebody else: the answer comes after the last one, and
 // the message is not set aside.
 func TestForgettingSetsNothingAside(t *testing.T) {

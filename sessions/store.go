@@ -141,7 +141,7 @@ type Jobs interface {
 	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice.
 	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
 
-	// MarkUpkeep records that a flush, a compaction or a rewriting runs under the lease, for limit at most: erasures
+	// MarkUpkeep records that a flush, a compaction, a rewriting or a digest runs under the lease, for limit at most: erasures
 	// count it, see [MaxCuts]. A limit of 0 records its end.
 	MarkUpkeep(ctx context.Context, l Lease, limit time.Duration) error
 

@@ -102,6 +102,11 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	if lowBudgetSpent(u.views.Settings(s), s) {
 		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
+	end, err := u.markUpkeep(ctx, lease)
+	if err != nil {
+		return err
+	}
+	defer end()
 	digest, err := u.summarizeDay(ctx, s, d)
 	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost}
 	if err != nil && ctx.Err() != nil { // interrupted, not failed: the next process writes the digest

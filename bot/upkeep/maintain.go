@@ -65,7 +65,7 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 	return true, nil
 }
 
-// markUpkeep records that a flush, a compaction or a rewriting of a session is running, until end is called.
+// markUpkeep records that a flush, a compaction, a rewriting or a digest of a session is running, until end is called.
 func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {
 	limit := u.cfg.CompactDeadline
 	if deadline, ok := ctx.Deadline(); ok {

@@ -363,6 +363,16 @@ func (q *Queries) JobStage(ctx context.Context, db DBTX, arg *JobStageParams) (i
 	return result.RowsAffected(), nil
 }
 
+const upkeepDone = `-- name: UpkeepDone :exec
+UPDATE dingtalk_sessions s SET cut_upkeep = 0 WHERE s.session_key = $1 AND s.cut_upkeep > 0
+`
+
+// UpkeepDone ends the count of erasures that cut upkeep. A flush and a compaction do so by their own statements.
+func (q *Queries) UpkeepDone(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, upkeepDone, sessionKey)
+	return err
+}
+
 const upkeepMark = `-- name: UpkeepMark :execrows
 UPDATE dingtalk_sessions s SET upkeep_term = s.lease_term, upkeep_until = now() + interval '1 second' * $1::float8
 WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4

@@ -280,6 +280,7 @@ const turnBegin = `-- name: TurnBegin :one
 WITH held AS (
     SELECT h.fallen_term FROM dingtalk_sessions h
     WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3
+    FOR KEY SHARE
 ), oldest AS (
     SELECT p.id, p.attempts, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes,
         (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
@@ -348,8 +349,8 @@ type TurnBeginRow struct {
 //
 // The oldest messages are the marked ones, then those that were sent first.
 //
-// The mark must survive the process, not the server: it does not wait for the disk. The lease is compared, not locked:
-// a mark by a replica that is losing the lease does no harm, since its commit fails.
+// The mark must survive the process, not the server: it does not wait for the disk. The lock orders it before or after an
+// erasure that takes the lease, which counts the turns that it ends; other writers of the session do not wait.
 func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) (TurnBeginRow, error) {
 	row := db.QueryRow(ctx, turnBegin,
 		arg.SessionKey,

@@ -142,6 +142,9 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if err != nil {
 			return err
 		}
+		if err := s.Q.UpkeepDone(ctx, tx, l.Key); err != nil {
+			return err
+		}
 		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
 	})
 	if err != nil {

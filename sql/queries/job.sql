@@ -69,6 +69,10 @@ ON CONFLICT (session_key) DO UPDATE SET
 UPDATE dingtalk_sessions s SET upkeep_term = s.lease_term, upkeep_until = now() + interval '1 second' * @limit_seconds::float8
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
+-- name: UpkeepDone :exec
+-- UpkeepDone ends the count of erasures that cut upkeep. A flush and a compaction do so by their own statements.
+UPDATE dingtalk_sessions s SET cut_upkeep = 0 WHERE s.session_key = @session_key AND s.cut_upkeep > 0;
+
 -- name: JobStage :execrows
 -- JobStage stores the result of a job. No row: the session has another job.
 UPDATE compaction_jobs j SET staged = @staged, updated_at = now()
