@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(wanted) {
-		t.Errorf("%s differs (-update writes it anew):\n%s", path, got)
+		t.Errorf("%s differs (-update writes it again):\n%s", path, got)
 	}
 }
 
@@ -137,7 +137,7 @@ func illegal(msgs []llm.Message) string {
 	return ""
 }
 
-// Whatever stands in the log, the request is legal, the question is its end, and the same view gives the same bytes.
+// For any log, the request is legal, the question is its end, and the same view gives the same bytes.
 func TestRequestsAreLegal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,8 +163,8 @@ func TestRequestsAreLegal(t *testing.T) {
 	})
 }
 
-// P81, P83: between two compactions a request begins with all of the last one up to its clock, byte for byte, even
-// where something in it is too long to be shown whole.
+// P81, P83: between two compactions a request begins with the whole last one up to its clock, byte for byte. The same
+// holds where the head has a text too long to be shown whole.
 func TestRequestsGrowAtTheirEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

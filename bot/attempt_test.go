@@ -12,7 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// Suspects run one at a time, the least counted first; who gives up its place in the line, or gets it too late, blocks nobody.
+// Suspects run one at a time, the least counted first. A suspect that leaves the line, or gets its place too late,
+// blocks no other.
 func TestSuspectsRunOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,7 @@ func elsewhere(n int, words string) sessions.Message {
 
 // One of many conversations kills the process each time it is answered: it alone is set aside, after three deaths, and all
 // others are answered.
-func TestOnlyWhatKillsIsSetAside(t *testing.T) {
+func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 	t.Parallel()
 	const others = 12
 	p := newPlace(t)
@@ -87,8 +87,8 @@ func TestOnlyWhatKillsIsSetAside(t *testing.T) {
 	want(t, "attempts of the others at most", one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"), 1)
 }
 
-// saved makes memories of the group that eve told of herself, and returns their ids.
-func (p *place) saved(n int) (ids []int64) {
+// saveFacts stores memories of the group about eve in her own words, and returns their ids.
+func (p *place) saveFacts(n int) (ids []int64) {
 	p.t.Helper()
 	for i := range n {
 		ids = append(ids, one[int64](p.t, p.db(), `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, said_by, source_session)
@@ -122,7 +122,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 			}
 		}
 	})
-	ids := p.saved(facts)
+	ids := p.saveFacts(facts)
 	r.post(said("m0", "bob", "How are you?"))
 	await(t, "the model is asked", func() bool { return calls.Load() > 0 })
 	open := "SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'"
@@ -173,7 +173,7 @@ func TestErasuresStarveNoUpkeep(t *testing.T) {
 		r.model.flush = slow(func() llm.Response { return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))) })
 	})
 	erasures, seen := 0, int32(0)
-	for _, id := range p.saved(facts) {
+	for _, id := range p.saveFacts(facts) {
 		await(t, "the model is asked", func() bool {
 			if !r.bot.upkeep.Busy(group) {
 				r.bot.worker.WakeBacklogs(t.Context())
@@ -285,7 +285,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 					}
 				}
 			})
-			ids := p.saved(facts)
+			ids := p.saveFacts(facts)
 			r.post(said("m0", "bob", "How are you?"))
 			for i, id := range ids {
 				answer := <-asked

@@ -22,7 +22,7 @@ var defaults = compaction.Settings{
 	Window: compaction.Window{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9, Summary: 1200},
 }
 
-// imported is a conversation of so many messages, of so many tokens each, of which nothing was summarised.
+// imported is a conversation with a number of messages, each of a number of tokens, without a summary.
 func imported(t *testing.T, settings compaction.Settings, messages, size int) *place {
 	t.Helper()
 	p := &place{t: t, url: sqltest.URL(t), facts: &atomic.Int64{}, talk: dialogue{settings: settings, words: func(int) string { return "and now?" }}}
@@ -65,7 +65,7 @@ func (r *replica) work() sessions.Session {
 	return r.place.look()
 }
 
-// priced counts the calls of a model, and has each take so many tokens.
+// priced counts the calls of a model and bills each with a number of tokens.
 func priced(calls *atomic.Int64, tokens int, answer func() llm.Response) func(context.Context, llm.Request) (llm.Response, error) {
 	return func(context.Context, llm.Request) (llm.Response, error) {
 		calls.Add(1)
@@ -75,8 +75,8 @@ func priced(calls *atomic.Int64, tokens int, answer func() llm.Response) func(co
 	}
 }
 
-// A conversation of 18,000 messages and 1.4 million tokens, as an import leaves it, ends under its threshold: in parts that
-// all commit, in the background, with nobody speaking, day by day within the day's tokens, and people are told (P92).
+// P92: an imported conversation of 18,000 messages and 1.4 million tokens ends under its threshold. Its parts all
+// commit in the background, without a message of a member, day by day within the day's tokens. The group gets a notice.
 func TestImportIsWorkedOff(t *testing.T) {
 	t.Parallel()
 	settings := defaults
@@ -110,10 +110,10 @@ func TestImportIsWorkedOff(t *testing.T) {
 		n := len(r.wire.texts())
 		r.post(said(fmt.Sprint("status", days), "root", "/status"))
 		r.settle()
-		told := strings.Join(r.wire.texts()[n:], "")
+		answer := strings.Join(r.wire.texts()[n:], "")
 		for _, words := range []string{"backlog: ", "; today's spend 1,", "/ 1,000,000; today's spend is used up, compaction goes on after midnight UTC"} {
-			if !strings.Contains(told, words) {
-				t.Errorf("/status on day %d lacks %q:\n%s", days, words, told)
+			if !strings.Contains(answer, words) {
+				t.Errorf("/status on day %d lacks %q:\n%s", days, words, answer)
 			}
 		}
 	}
@@ -160,8 +160,8 @@ func TestSmallerWindowIsWorkedOff(t *testing.T) {
 	}
 }
 
-// What undos and erasures reopen is worked off likewise. /compact by hand tells a part and says how much is left; it never
-// says that there is nothing to do while the context is over its threshold.
+// The backlog that undos and erasures reopen is worked off likewise. /compact by hand summarizes a part and reports the
+// rest. It never says that there is nothing to do while the context is over its threshold.
 func TestReopenedRangeIsWorkedOff(t *testing.T) {
 	t.Parallel()
 	settings := defaults
@@ -177,7 +177,7 @@ func TestReopenedRangeIsWorkedOff(t *testing.T) {
 		}
 	})
 	r.work()
-	told := func(id, words string) string {
+	answer := func(id, words string) string {
 		t.Helper()
 		n := len(r.wire.texts())
 		r.post(said(id, "root", words))
@@ -186,16 +186,16 @@ func TestReopenedRangeIsWorkedOff(t *testing.T) {
 	}
 	refuse.Store(true) // or the background would be faster than the undos
 	for i := 0; p.look().CompactedSeq > 0; i++ {
-		if got := told(fmt.Sprint("undo", i), "/压缩撤销"); !strings.HasPrefix(got, "↩️") {
+		if got := answer(fmt.Sprint("undo", i), "/压缩撤销"); !strings.HasPrefix(got, "↩️") {
 			t.Fatalf("undo %d: %q", i, got)
 		}
 	}
-	if got := told("refused", "/压缩"); !strings.HasPrefix(got, "❌") {
+	if got := answer("refused", "/压缩"); !strings.HasPrefix(got, "❌") {
 		t.Errorf("with a model that refuses: %q", got)
 	}
 	refuse.Store(false)
 	p.exec("UPDATE dingtalk_sessions SET compact_retry_at = NULL, compact_failures = 0")
-	if got := told("compact", "/压缩"); !strings.HasPrefix(got, "✅") || !strings.Contains(got, "积压还剩") || !strings.Contains(got, "后台继续压缩") {
+	if got := answer("compact", "/压缩"); !strings.HasPrefix(got, "✅") || !strings.Contains(got, "积压还剩") || !strings.Contains(got, "后台继续压缩") {
 		t.Errorf("of a backlog /compact says %q", got)
 	}
 	if s := r.work(); s.TotalTokens >= settings.Window.Trigger() {

@@ -15,7 +15,7 @@ import (
 )
 
 // Trouble of the storage at the begin of a turn is no attempt, however often it comes.
-func TestBeginInTrouble(t *testing.T) {
+func TestBeginFaultsCountNoAttempt(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(*store){
 		"its answers are lost": func(s *store) { s.lose(times(6, "begin", errAway)) },
@@ -71,8 +71,8 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 	}
 }
 
-// Calls of a tool that can't be recorded in time are the storage's trouble: people read the answer once it is back, however
-// long that takes, and the call has its effect once.
+// Calls of a tool that can't be recorded in time are a fault of the storage. People read the answer once it is back,
+// however long that takes, and the call has its effect once.
 func TestStorageStallsInsideATurn(t *testing.T) {
 	t.Parallel()
 	late := fmt.Errorf("failed to connect: %w", context.DeadlineExceeded)

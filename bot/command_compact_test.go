@@ -17,7 +17,7 @@ import (
 
 // U11: /compact log and /status say why an attempt failed, what it took and what became of memory, without the provider's
 // words.
-func TestWhyACompactionFailed(t *testing.T) {
+func TestFailedCompactionReportsItsReason(t *testing.T) {
 	t.Parallel()
 	secret := errors.New("dial tcp 10.0.0.1: sk-key refused")
 	for name, c := range map[string]struct {
@@ -36,13 +36,13 @@ func TestWhyACompactionFailed(t *testing.T) {
 				w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
 				w.fill(5000)
 				after(time.Minute)
-				told := func(id, command string) string {
+				answer := func(id, command string) string {
 					w.post(said(id, "root", command))
 					after(time.Minute)
 					return w.wire.texts()[len(w.wire.sends())-1]
 				}
 				for _, command := range []string{"/状态", "/压缩记录"} {
-					got := told(command, command)
+					got := answer(command, command)
 					if !strings.Contains(got, c.want) || strings.Contains(got, "10.0.0.1") || strings.Contains(got, "sk-key") {
 						t.Errorf("%s: %q, want %q in it", command, got, c.want)
 					}
@@ -53,8 +53,8 @@ func TestWhyACompactionFailed(t *testing.T) {
 				}
 				m.mu.Unlock()
 				after(time.Hour)
-				told("again", "/压缩")
-				if got := told("log", "/压缩记录"); !strings.Contains(got, "token_budget/") || !strings.Contains(got, "cheap ") || !strings.Contains(got, "tokens；记忆：") {
+				answer("again", "/压缩")
+				if got := answer("log", "/压缩记录"); !strings.Contains(got, "token_budget/") || !strings.Contains(got, "cheap ") || !strings.Contains(got, "tokens；记忆：") {
 					t.Errorf("the log says nothing of model, tokens and memory: %q", got)
 				}
 			})
@@ -85,7 +85,7 @@ func TestFocusWithoutWordsIsAnsweredWithItsUsage(t *testing.T) {
 	})
 }
 
-// What an older release wrote as the reason is not shown as it stands.
+// A reason that an older release stored is not shown verbatim.
 func TestReasonIn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]upkeep.Reason{
@@ -101,8 +101,8 @@ func TestReasonIn(t *testing.T) {
 	}
 }
 
-// Of a full context that no compaction makes smaller, the reply says why.
-func TestFullContextSaysWhyNothingLeaves(t *testing.T) {
+// For a full context that no compaction makes smaller, the reply has the reason.
+func TestFullContextReportsTheReason(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first, last int // words of two messages, one after the other
@@ -123,7 +123,7 @@ func TestFullContextSaysWhyNothingLeaves(t *testing.T) {
 				after(time.Minute)
 				got := w.wire.texts()[len(w.wire.sends())-1]
 				if !strings.HasPrefix(got, "没有可以压缩的内容："+c.why+"。上下文仍为 ") {
-					t.Errorf("told %q", got)
+					t.Errorf("the answer is %q", got)
 				}
 			})
 		})

@@ -84,21 +84,21 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 		rights := &shyRights{previews: 1, failing: 3}
 		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
 		rights.world = w
-		w.told("m1", "alice", "/忘记我")
+		w.answerTo("m1", "alice", "/忘记我")
 		for i, words := range []string{"/忘记我 确认", "确认", "/忘记我"} {
-			want(t, words, w.told(fmt.Sprint("c", i), "alice", words), wording.Say(wording.ForgetHalf, "zh"))
+			want(t, words, w.answerTo(fmt.Sprint("c", i), "alice", words), wording.Say(wording.ForgetHalf, "zh"))
 			after(command.ConfirmWithin - time.Minute)
 		}
-		want(t, "another person", w.told("m2", "bob", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
-		want(t, "behind it", w.told("m4", "alice", "/忘记我 确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "another person", w.answerTo("m2", "bob", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
+		want(t, "behind it", w.answerTo("m4", "alice", "/忘记我 确认"), wording.Say(wording.ForgotBefore, "zh"))
 		want(t, "erasures", rights.erased, 1)
 
 		rights.failing = 1
-		w.told("m5", "alice", "/forget me")
-		want(t, "the first", w.told("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "en"))
-		want(t, "no", w.told("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "en"))
+		w.answerTo("m5", "alice", "/forget me")
+		want(t, "the first", w.answerTo("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "en"))
+		want(t, "no", w.answerTo("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "en"))
 		after(command.ConfirmWithin + time.Minute)
-		want(t, "too late", w.told("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "en"))
+		want(t, "too late", w.answerTo("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "en"))
 		want(t, "erasures", rights.erased, 1)
 	})
 }
@@ -156,7 +156,7 @@ func TestPreviewOfAPersonIsNotKept(t *testing.T) {
 				rights := &directory{people: people}
 				w := start(t, setup{config: func(c *Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
 				rights.world = w
-				if got := w.told("m1", "root", "/忘记 @芳"); !strings.Contains(got, "王芳芳(staff77)") {
+				if got := w.answerTo("m1", "root", "/忘记 @芳"); !strings.Contains(got, "王芳芳(staff77)") {
 					t.Errorf("the administrator reads %q", got)
 				}
 				for _, e := range w.store.mem.Events(t.Context(), group) {
@@ -170,7 +170,7 @@ func TestPreviewOfAPersonIsNotKept(t *testing.T) {
 				if len(people) > 1 {
 					return
 				}
-				want(t, "after a yes", w.told("m2", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+				want(t, "after a yes", w.answerTo("m2", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
 				want(t, "erasures", rights.erased, 1)
 			})
 		})

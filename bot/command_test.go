@@ -112,8 +112,8 @@ func chatting(t *testing.T, fact memory.Memory) *world {
 	}})
 }
 
-// told is what a command is answered.
-func (w *world) told(id, who, command string) string {
+// answerTo is the reply to a command.
+func (w *world) answerTo(id, who, command string) string {
 	w.t.Helper()
 	w.say(id, who, command)
 	texts := w.wire.texts()
@@ -160,7 +160,7 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			{"alice", "/forget #3 no", wording.ForgetNothing, nil},
 			{"alice", "/memory promote 3", wording.NotAdmin, nil},
 		} {
-			text := w.told(fmt.Sprint("m", i), c.who, c.command)
+			text := w.answerTo(fmt.Sprint("m", i), c.who, c.command)
 			lang := wording.LanguageOf(wording.WordsOfCommand(c.command), "zh")
 			wanted := wording.Say(c.want, lang, c.args...)
 			if c.want == wording.Usage {
@@ -176,20 +176,20 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 }
 
 // A deletion that fails on its way says that a part is gone, and one that fails before says that nothing is.
-func TestCommandForgetSaysHowFarItCame(t *testing.T) {
+func TestForgetReportsItsProgress(t *testing.T) {
 	t.Parallel()
 	for half, why := range map[int]wording.Phrase{1: wording.NoRights, 2: wording.MemoryHalf} {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t, setup{config: func(c *Config) {
 				c.Rights = &cabinet{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, half: half}
 			}})
-			want(t, "receipt", w.told("m", "alice", "/记忆 删除 3"), wording.Say(why, "zh"))
+			want(t, "receipt", w.answerTo("m", "alice", "/记忆 删除 3"), wording.Say(why, "zh"))
 		})
 	}
 }
 
-// What can't be shared is refused with the reason.
-func TestCommandPromoteSaysWhyNot(t *testing.T) {
+// A fact that can't be shared is refused with the reason.
+func TestPromoteReportsTheReason(t *testing.T) {
 	t.Parallel()
 	for m, why := range map[*memory.Memory]wording.Phrase{
 		{Scope: memory.ScopeTeam, Kind: memory.KindDecision}: wording.TeamsAlready,
@@ -204,32 +204,32 @@ func TestCommandPromoteSaysWhyNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m.Content = "报告写到一半"
 				w := chatting(t, *m)
-				want(t, "told", w.told("m", "root", "/memory promote #3"), wording.Say(why, "en", 3))
+				want(t, "told", w.answerTo("m", "root", "/memory promote #3"), wording.Say(why, "en", 3))
 			})
 		})
 	}
 }
 
-// A list cuts long facts and says whom they are for; one is shown whole. What was deleted is told in the answer, for
-// people to see that it was the right one, but the log keeps no word of it.
+// A list cuts long facts and names their readers; a single fact is shown whole. The answer to a deletion quotes the
+// fact, so that people see that it was the right one. The log keeps no word of it.
 func TestCommandMemoryOfALongFact(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		content := "机房钥匙在" + strings.Repeat("东", 90) + "柜"
 		w := chatting(t, memory.Memory{Scope: memory.ScopeTeam, Kind: memory.KindFact, Content: content})
-		list := w.told("m1", "alice", "/记忆")
+		list := w.answerTo("m1", "alice", "/记忆")
 		for _, part := range []string{"- #3 【全团队】机房钥匙在" + strings.Repeat("东", 75) + "… (", "还有 24 条更早的：`/记忆 2`"} {
 			if !strings.Contains(list, part) {
 				t.Errorf("%q is not in the list:\n%s", part, list)
 			}
 		}
 		for i, command := range []string{"/记忆 查看 3", "/记忆 #3", "/记忆查看３"} {
-			if text := w.told(fmt.Sprint("s", i), "alice", command); !strings.Contains(text, content) || !strings.Contains(text, "全团队 · 事实") {
-				t.Errorf("%s is told %q", command, text)
+			if text := w.answerTo(fmt.Sprint("s", i), "alice", command); !strings.Contains(text, content) || !strings.Contains(text, "全团队 · 事实") {
+				t.Errorf("the answer to %s is %q", command, text)
 			}
 		}
 		before := len(w.store.mem.Events(t.Context(), group))
-		text := w.told("f", "alice", "/记忆 忘记 ＃３")
+		text := w.answerTo("f", "alice", "/记忆 忘记 ＃３")
 		want(t, "told", text, "🗑️ 已删除这条记忆：“机房钥匙在"+strings.Repeat("东", 55)+"…”，以及 2 条相关消息。")
 		events := w.store.mem.Events(t.Context(), group)
 		want(t, "events", len(events), before+2)

@@ -42,7 +42,7 @@ func attempts(t *testing.T, store sessions.Store) []sessions.LogEntry {
 	return rows
 }
 
-// Who may compact by hand: administrators in a group, anybody in a private chat.
+// Rights to compact by hand: administrators in a group, every person in a private chat.
 func TestManualCompactionIsForAdmins(t *testing.T) {
 	t.Parallel()
 	admin := said("x", "root", "/压缩")
@@ -71,13 +71,13 @@ func TestManualCompactionIsForAdmins(t *testing.T) {
 				synctest.Wait()
 				last := w.wire.texts()[len(w.wire.sends())-1]
 				if got := w.compactions() == 1; got != c.allowed {
-					t.Errorf("compacted: %v; told %q", got, last)
+					t.Errorf("compacted: %v; the answer is %q", got, last)
 				}
 				if refused := last == wording.Say(wording.NotAdmin, "zh"); refused == c.allowed {
-					t.Errorf("told %q", last)
+					t.Errorf("the answer is %q", last)
 				}
 				if c.allowed && !strings.HasPrefix(last, "✅") {
-					t.Errorf("told %q", last)
+					t.Errorf("the answer is %q", last)
 				}
 				for _, e := range attempts(t, w.store.mem) {
 					want(t, "trigger and outcome", e.Trigger+" "+e.Outcome, "manual committed")
@@ -87,24 +87,24 @@ func TestManualCompactionIsForAdmins(t *testing.T) {
 	}
 }
 
-func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
+func TestManualCompactionReportsItsResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
-		told := func(id string) string {
+		answer := func(id string) string {
 			w.post(said(id, "root", "/压缩 keep the dates"))
 			after(time.Minute)
 			return w.wire.texts()[len(w.wire.sends())-1]
 		}
-		if got := told("c1"); !strings.HasPrefix(got, "无需压缩") {
+		if got := answer("c1"); !strings.HasPrefix(got, "无需压缩") {
 			t.Errorf("with nothing said: %q", got)
 		}
 		w.fill(3000)
 		m.mu.Lock()
 		m.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil }
 		m.mu.Unlock()
-		if got := told("c2"); got != wording.Say(wording.CompactFailed, "zh", "模型没有给出可用的摘要") || w.compactions() != 0 {
+		if got := answer("c2"); got != wording.Say(wording.CompactFailed, "zh", "模型没有给出可用的摘要") || w.compactions() != 0 {
 			t.Errorf("with a summariser that fails: %q", got)
 		}
 		m.mu.Lock()
@@ -112,7 +112,7 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 			return llm.Response{}, &llm.CallError{Class: llm.Unreachable, Err: errors.New("dial tcp 10.0.0.1: connection refused")}
 		}
 		m.mu.Unlock()
-		if got := told("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {
+		if got := answer("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {
 			t.Errorf("with a model that can't be reached: %q", got)
 		}
 		rows := attempts(t, w.store.mem)
@@ -120,7 +120,7 @@ func TestManualCompactionSaysWhatBecameOfIt(t *testing.T) {
 		m.mu.Lock()
 		m.summary = nil
 		m.mu.Unlock()
-		if got := told("c3"); !strings.HasPrefix(got, "✅") || w.compactions() != 1 {
+		if got := answer("c3"); !strings.HasPrefix(got, "✅") || w.compactions() != 1 {
 			t.Errorf("after all: %q", got)
 		}
 		receipt := w.wire.texts()[len(w.wire.sends())-1]
@@ -183,7 +183,7 @@ func near(t *testing.T, what string, got, wanted int) {
 	}
 }
 
-// Summaries and raw events tell the whole log, end to end, through many compactions (P1, P2).
+// Summaries and raw events cover the whole log, end to end, through many compactions (P1, P2).
 func TestManyCompactionsLoseNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestManyCompactionsLoseNothing(t *testing.T) {
 	})
 }
 
-// A compaction whose ground moved commits nothing: one summary tells the range, not two, and it is no failure.
+// A compaction whose range changed commits nothing: one summary covers the range, not two, and it is no failure.
 func TestCompactionConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestCompactionConflict(t *testing.T) {
 	})
 }
 
-// P46: a manual compaction while an automatic one runs waits for it; no range is told twice.
+// P46: a manual compaction while an automatic one runs waits for it; no range is summarized twice.
 func TestManualWaitsForAutomatic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -277,14 +277,14 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 		for _, e := range attempts(t, w.store.mem) {
 			if e.Outcome == "committed" {
 				if covered[e.EndSeq] {
-					t.Errorf("events up to %d were told twice", e.EndSeq)
+					t.Errorf("events up to %d were summarized twice", e.EndSeq)
 				}
 				covered[e.EndSeq] = true
 			}
 		}
 		last := w.wire.texts()[len(w.wire.sends())-1]
 		if !strings.HasPrefix(last, "✅") && !strings.HasPrefix(last, "无需压缩") {
-			t.Errorf("the admin was told %q", last)
+			t.Errorf("the admin's answer is %q", last)
 		}
 	})
 }

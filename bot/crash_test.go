@@ -29,8 +29,8 @@ func hang(ctx context.Context, _ llm.Request) (llm.Response, error) {
 	return llm.Response{}, context.Cause(ctx)
 }
 
-// Every acknowledged message of a killed process is answered by the next one, soon after the lease has run out, and
-// none of them waits for a sweep of its own.
+// Every acknowledged message of a killed process is answered by the next one, soon after the lease expired. None of
+// them waits for a sweep of its own.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,8 @@ func logged(w *world, words string) bool {
 	return false
 }
 
-// A message that breaks three turns is set aside: its author is told once, and those who waited with it are answered.
+// A message that breaks three turns is set aside: its author is notified once, and the messages that waited with it are
+// answered.
 func TestDeadLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestDeadLetter(t *testing.T) {
 				dead++
 			}
 		}
-		want(t, "times told", dead, 1)
+		want(t, "notices", dead, 1)
 		for _, e := range w.store.mem.Events(t.Context(), group) {
 			if e.MsgID == "m1" && (e.State != sessions.Dead || e.Seq != 0) {
 				t.Errorf("the poison is %s at %d", e.State, e.Seq)
@@ -221,8 +222,8 @@ func TestStopGivesTheAttemptBack(t *testing.T) {
 	})
 }
 
-// Whether DingTalk got a reply that was being sent when the process died, nobody knows: it is sent again under the key
-// that lets DingTalk recognise it.
+// A reply that was being sent when the process died may have arrived. It is sent again under the key by which DingTalk
+// recognises it.
 func TestReplyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -66,9 +66,9 @@ type ground struct {
 	memories int // stored in the end
 }
 
-// P1, P2, P3, P4, P5, P47, P48: a process that dies at any step of a compaction, between any two statements of it, or with
-// the answer to its commit on the way, leaves whole tables; the next process decides as the dead one had, asks the
-// summariser again only where no text was staged, saves no memory twice, and every message is answered.
+// P1, P2, P3, P4, P5, P47, P48: a process that dies at any step of a compaction leaves whole tables. It may die between
+// any two statements or with the answer to its commit on the way. The next process decides as the dead one had. It
+// calls the summariser again only where no text was staged, saves no memory twice, and answers every message.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, sc := range scenarios() {
@@ -128,7 +128,7 @@ func (g *ground) crashes() []crash {
 	return all
 }
 
-// dieAt has the bot die in the step of a number, before the statement cut of so many.
+// dieAt has the bot die in the step of a number, before the statement with the number cut.
 func (r *replica) dieAt(n, cut, statements int) {
 	r.store.before = func(_ string, at int) error {
 		switch {
@@ -275,7 +275,7 @@ func (g *ground) decision(r *replica, before int64, after bool) string {
 	return decided(r.bot, views[at], g.words(g.last), before)
 }
 
-// compactedIn tells views from before a compaction from those after it.
+// compactedIn separates views before a compaction from those after it.
 func compactedIn(v sessions.View) string {
 	moved := 0
 	for _, e := range v.Tail {
@@ -286,7 +286,7 @@ func compactedIn(v sessions.View) string {
 	return fmt.Sprint(v.Session.CompactedSeq, moved)
 }
 
-// decided is what a bot decides on a view, and what it would tell.
+// decided is the decision of a bot on a view, and the range that it would summarize.
 func decided(b *Bot, v sessions.View, asked string, before int64) string {
 	b.views.Show(&v)
 	size := b.views.ContextSize(v)

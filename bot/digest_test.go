@@ -194,9 +194,9 @@ func TestDailyDigest(t *testing.T) {
 		}
 		asked := w.model.dayRequests()
 		want(t, "requests", len(asked), 1)
-		told := lastWords(asked[0])
-		if !strings.Contains(told, "about heron, point 5") || strings.Contains(told, "about osprey") || strings.Contains(told, "/status") || !strings.HasPrefix(told, "<<<transcript") {
-			t.Errorf("the model was shown %q", told)
+		asked1 := lastWords(asked[0])
+		if !strings.Contains(asked1, "about heron, point 5") || strings.Contains(asked1, "about osprey") || strings.Contains(asked1, "/status") || !strings.HasPrefix(asked1, "<<<transcript") {
+			t.Errorf("the model was shown %q", asked1)
 		}
 		want(t, "messages to the group", len(w.wire.sends()), sent)
 		lines := w.log.lines(t, "Daily digest written")
@@ -214,8 +214,8 @@ func TestDailyDigest(t *testing.T) {
 	})
 }
 
-// What a day's digest tells of somebody's pay or health is left out of it, for the whole group reads it.
-func TestDigestTellsNothingPersonal(t *testing.T) {
+// A day's digest leaves out a person's pay and health, for the whole group reads it.
+func TestDigestOmitsPersonalFacts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
@@ -253,7 +253,7 @@ func TestDaysWithoutDigest(t *testing.T) {
 	})
 }
 
-// What ended while no process ran is told at the start, the oldest first, but no more than a week of it.
+// Days that ended while no process ran are summarized at the start, the oldest first, a week at most.
 func TestDigestsCatchUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestDigestsCatchUp(t *testing.T) {
 		for ago := memory.DigestDays; ago > 0; ago-- {
 			wanted = append(wanted, began.AddDate(0, 0, -ago).Format(time.DateOnly))
 		}
-		want(t, "days told", dates, wanted)
+		want(t, "digests", dates, wanted)
 		w.stop()
 		start(t, setup{shelf: shelf, name: "c", config: nightly})
 		after(time.Hour)
@@ -283,8 +283,8 @@ func TestDigestsCatchUp(t *testing.T) {
 	})
 }
 
-// Trouble with the model is no trouble of the group's: the day is tried again later, three times, and nobody waits.
-func TestDigestTrouble(t *testing.T) {
+// A failed model is no fault of the group: the day is tried again later, three times, and no turn waits.
+func TestDigestRetriesAFailedModel(t *testing.T) {
 	t.Parallel()
 	answers := map[string]struct {
 		answer   func(context.Context, llm.Request) (llm.Response, error)
@@ -328,7 +328,7 @@ func TestDigestTrouble(t *testing.T) {
 }
 
 // A failed attempt is made up for.
-func TestDigestAfterTrouble(t *testing.T) {
+func TestDigestAfterAFailedModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{}
@@ -348,7 +348,7 @@ func TestDigestAfterTrouble(t *testing.T) {
 	})
 }
 
-// The days of several groups are told side by side, so that one that takes long holds up few others.
+// The days of several groups are summarized side by side. A slow one delays few others.
 func TestDigestsSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestStopFinishesTurns(t *testing.T) {
 	})
 }
 
-// A session at rest does not wait for another one's slow turn: it is flushed and handed over at once.
+// An idle session does not wait for another one's slow turn: it is flushed and handed over at once.
 func TestStopHandsIdleSessionsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestStopHandsIdleSessionsOver(t *testing.T) {
 		w.begin()
 		after(time.Second)
 		want(t, "flushed up to", w.store.flushes(group).seq, 2)
-		want(t, "owner of the session at rest", w.state(group).Lease.Owner, "")
+		want(t, "owner of the idle session", w.state(group).Lease.Owner, "")
 		g.out <- struct{}{}
 		w.stop()
 		s := w.summary()
@@ -87,7 +87,7 @@ func TestStopHandsIdleSessionsOver(t *testing.T) {
 
 // A turn that does not end within the drain is cut off; its message is answered by the next process, and everything
 // else of the stop happens all the same.
-func TestStopCutsOffWhatHangs(t *testing.T) {
+func TestStopCutsOffHangingCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
@@ -111,8 +111,8 @@ func TestStopCutsOffWhatHangs(t *testing.T) {
 	})
 }
 
-// P54: twenty active sessions and one model call that hangs: the others are flushed, the most unsaved first, within the
-// deadline, and what was cut off is owed without a mark against it.
+// P54: twenty active sessions and one model call that hangs. The others are flushed within the deadline, the most
+// unsaved first. A flush that was cut off is owed and does not count as failed.
 func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,8 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 	})
 }
 
-// What was flushed at a stop is not flushed again at the next one, and does not use up the flush before a compaction.
+// A range that was flushed at a stop is not flushed again at the next one, and does not use up the flush before a
+// compaction.
 func TestFlushAtStopIsNotTheCyclesOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

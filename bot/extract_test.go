@@ -74,8 +74,8 @@ func TestExtractionWithinTheDaysAllowance(t *testing.T) {
 	})
 }
 
-// A conversation at rest is flushed once, and not again until somebody speaks: where something was marked, or where enough
-// was said of which nothing looks worth it.
+// An idle conversation is flushed once, and again only after a new message. The trigger is a marked message, or enough
+// messages without a marked one.
 func TestIdleIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -119,7 +119,7 @@ func (w *world) room(name, words string) sessions.Key {
 
 // However many sessions are passed over, the one behind them is flushed at the same look, and of the others not even the
 // lease is taken.
-func TestPassedOverSessionsStarveNobody(t *testing.T) {
+func TestPassedOverSessionsDelayNoFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf, quiet := newShelf(), smallSettings
@@ -167,12 +167,12 @@ func TestDebtLeavesTokensForCompaction(t *testing.T) {
 
 // A provider that lets every call run out of time ends a look, instead of each session's wait adding up; and what needs no
 // model goes on meanwhile.
-func TestTimeoutsEndALook(t *testing.T) {
+func TestTimeoutsEndACheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &attic{}
 		w := start(t, setup{model: &script{flush: hang}, config: func(c *Config) { c.Keeper = a }})
-		for i := range upkeep.MaxTimeouts + 2 { // between two looks, so that one look finds them all at rest
+		for i := range upkeep.MaxTimeouts + 2 { // between two checks, so that one check finds them all idle
 			after(time.Second)
 			w.room(fmt.Sprint("room", i), "记住：集群叫 heron")
 		}
@@ -194,8 +194,8 @@ func TestTimeoutsEndALook(t *testing.T) {
 	})
 }
 
-// What is owed is settled in the background from the log, with growing rests, and the group hears nothing of it. Three
-// failures in a row are told to the operators, once.
+// An owed range is settled in the background from the log, with growing pauses and without a message in the group.
+// Three failures in a row are reported to the operators, once.
 func TestDebtIsSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -129,9 +129,9 @@ func TestOneCallAtATimeIsEnough(t *testing.T) {
 	})
 }
 
-// More turns than there is room for wait without a view of their session, and not at all when the bot stops: what they
-// would have answered is answered by the next process.
-func TestTurnsInHandAreBounded(t *testing.T) {
+// Turns beyond the limit wait without a view of their session, and end at once when the bot stops. The next process
+// answers their messages.
+func TestRunningTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf := newShelf()
@@ -178,7 +178,7 @@ func TestFloodWaitsInTheStorage(t *testing.T) {
 				t.Errorf("%d replies wait in memory", n)
 			}
 			if n, most := len(w.model.requests("chat")), outbox.MaxQueued+1; n > most {
-				t.Errorf("%d answers were made for nobody, want at most %d", n, most)
+				t.Errorf("%d answers were made without a reader, want at most %d", n, most)
 			}
 			open.Store(true)
 			after(5 * time.Minute)
@@ -192,8 +192,8 @@ func TestFloodWaitsInTheStorage(t *testing.T) {
 	}
 }
 
-// Long messages that waited together are answered as far as they fit: no request is larger than the window, and none of
-// them counts as broken for having been left for a later turn.
+// Long messages that waited together are answered as far as they fit. No request is larger than the window, and a
+// message left for a later turn does not count as broken.
 func TestLongMessagesAreNotMergedBeyondTheWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

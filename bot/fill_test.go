@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// fill has the conversation talk until its context holds about so many tokens, and waits for what follows.
+// fill has the conversation talk until its context holds about a number of tokens, and waits for the upkeep after it.
 func (w *world) fill(tokens int) {
 	w.t.Helper()
 	for i := 0; w.tokens() < tokens; i++ {

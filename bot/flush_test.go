@@ -15,14 +15,14 @@ import (
 	"ebb/sessions"
 )
 
-// Commands and what they told are no part of what a flush reads: a list of memories would come back as facts.
+// A flush reads neither commands nor their answers: a list of memories would become facts again.
 func TestFlushReadsNoCommands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Admins = []sessions.UserID{"u-alice"} }})
 		w.say("m1", "alice", "the canary is green")
 		w.say("m2", "alice", "/help")
-		told := w.wire.texts()[1]
+		answer := w.wire.texts()[1]
 		w.say("m3", "alice", "the harbour is blue")
 		w.say("m4", "alice", "/new")
 		var read strings.Builder
@@ -34,7 +34,7 @@ func TestFlushReadsNoCommands(t *testing.T) {
 				t.Errorf("%q was not read", words)
 			}
 		}
-		for _, words := range []string{`/help`, `/new`, strings.Fields(told)[0]} {
+		for _, words := range []string{`/help`, `/new`, strings.Fields(answer)[0]} {
 			if strings.Contains(read.String(), words) {
 				t.Errorf("%q was read in %s", words, read.String())
 			}
@@ -78,8 +78,8 @@ func TestRefusedMessageEndsNoFlush(t *testing.T) {
 	})
 }
 
-// The reason of a failed flush is what failed. That somebody else moved the cursor is no failure.
-func TestWhatFailedAFlush(t *testing.T) {
+// The reason of a failed flush is the failed operation. A cursor that another process moved is no failure.
+func TestFailedFlushReportsTheOperation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err      error

@@ -11,7 +11,7 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a message is made of, what a turn does with it besides asking the model takes time in proportion to its length.
+// For any message, the work of a turn besides the model takes time in proportion to its length.
 func TestGrowth(t *testing.T) {
 	b := testBot(t, func(c *Config) { c.Remember.Recall = view.RecallAlways })
 	turn := func(s string) {

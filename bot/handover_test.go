@@ -13,8 +13,9 @@ import (
 	"ebb/sessions"
 )
 
-// While a replica stops, whoever asks something in a session without a turn is answered by another one as soon as it is
-// flushed, and soon where that hangs, however long other sessions' turns take; in a session with a turn when that has ended.
+// While a replica stops, another one answers a message in a session without a turn as soon as it is flushed. It does
+// not wait long for a flush that hangs, nor for other sessions' turns. A session with a turn is answered when that has
+// ended.
 func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +82,8 @@ func slowAt(g gate) func(context.Context, llm.Request) (llm.Response, error) {
 	}
 }
 
-// Whatever fails while a session is handed over in the middle of a stop, its summary counts it once, and what is not flushed
-// is owed.
+// When any step fails while a session is handed over in the middle of a stop, the stop's account counts the session
+// once. An unflushed range is owed.
 func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -129,8 +130,8 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 	}
 }
 
-// The flush of a session in which somebody waits is part of the stop: it is waited for, and counted, also when nothing else
-// is left to do.
+// The flush of a session with a waiting message is part of the stop: it is awaited and counted, also when no other work
+// is left.
 func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

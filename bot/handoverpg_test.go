@@ -60,8 +60,8 @@ func (p *place) contents() string {
 	return all.String()
 }
 
-// P39, P52: a bot that loses its session in the middle of a compaction writes nothing any more, whether the next owner
-// has compacted the range already or is about to; the range is told once.
+// P39, P52: a bot that loses its session in the middle of a compaction writes nothing any more. The next owner may have
+// compacted the range already or be about to; the range is summarized once.
 func TestHandedOverInTheMiddle(t *testing.T) {
 	t.Parallel()
 	ground := ready(t)
@@ -98,7 +98,7 @@ func TestHandedOverInTheMiddle(t *testing.T) {
 				await(t, "the old owner has ended", func() bool { return a.bot.upkeep.Live() == 0 })
 				want(t, "what the old owner wrote", p.contents() == before, true)
 				if err := a.store.errorOf(step); !errors.Is(err, sessions.ErrLeaseLost) {
-					t.Errorf("the old owner was told %v", err)
+					t.Errorf("the old owner got %v", err)
 				}
 				if both {
 					h.out <- struct{}{}
@@ -117,7 +117,7 @@ func receive(t *testing.T, in <-chan struct{}) {
 	select {
 	case <-in:
 	case <-time.After(patience):
-		t.Fatal("nobody came to the gate")
+		t.Fatal("no compaction came to the gate")
 	}
 }
 

@@ -77,13 +77,13 @@ func TestNoGainChangesNothing(t *testing.T) {
 			t.Fatalf("log %+v", rows)
 		}
 		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") && !strings.HasPrefix(last, "❌ 压缩失败") {
-			t.Errorf("the admin is told %q", last)
+			t.Errorf("the admin's answer is %q", last)
 		}
 	})
 }
 
-// P32: a message larger than what may stay recent, than the target, than what a request may hold, than the window: it
-// is answered, by a request that fits, and the log has it whole.
+// P32: a message may be larger than the recent part, the target, the space of a request, or the window. It is answered
+// by a request that fits, and the log has it whole.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	for name, words := range map[string]int{"recent": 1800, "target": 3500, "usable": 13000, "window": 20000} {
@@ -100,9 +100,9 @@ func TestLargeMessages(t *testing.T) {
 				w.say("next", "bob", "and now?")
 				after(time.Minute)
 				want(t, "replies", len(w.wire.sends()), 5)
-				for _, told := range w.wire.texts() {
-					if !strings.HasPrefix(told, "re: ") {
-						t.Errorf("told %q", told)
+				for _, texts := range w.wire.texts() {
+					if !strings.HasPrefix(texts, "re: ") {
+						t.Errorf("the answer is %q", texts)
 					}
 				}
 				if !logged(w, body) {
@@ -177,8 +177,8 @@ func TestSwitchToASmallerWindow(t *testing.T) {
 	})
 }
 
-// P51: that memory was saved, and that the instructions to the model changed, does not spoil a compaction under way: it
-// is committed, nothing is asked for again, and nothing that was told becomes raw.
+// P51: a saved memory or changed instructions to the model do not spoil a running compaction. It commits, no request is
+// repeated, and no summarized event becomes raw.
 func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
 		want(t, "summaries asked for again", len(b.model.requests("summary")), 0)
 		v := b.state(group)
 		if v.CompactedSeq == 0 {
-			t.Error("what was told is raw again")
+			t.Error("a summarized event is raw again")
 		}
 		if !strings.Contains(v.Pinned, "saved meanwhile") {
 			t.Errorf("the view shows of memory: %q", v.Pinned)
@@ -274,8 +274,8 @@ func TestFlushedTwiceKeptOnce(t *testing.T) {
 	})
 }
 
-// P91: no word of a flush or a summary reaches the group, NO_REPLY in whatever form among them; and a person is always
-// answered, who asks about NO_REPLY or is answered with it too, since no turn of ours is silent.
+// P91: no word of a flush or a summary reaches the group, nor NO_REPLY in any form. A person who asks about NO_REPLY,
+// or gets it as the answer, is always answered, since no turn of ours is silent.
 func TestNoReplyIsNothingSpecial(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"NO_REPLY", "no_reply", " NO_REPLY\n", "NO_REPLY: nothing to save", "NO_"} {
@@ -298,11 +298,11 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 				w.fill(4050)
 				after(10 * time.Minute)
 				if len(w.model.requests("flush")) == 0 || len(w.model.requests("summary")) == 0 {
-					t.Fatal("nothing was flushed or told")
+					t.Fatal("nothing was flushed or summarized")
 				}
-				for _, told := range w.wire.texts() {
-					if !strings.HasPrefix(told, "re: ") {
-						t.Errorf("the group is told %q", told)
+				for _, texts := range w.wire.texts() {
+					if !strings.HasPrefix(texts, "re: ") {
+						t.Errorf("the group got %q", texts)
 					}
 				}
 				if strings.Contains(strings.ToUpper(streamed.String()), "NO_") {
@@ -324,8 +324,8 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 	}
 }
 
-// P23: a provider that counts two and a half times what we do, and does not say so, costs one more request when a tool's
-// result makes its count overflow: never the answer.
+// P23: a provider that counts two and a half times our tokens without saying so costs one more request when a tool's
+// result overflows its count. The answer is never lost.
 func TestOverflowByToolResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -352,8 +352,8 @@ func TestOverflowByToolResults(t *testing.T) {
 		w.fill(1500)
 		w.post(said("q", "alice", "look it up"))
 		after(time.Minute)
-		told := w.wire.texts()
-		want(t, "the answer", told[len(told)-1], "answered")
+		texts := w.wire.texts()
+		want(t, "the answer", texts[len(texts)-1], "answered")
 		want(t, "requests that were too large", overflows, 1)
 	})
 }

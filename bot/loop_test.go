@@ -52,7 +52,7 @@ func (w *world) results() map[string]string {
 	return out
 }
 
-// What the model is told of its calls: results, its own repetitions, unknown tools, errors.
+// The model reads of its calls: results, its own repetitions, unknown tools, errors.
 func TestCallsAndTheirResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func (w *world) legalLog() {
 	}
 }
 
-// A model that calls tools without end is told to stop, and people get a word.
+// A model that calls tools without end is asked to stop, and people get a word.
 func TestRoundLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,8 @@ func TestPoorAnswers(t *testing.T) {
 	}
 }
 
-// A model error is told politely, by its class alone; what its tools did stays in the log, and the log stays legal.
+// A model error is reported politely, by its class alone. Results of its tools stay in the log, and the log stays
+// legal.
 func TestModelErrorAfterToolCalls(t *testing.T) {
 	t.Parallel()
 	for class, p := range map[llm.ErrorClass]wording.Phrase{llm.Busy: wording.Busy, llm.Denied: wording.Denied, llm.Refused: wording.Refused, llm.Malformed: wording.Malformed} {
@@ -228,7 +229,7 @@ func TestCallsAfterACrash(t *testing.T) {
 	})
 }
 
-// A provider that numbers its calls anew in every round must not make one call's result stand for another's.
+// A provider that restarts the numbers of its calls in every round must not make one call's result stand for another's.
 func TestCallIDsThatRepeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestHugeToolResult(t *testing.T) {
 	})
 }
 
-// What a tool found in this very turn is nobody's own word: kept, it stays in the session.
+// A tool's finding in this very turn has no speaker: as a fact, it stays in the session.
 func TestFactsFromToolsStayInTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (m *machine) waiting() bool {
 	return slices.ContainsFunc(m.shelf.mem.Events(m.t.Context(), group), func(e sessions.Event) bool { return e.State == sessions.Pending })
 }
 
-// restart puts a new process in the place of one that is dead or was told to stop.
+// restart puts a new process in the place of one that is dead or was stopped.
 func (m *machine) restart() {
 	m.w.stop()
 	after(10 * time.Second) // the lease of a dead one runs out
@@ -107,7 +107,7 @@ func (m *machine) send(msg sessions.Message) {
 	m.broken("a message is not accepted")
 }
 
-// post has somebody say words, with a number before them by which they are found again.
+// post has a member say words, with a number before them by which they are found again.
 func (m *machine) post(who, words string) {
 	n := len(m.posted) + 1
 	m.send(said(fmt.Sprint("id", n), who, fmt.Sprintf("(m%d) %s", n, words)))
@@ -171,7 +171,7 @@ func (m *machine) hugeMsg(rt *rapid.T) {
 	m.post("alice", prose(len(m.posted), n))
 }
 
-// P14: a message that is delivered again changes neither the log nor what is decided about it.
+// P14: a message that is delivered again changes neither the log nor later decisions.
 func (m *machine) redeliver(rt *rapid.T) {
 	if len(m.posted) == 0 {
 		rt.SkipNow()
@@ -296,7 +296,7 @@ func (m *machine) policySwitch(rt *rapid.T) {
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
 	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.Locks.Busy(group) || m.forced() {
-		return // not skipped: what is drawn next must not hang on it
+		return // not skipped: later draws must not depend on it
 	}
 	asked := false
 	for range 5 {
@@ -310,7 +310,7 @@ func (m *machine) poke(*rapid.T) {
 		if asked && more {
 			m.broken("P29: a quiet conversation is compacted again")
 		}
-		asked = asked || more // the first times may have moved results out, and asked nobody
+		asked = asked || more // the first calls may have moved results out without a summary
 	}
 }
 

@@ -27,8 +27,8 @@ type snapshot struct {
 	request asked
 }
 
-// broken ends the run. The words are the same in every run that breaks the same law, so that rapid can shrink; what is
-// particular goes to the log.
+// broken ends the run. The words are the same in every run that breaks the same law, so that rapid can shrink; the
+// particulars go to the log.
 func (m *machine) broken(law string, detail ...any) {
 	if len(detail) > 0 {
 		m.rt.Log(detail...)
@@ -40,7 +40,7 @@ func (m *machine) broken(law string, detail ...any) {
 	m.rt.Fatal(law)
 }
 
-// tail is the last lines of a log at most, without those that only tell of progress.
+// tail is the last lines of a log at most, without those that only report progress.
 func (l *logBuffer) tail(most int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *logBuffer) tail(most int) []string {
 	return lines[max(0, len(lines)-most):]
 }
 
-// check holds every law against what is stored, was asked and was told since the last check.
+// check holds every law against the rows, requests and messages since the last check.
 func (m *machine) check() {
 	m.mu.Lock()
 	faults, requests := m.faults, m.asked
@@ -71,11 +71,11 @@ func (m *machine) check() {
 	for _, a := range requests {
 		m.checkRequest(v, a)
 	}
-	m.checkTold()
+	m.checkNotices()
 	m.checkFlushes(v)
 }
 
-// view is what the storage holds of the session, whoever owns it.
+// view is the storage's view of the session, for any owner.
 func (m *machine) view() sessions.View {
 	s, err := m.w.store.Session(m.t.Context(), group)
 	if err != nil {
@@ -96,11 +96,11 @@ func (m *machine) view() sessions.View {
 	return v
 }
 
-// checkCoverage holds that every event of the generation is told by one summary or raw.
+// checkCoverage holds that every event of the generation is in one summary or raw.
 func (m *machine) checkCoverage(v sessions.View) {
 	next := v.Session.BaseSeq + 1
 	for _, s := range v.Summaries {
-		// P1, P2: the active summaries lie end to end, and count what they tell.
+		// P1, P2: the active summaries lie end to end, and count their events.
 		if s.StartSeq != next || int64(s.MsgCount) != s.EndSeq-s.StartSeq+1 {
 			m.broken("P2: summaries do not tile", v.Summaries, v.Session.BaseSeq)
 		}
@@ -118,7 +118,7 @@ func (m *machine) checkCoverage(v sessions.View) {
 	if next != v.Session.LastSeq+1 {
 		m.broken("P1: the end of the log is missing", next, v.Session.LastSeq)
 	}
-	// P4: no call is told without its result, and none that waits.
+	// P4: no call is summarized without its result, and none that waits.
 	if open := m.parted(v); open != "" {
 		m.broken("P4: a call is parted from its result", open)
 	}
@@ -144,8 +144,8 @@ func (m *machine) parted(v sessions.View) string {
 	return ""
 }
 
-// checkLog holds that the log only grows, and never changes. With sawOpen, which compares what is told with it, it is
-// P12: raw events and the sources of summaries are the log, byte for byte.
+// checkLog holds that the log only grows, and never changes. With sawOpen, which compares the input of summaries with
+// it, it is P12: raw events and the sources of summaries are the log, byte for byte.
 func (m *machine) checkLog(v sessions.View) {
 	for _, e := range m.shelf.log(m.t.Context(), group) {
 		body := fmt.Sprint(e.Role, " ", e.MsgID, " ", e.ToolCallID, " ", e.Content)
@@ -206,7 +206,8 @@ func (m *machine) checkProgress(v sessions.View) {
 	staged := err == nil && job.Staged
 	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.Locks.Busy(group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
-	// P37: where the provider does not say what it counted, the count of a context that nobody made smaller never falls.
+	// P37: with a provider that reports no count, the count of a context never falls unless the context was made
+	// smaller.
 	if same && !m.reports && now.commits == was.commits && v.Session.TotalTokens < was.TotalTokens {
 		m.broken("P37: the estimate fell", was.TotalTokens, v.Session.TotalTokens)
 	}
@@ -229,8 +230,8 @@ func (m *machine) checkStanding(v sessions.View) {
 	}
 }
 
-// checkTold holds that the group is told answers and what commands came to, and nothing else.
-func (m *machine) checkTold() {
+// checkNotices holds that the group reads answers and results of commands, and nothing else.
+func (m *machine) checkNotices() {
 	var sent []string
 	for _, w := range m.wires {
 		sent = append(sent, w.texts()...)
@@ -303,7 +304,7 @@ func (m *machine) checkFlushes(v sessions.View) {
 	}
 }
 
-// sawOpen compares what a compaction is given to tell with the log (P12), and notes where that ended (P11).
+// sawOpen compares the input of a compaction with the log (P12), and notes its end (P11).
 func (m *machine) sawOpen(j sessions.Job, src sessions.Source) {
 	log := m.shelf.log(m.t.Context(), group)
 	var bodies []sessions.Event
@@ -373,7 +374,7 @@ func (m *machine) checkGain(before sessions.Session, c sessions.Compaction) {
 	}
 	freed := c.Log.TokensBefore - c.Log.TokensAfter + view.Calibrated(shown, max(1, before.CalibrationFactor))
 	least := 512
-	for _, one := range c.Summaries { // at most 0.8 of what it tells
+	for _, one := range c.Summaries { // at most 0.8 of its source
 		if one.EndSeq == c.Through {
 			least = max(least, view.Calibrated(one.Tokens/4, before.CalibrationFactor))
 		}

@@ -37,8 +37,8 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.views.Frame.System {
 		m.broken("P22: the system message has what was said", a.kind)
 	}
-	// P23: as far as our counting is right, nothing is ever larger than the window leaves room for next to the answer. Of
-	// what is kept for that, 1024 tokens are for errors of counting.
+	// P23: as far as our counting is right, no request is larger than the window leaves room for next to the answer.
+	// The reserve has 1024 tokens for errors of counting.
 	most := m.set.Window.Context - a.MaxOutput
 	if a.kind == "chat" {
 		most = m.set.Window.Usable() + 1024

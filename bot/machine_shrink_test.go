@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A run that is cut short for want of data is never reported in place of the law that a longer run broke.
+// A run that ends early without enough data is never reported in place of the law that a longer run broke.
 func TestShrinkingKeepsTheLaw(t *testing.T) {
 	t.Parallel()
 	t.Cleanup(func() { _ = os.RemoveAll(filepath.Join("testdata", "rapid", t.Name())) }) // rapid keeps the failure there

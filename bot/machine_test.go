@@ -27,8 +27,8 @@ import (
 )
 
 // machine is a bot on a storage in memory that drawn actions drive: people who talk, commands, crashes, a clock that
-// moves, models that fail. After every action the laws of machine_checks_test.go must hold. What the bot's goroutines
-// find wrong is collected and told by the next check.
+// moves, models that fail. After every action the laws of machine_checks_test.go must hold. Faults that the bot's
+// goroutines find are collected and reported by the next check.
 type machine struct {
 	t       *testing.T
 	rt      *rapid.T
@@ -52,9 +52,9 @@ type machine struct {
 	asked          []asked
 	faults         []string
 	dead           bool
-	doubtful       bool // the process was cut off in mid-write: nobody saw what became of it
+	doubtful       bool // the process was cut off in mid-write: its result is unknown
 	epoch          int  // grows with everything that may change what a view begins with
-	calm           bool // one message at a time, and no upkeep beside it
+	calm           bool // one message at a time, and no concurrent upkeep
 	staged         bool // the compaction under way takes up what was staged
 	opened         map[int64]int64
 	flushed        map[[2]int]int
@@ -70,8 +70,8 @@ type asked struct {
 	calm   bool
 }
 
-// Whatever happens in whatever order, under any policy and in any mode, the laws hold. Each carries its number where it is
-// checked, in machine_checks_test.go and machine_requests_test.go, or at its action.
+// The laws hold in any order of events, under any policy and in any mode. Each carries its number at its check, in
+// machine_checks_test.go and machine_requests_test.go, or at its action.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	failed := new(atomic.Bool)
@@ -96,8 +96,8 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// enoughRuns counts histories, and reports whether there have been enough. Each takes as long as a hundred runs of other
-// properties: where nobody asks for a number or a seed, there are few of them, and fewer under the race detector.
+// enoughRuns counts histories, and reports whether there have been enough. Each takes as long as a hundred runs of
+// other properties. Without a requested number or seed there are few of them, and fewer under the race detector.
 func enoughRuns() func() bool {
 	const most, longest = 24, 20 * time.Second
 	asked := false
@@ -110,8 +110,8 @@ func enoughRuns() func() bool {
 }
 
 // bubble runs f in a bubble with a clock of its own, and passes on the panic by which rapid ends a run. Rapid compares
-// failures by their stack traces alone: a run without enough data must not have the trace of a run that broke a law, or
-// the shrinker reports "invalid data" in place of the law.
+// failures by their stack traces alone. A run without enough data must have another trace than a run that broke a law,
+// or the shrinker reports "invalid data" in place of the law.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	var broke any
@@ -202,7 +202,7 @@ var tokensOf = func() func(string) int {
 	return view.NewTokenCache(counter).Count
 }()
 
-// Generate counts as a provider would, finds too large what is, and answers as the machine's modes say.
+// Generate counts like a provider, refuses requests that are too large, and answers as the machine's modes say.
 func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	r.Messages = slices.Clone(r.Messages)
 	a := asked{Request: r, kind: kindOfRequest(r)}
@@ -216,7 +216,7 @@ func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 		}
 	}
 	if a.kind == "chat" {
-		// What was recalled stands before the question, for this turn alone: everything else is as if it were not there.
+		// Recalled text stands before the question, for this turn alone: everything else is as if it were not there.
 		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, view.RecallHead) })
 	}
 	m.mu.Lock()

@@ -29,7 +29,7 @@ func (w *world) notices() (list []string) {
 // notifying has people read of each compaction.
 func notifying(c *Config) { c.CompactNotify, c.Admins = true, []sessions.UserID{"u-root"} }
 
-// Where it is configured, people read one notice of each automatic compaction, in their language, and none of one by hand.
+// With notices configured, people read one for each automatic compaction, in their language, and none for a manual one.
 func TestNoticeOfACompaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"ebb/sessions"
 )
 
-// lookup is a result of about so many words, another one for every number.
+// lookup is a result of about a number of words, another one for every number.
 func lookup(n, words int) string { return fmt.Sprintf("result %d: %s", n, prose(n, words)) }
 
-// looks has the model call a tool so many times, one after the other, and then answer.
+// looks has the model call a tool a number of times, one after the other, and then answer.
 func looks(times int) func(context.Context, llm.Request) (llm.Response, error) {
 	return func(_ context.Context, r llm.Request) (llm.Response, error) {
 		done := strings.Count(written(r.Messages), "== tool")
@@ -43,8 +43,8 @@ func offloadingWorld(t *testing.T, policy string, m *script, words int) *world {
 	}})
 }
 
-// Large results leave the running turn at each step of its loop, once the context has passed 0.7 T: the next request names
-// the path of each, and the log has it whole.
+// Large results leave the running turn at each step of its loop, once the context has passed 0.7 T. The next request
+// names the path of each, and the log has it whole.
 func TestOffloadingInsideATurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,8 +72,8 @@ func TestOffloadingInsideATurn(t *testing.T) {
 	})
 }
 
-// Where a turn fills the window, its results are moved out with a path, whatever the policy; one that reads others back is
-// cut once, and its notice counts all that is left out.
+// When a turn fills the window, its results are moved out with a path, under any policy. A result that reads others
+// back is cut once, and its notice counts all that is left out.
 func TestFullWindowNamesPaths(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,16 +138,16 @@ func TestWaitingQuestionCountsAfterOffloading(t *testing.T) {
 	}
 }
 
-// The receipt of a compaction says the true number of identifiers that were put back, and warns where the model's summary kept
-// few of them; receipt, log and undo name the same events.
-func TestReceiptsTellTheTruth(t *testing.T) {
+// The receipt of a compaction has the true number of identifiers that were put back, and warns when the model's summary
+// kept few of them. Receipt, log and undo name the same events.
+func TestReceiptLogAndUndoAgree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{model: &script{}, config: func(c *Config) {
 			c.Admins = []sessions.UserID{"u-root"}
 			c.Compaction.Window.Threshold, c.Compaction.Window.Summary = 11500, 1200
 		}})
-		told := func(id, words string) string {
+		answer := func(id, words string) string {
 			t.Helper()
 			n := len(w.wire.texts())
 			w.say(id, "root", words)
@@ -158,11 +158,11 @@ func TestReceiptsTellTheTruth(t *testing.T) {
 			for i := range 20 {
 				w.say(fmt.Sprintf("m%d-%d", cycle, i), "alice", fmt.Sprintf("order OPS-%d%03d is %s", cycle+1, i, prose(i, 240)))
 			}
-			got := told(fmt.Sprint("compact", cycle), "/压缩")
+			got := answer(fmt.Sprint("compact", cycle), "/压缩")
 			rows := attempts(t, w.store.mem)
-			row, told := rows[len(rows)-1], int64(0)
+			row, last := rows[len(rows)-1], int64(0)
 			if len(rows) > 1 {
-				told = rows[len(rows)-2].EndSeq
+				last = rows[len(rows)-2].EndSeq
 			}
 			if !strings.HasPrefix(got, "⚠️") || !strings.Contains(got, "的标识，请核对") {
 				t.Errorf("of a summary that kept nothing: %q", got)
@@ -170,7 +170,7 @@ func TestReceiptsTellTheTruth(t *testing.T) {
 			if added := strings.Count(w.view().Summaries[0].Text, "\n- "); added <= 8 || !strings.Contains(got, fmt.Sprintf("标识 %d 个", added)) {
 				t.Errorf("%d identifiers were put back: %q", added, got)
 			}
-			if row.StartSeq != told+1 || !strings.Contains(got, fmt.Sprintf("消息 %d–%d，保留原文", row.StartSeq, row.EndSeq)) {
+			if row.StartSeq != last+1 || !strings.Contains(got, fmt.Sprintf("消息 %d–%d，保留原文", row.StartSeq, row.EndSeq)) {
 				t.Errorf("the log says %d–%d: %q", row.StartSeq, row.EndSeq, got)
 			}
 			if !strings.Contains(row.Audit, `"preserved_count":`) {
@@ -178,11 +178,11 @@ func TestReceiptsTellTheTruth(t *testing.T) {
 			}
 			first = []int64{row.StartSeq, row.EndSeq}
 		}
-		if got := told("undo", "/压缩撤销"); !strings.Contains(got, fmt.Sprintf("消息 %d–%d 恢复原文", first[0], first[1])) || w.view().Tail[0].Seq != first[0] {
+		if got := answer("undo", "/压缩撤销"); !strings.Contains(got, fmt.Sprintf("消息 %d–%d 恢复原文", first[0], first[1])) || w.view().Tail[0].Seq != first[0] {
 			t.Errorf("the view begins at %d: %q", w.view().Tail[0].Seq, got)
 		}
-		before := told("status", "/状态")
-		if after := told("status again", "/状态"); !strings.Contains(before, "未整理消息") || lineOf(before, "未整理消息") != lineOf(after, "未整理消息") {
+		before := answer("status", "/状态")
+		if after := answer("status again", "/状态"); !strings.Contains(before, "未整理消息") || lineOf(before, "未整理消息") != lineOf(after, "未整理消息") {
 			t.Errorf("a command counts as a message that is not flushed: %q, %q", lineOf(before, "未整理消息"), lineOf(after, "未整理消息"))
 		}
 	})

@@ -124,7 +124,7 @@ func TestFrozenBetweenClaimAndSend(t *testing.T) {
 		})
 		a.say("m0", "alice", "first.")
 		<-g.in
-		a.store.fail(func(op string) error { return errAway }) // no beat comes through
+		a.store.fail(func(op string) error { return errAway }) // no heartbeat succeeds
 		after(8 * time.Second)
 		b.say("m1", "bob", "second.")
 		after(8 * time.Second)
@@ -194,8 +194,8 @@ func TestJoinedMessageRefusedAfterAPart(t *testing.T) {
 	})
 }
 
-// The marks of a joined message that may have arrived are not stored, and one of its replies is erased: the mark that is
-// made up for then is that reply's own, and the others are counted as sent twice perhaps.
+// The marks of a joined message that may have arrived are not stored, and one of its replies is erased. The later mark
+// is that reply's own, and the others are counted as sent twice perhaps.
 func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 }
 
 // The mark of a try is not stored, and the reply is sent later: at a stop after that, no other reply is in doubt.
-func TestMarkThatIsMadeUpForLeavesNoDoubt(t *testing.T) {
+func TestLateMarkEndsTheDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {

@@ -120,8 +120,8 @@ func TestTakenOverBetweenParts(t *testing.T) {
 	})
 }
 
-// An erasure of other words frees the session's lease between two parts: the row keeps the parts that arrived, and the next
-// owner of the lease goes on with the next one.
+// An erasure of other words frees the session's lease between two parts. The row keeps the parts that arrived, and the
+// next owner of the lease goes on with the next one.
 func TestLeaseLostBetweenParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestErasedBetweenPartsOfJoinedMessage(t *testing.T) {
 	})
 }
 
-// An erasure takes words out of a reply of which two parts arrived: what is left has other parts, so all of them are sent,
-// under another key, and the reply is counted as perhaps doubled.
+// An erasure takes words out of a reply of which two parts arrived. The rest has other parts, so all of them are sent
+// under another key. The reply is counted as perhaps doubled.
 func TestTrimmedBetweenParts(t *testing.T) {
 	t.Parallel()
 	for name, joined := range map[string]bool{"alone": false, "joined": true} {

@@ -22,8 +22,8 @@ import (
 // errUnknownCode is a refusal that names no cause.
 var errUnknownCode = &chat.SendError{Refused: true, Err: errors.New("errcode 999999")}
 
-// H6: a reply that is refused under an unknown code holds up the others for a few tries, is given up within minutes, and
-// admins can see it: in the log, in the figures and in its row.
+// H6: a reply that is refused under an unknown code holds up the others for a few tries, and is given up within
+// minutes. Admins can see it in the log, in the figures and in its row.
 func TestRefusedReplyIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,8 +89,8 @@ func (r *refusals) send(_ context.Context, o sessions.Outgoing) (chat.Sent, erro
 	return arrived, nil
 }
 
-// Whatever DingTalk refuses for its words: every other reply arrives once, in order, soon, and what is refused is not sent
-// over and over.
+// Refusals for the words of a reply, of any kind: every other reply arrives once, in order, soon. The refused one is
+// not sent over and over.
 func TestRefusalsHarmNoOtherReply(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -139,7 +139,7 @@ func TestRefusalsHarmNoOtherReply(t *testing.T) {
 
 // A text makes DingTalk fail each time: the conversation's other replies pass it after some minutes, and it is tried until
 // it arrives or a day is over.
-func TestReplyThatFailsEachTimeSilencesNobody(t *testing.T) {
+func TestFailingReplyDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err     error

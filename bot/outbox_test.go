@@ -199,7 +199,8 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	})
 }
 
-// What can never arrive is given up at once, and so is what did not arrive for a day; the next reply goes out.
+// A reply that can never arrive is given up at once, and so is one that did not arrive for a day; the next reply goes
+// out.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// A replica that lost its leases while a reply waited for its next try sends it no more, neither while the leases are in
-// doubt nor after: the one that took the session over does. Its only try surely failed: nothing is in doubt.
+// A replica that lost its leases while a reply waited for its next try sends it no more, neither while the leases are
+// in doubt nor after. The replica that took the session over sends it. Its only try surely failed: nothing is in doubt.
 func TestCutReplicaLeavesItsRepliesToOthers(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]time.Duration{"the try falls due meanwhile": 30 * time.Second, "and afterwards": 6 * time.Second} {
@@ -42,8 +42,8 @@ func TestCutReplicaLeavesItsRepliesToOthers(t *testing.T) {
 	}
 }
 
-// Where nobody took the session over, its owner sends the reply once it can trust its lease again, under the same key and
-// alone: that an earlier try may have arrived is not forgotten, though the storage was away when it was to be marked.
+// Without a new owner, the replica sends the reply once it can trust its lease again, under the same key and alone. It
+// remembers that an earlier try may have arrived, though the storage was away when that was to be marked.
 func TestCutReplicaGoesOnWithItsReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ type onlookers struct {
 	seen []sessions.Outgoing
 }
 
-// sends is a send function of a replica that shows its replies to them, unless limited is set: then each try is told to
-// come again after a pause.
+// sends is a send function of a replica that shows its replies to them, unless limited is set: then each try gets the
+// advice to come again after a pause.
 func (r *onlookers) sends(limited *atomic.Bool, pause time.Duration) func(context.Context, sessions.Outgoing) (chat.Sent, error) {
 	return func(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 		if limited.Load() {
@@ -78,7 +78,7 @@ func (r *replica) hurry() {
 	}
 }
 
-// H1: what is erased while its reply waits for the rate limit is not sent after that, whichever process erased it.
+// H1: an erased reply that waits for the rate limit is not sent, whichever process erased it.
 func TestErasedWordsAreNotSent(t *testing.T) {
 	t.Parallel()
 	for name, erase := range map[string]func(p *place, r *replica){
@@ -120,8 +120,8 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 	}
 }
 
-// H3: an erasure frees the lease of a session whose replies wait in one replica, and another takes it over: the group sees
-// each reply once, and none is in doubt.
+// H3: an erasure frees the lease of a session whose replies wait in one replica, and another takes it over. The group
+// sees each reply once, and none is in doubt.
 func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
 	t.Parallel()
 	var limited, free atomic.Bool

@@ -20,8 +20,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// link is the way of one bot to the database server. It counts the statements that pass, and breaks where a test says:
-// the bot is cut off then, as a dead process is, and the server rolls back what had not committed.
+// link is the connection of one bot to the database server. It counts the statements that pass, and breaks at a chosen
+// one. The bot is cut off then, like a dead process, and the server rolls back open transactions.
 type link struct {
 	listener net.Listener
 	dial     func() (net.Conn, error)
@@ -73,7 +73,7 @@ func (l *link) close() {
 	l.wg.Wait()
 }
 
-// sever breaks the link for good. Its port stays taken, so that nobody reaches another server by the old address.
+// sever breaks the link permanently. Its port stays taken, so that no client reaches another server by the old address.
 func (l *link) sever() {
 	l.end()
 	l.mu.Lock()
@@ -84,7 +84,7 @@ func (l *link) sever() {
 	}
 }
 
-// watch counts anew, and breaks before the statement of number cut, or where the answer to a COMMIT comes in.
+// watch restarts the count, and breaks before the statement of number cut, or where the answer to a COMMIT comes in.
 func (l *link) watch(cut int, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

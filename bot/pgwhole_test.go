@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// ranged is a row that tells a range of events.
+// ranged is a row that summarizes a range of events.
 type ranged struct{ Start, End, Count int64 }
 
 // logRow is a row of the log that has a place.
@@ -41,15 +41,15 @@ func (p *place) whole() {
 	p.t.Helper()
 	t, db, s := p.t, p.db(), p.look()
 	base := one[int64](t, db, "SELECT base_seq FROM dingtalk_sessions WHERE session_key = $1", group)
-	told := base
+	archived := base
 	for _, r := range rows[ranged](t, db, `SELECT start_seq, end_seq, msg_count::bigint FROM session_summaries
 		WHERE session_key = $1 AND status = 'active' ORDER BY start_seq`, group) {
-		want(t, "begin of a summary", r.Start, told+1)
-		want(t, "events that it says it tells", r.Count, r.End-r.Start+1)
-		told = r.End
+		want(t, "begin of a summary", r.Start, archived+1)
+		want(t, "events by its count", r.Count, r.End-r.Start+1)
+		archived = r.End
 	}
-	want(t, "cursor", s.CompactedSeq, told)
-	want(t, "compactions that told something", one[int](t, db, `SELECT count(*) FROM compaction_log
+	want(t, "cursor", s.CompactedSeq, archived)
+	want(t, "compactions with summaries", one[int](t, db, `SELECT count(*) FROM compaction_log
 		WHERE session_key = $1 AND outcome = 'committed' AND summary_id IS NOT NULL`, group), s.CompactionCount)
 	want(t, "marks of summaries in the log", one[int](t, db, `SELECT count(*) FROM dingtalk_session_events
 		WHERE session_key = $1 AND role = 'summary'`, group), s.CompactionCount)
@@ -60,8 +60,8 @@ func (p *place) whole() {
 		WHERE e.session_key = $1 AND e.seq IS NOT NULL ORDER BY e.seq`, group) {
 		want(t, "place in the log", e.Seq, next)
 		next++
-		want(t, "told by a summary", e.Archived, e.Seq > base && e.Seq <= told)
-		if e.Seq <= told {
+		want(t, "archived by a summary", e.Archived, e.Seq > base && e.Seq <= archived)
+		if e.Seq <= archived {
 			continue
 		}
 		raw = append(raw, sessions.Event{Seq: e.Seq, Role: sessions.Role(e.Role)})
@@ -71,7 +71,7 @@ func (p *place) whole() {
 	}
 	want(t, "end of the log", next, s.LastSeq+1)
 	want(t, "stored results that no view refers to", one[int](t, db, `SELECT count(*) FROM blobs b WHERE NOT EXISTS (
-		SELECT FROM dingtalk_session_events e WHERE e.session_key = b.session_key AND e.blob_id = b.blob_id AND e.seq > $1)`, told), 0)
+		SELECT FROM dingtalk_session_events e WHERE e.session_key = b.session_key AND e.blob_id = b.blob_id AND e.seq > $1)`, archived), 0)
 	p.tail(raw, s)
 }
 

@@ -32,7 +32,7 @@ type step struct {
 }
 
 // pgStore is the PostgreSQL storage of one bot. The steps of a compaction go over a link of their own, which counts
-// their statements and nobody else's.
+// their statements alone.
 type pgStore struct {
 	*sql.Store
 	stepping *sql.Store
@@ -48,7 +48,7 @@ type pgStore struct {
 	before   func(op string, n int) error // asked before a step, with its number from 0 on; nil: all is well
 	after    func(op string, n int) error // asked when a step has done its work: its answer gets lost
 	accepted func() error                 // asked when a message is stored
-	began    func(views int)              // told when maintenance has read the view for so many times
+	began    func(views int)              // called when maintenance has read the view a number of times
 }
 
 func stepOf[T any](s *pgStore, op string, f func() (T, error)) (T, error) {
@@ -144,7 +144,7 @@ func (s *pgStore) done() []step { s.mu.Lock(); defer s.mu.Unlock(); return slice
 
 func (s *pgStore) errorOf(op string) error { s.mu.Lock(); defer s.mu.Unlock(); return s.failed[op] }
 
-// place is a database with what is said in it.
+// place is a database with its conversations.
 type place struct {
 	t     *testing.T
 	url   string
@@ -314,10 +314,10 @@ func (r *replica) mortal() {
 	r.model.chat, r.model.flush, r.model.summary = alive(r.model.chat), alive(r.model.flush), alive(r.model.summary)
 }
 
-// errDead is what a model says to a dead bot: nobody tries again after that.
+// errDead is a model's reply to a dead bot: it ends all retries.
 var errDead = &llm.CallError{Class: llm.Denied, Err: errAway}
 
-// chatOfTest fetches where it is told to, and has little to say else.
+// chatOfTest fetches where it is asked to, and has little to say else.
 func chatOfTest(_ context.Context, r llm.Request) (llm.Response, error) {
 	last := r.Messages[len(r.Messages)-1]
 	if at := strings.Index(last.Content, "fetch "); last.Role == "user" && at >= 0 {
@@ -351,7 +351,7 @@ func (r *replica) settle() {
 	})
 }
 
-// openWork counts what is neither answered nor sent.
+// openWork counts unanswered messages and unsent replies.
 const openWork = `SELECT (SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending') +
 	(SELECT count(*) FROM outbox WHERE settled_at IS NULL)`
 

@@ -47,7 +47,7 @@ func TestPinnedFromTheFirstTurn(t *testing.T) {
 		}
 		want(t, "the head of the second request", head(1), head(0))
 		want(t, "reads of memory", w.store.called("pinned"), 1)
-		want(t, "what is stored", strings.Contains(w.state(group).Pinned, "the office moves in May"), true)
+		want(t, "the fact is stored", strings.Contains(w.state(group).Pinned, "the office moves in May"), true)
 	})
 }
 
@@ -74,8 +74,8 @@ func TestForgottenWhileItIsPinned(t *testing.T) {
 	})
 }
 
-// The head is read again by a session that begins anew, and where something was taken out of it.
-func TestPinnedIsReadAnew(t *testing.T) {
+// The head is read again by a renewed session, and after a deletion from it.
+func TestPinnedIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf := newShelf()
@@ -125,7 +125,8 @@ func TestPinnedIsTriedAgain(t *testing.T) {
 	})
 }
 
-// The head has so many tokens, whatever memory holds: the people who talk come first, then the group, then the rest.
+// The head has a fixed number of tokens, however large memory is: the people who talk come first, then the group, then
+// the rest.
 func TestPinnedBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestPinnedBudget(t *testing.T) {
 	})
 }
 
-// Whoever has a hundred things kept in a group does not push out of the head what others said.
+// A person with a hundred facts in a group does not push the facts of others out of the head.
 func TestPinnedFairShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

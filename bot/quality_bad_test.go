@@ -60,8 +60,8 @@ func credulous(_ context.Context, r llm.Request) (llm.Response, error) {
 	return saving(map[string]any{"facts": facts[max(0, len(facts)-draft.MaxFacts):]}), nil
 }
 
-// What quotes, tool results and a credulous model bring in by the way of a flush is stored for the session at most, and
-// found by nobody else; what can be no fact is not stored at all, and does not keep what is one from being stored.
+// A flush stores facts from quotes, tool results and a credulous model for the session at most, and no other session
+// finds them. A text that can be no fact is not stored at all, and does not keep a real one from being stored.
 func TestQualityOfBadInput(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, credulous)
@@ -140,7 +140,7 @@ func (s *stage) unharmed() {
 	}
 }
 
-// blind checks that a room is told nothing of it.
+// blind checks that a room reads nothing of it.
 func (s *stage) blind(at int) {
 	t := s.place.t
 	t.Helper()
@@ -154,7 +154,7 @@ func (s *stage) blind(at int) {
 		}
 		for _, h := range hits {
 			if strings.Contains(h.Content, "needle") {
-				t.Errorf("room %d is told %q", at, memory.HeadOf(h.Content))
+				t.Errorf("room %d reads %q", at, memory.HeadOf(h.Content))
 			}
 		}
 	}

@@ -7,19 +7,19 @@ import (
 	"ebb/memory"
 )
 
-// plant is a fact that somebody tells, with its corrections, and what people ask about it long after.
+// plant is a fact that a person states, with its corrections, and the questions about it long after.
 type plant struct {
-	room  int // room of the statement
-	by    string
-	lang  string
-	own   bool      // a speaker tells it of themself
-	about string    // word that an answer has beside the value
-	tells []telling // the fact, then what it was corrected to
-	asks  [2]string
+	room       int // room of the statement
+	by         string
+	lang       string
+	own        bool        // the speaker is its subject
+	about      string      // word that an answer has beside the value
+	statements []statement // the fact, then what it was corrected to
+	asks       [2]string
 }
 
 // telling is a fact as it is said and as a model stores it.
-type telling struct {
+type statement struct {
 	said, content, value string
 
 	kind     memory.Kind
@@ -31,7 +31,7 @@ type telling struct {
 }
 
 // last is what holds in the end.
-func (p plant) last() telling { return p.tells[len(p.tells)-1] }
+func (p plant) last() statement { return p.statements[len(p.statements)-1] }
 
 // How a model shows that a fact is corrected.
 const (
@@ -116,7 +116,8 @@ var (
 	}
 )
 
-// cast says which things of a form are told in a room, with their values; those that have more than one are corrected.
+// cast chooses the things of a form that are said in a room, with their values; those that have more than one are
+// corrected.
 type cast struct {
 	form
 	how    string // a correction shows
@@ -150,7 +151,7 @@ var casts = [2][]cast{
 	},
 }
 
-// release is what ships on a day that is told by relative words.
+// release is a shipment on a day in relative words.
 type release struct {
 	form
 	thing, words string
@@ -172,12 +173,12 @@ var releases = [2][]release{
 	},
 }
 
-// daysAfter is the date so many days after what was said.
+// daysAfter is the date a number of days after the statement.
 func daysAfter(n int) func(time.Time) time.Time {
 	return func(said time.Time) time.Time { return said.AddDate(0, 0, n) }
 }
 
-// weekday is the date of a day of the week, so many weeks after the one in which it was said. Weeks begin on Monday.
+// weekday is the date of a day of the week, a number of weeks after the one of the statement. Weeks begin on Monday.
 func weekday(weeks int, day time.Weekday) func(time.Time) time.Time {
 	fromMonday := func(d time.Weekday) int { return (int(d) + 6) % 7 }
 	return func(said time.Time) time.Time {
@@ -185,7 +186,7 @@ func weekday(weeks int, day time.Weekday) func(time.Time) time.Time {
 	}
 }
 
-// plants are all facts, in an order that has nothing to do with when they are told.
+// plants are all facts, in an order that is independent of the order of their statements.
 func plants() []plant {
 	var all []plant
 	for room := range casts {
@@ -195,8 +196,8 @@ func plants() []plant {
 			}
 		}
 		for _, r := range releases[room] {
-			t := telling{said: fmt.Sprintf(r.said, r.thing, r.words), content: fmt.Sprintf(r.content, r.thing, r.words), kind: r.kind, day: r.day}
-			all = append(all, plant{room: room, lang: r.lang, about: r.thing, tells: []telling{t}, asks: r.ask(r.thing)})
+			t := statement{said: fmt.Sprintf(r.said, r.thing, r.words), content: fmt.Sprintf(r.content, r.thing, r.words), kind: r.kind, day: r.day}
+			all = append(all, plant{room: room, lang: r.lang, about: r.thing, statements: []statement{t}, asks: r.ask(r.thing)})
 		}
 	}
 	return append(all, personal...)
@@ -210,7 +211,7 @@ func (f form) ask(thing string) [2]string {
 func (c cast) plant(room int, thing string, values []string) plant {
 	p := plant{room: room, lang: c.lang, about: thing, asks: c.ask(thing)}
 	for i, v := range values {
-		t := telling{said: fmt.Sprintf(c.said, thing, v), content: fmt.Sprintf(c.content, thing, v), kind: c.kind, value: v}
+		t := statement{said: fmt.Sprintf(c.said, thing, v), content: fmt.Sprintf(c.content, thing, v), kind: c.kind, value: v}
 		if i > 0 {
 			t.said, t.content = fmt.Sprintf(c.fixed, thing, v), fmt.Sprintf(c.then, thing, v)
 		}
@@ -223,7 +224,7 @@ func (c cast) plant(room int, thing string, values []string) plant {
 		if c.how == bySubject {
 			t.subject = v
 		}
-		p.tells = append(p.tells, t)
+		p.statements = append(p.statements, t)
 	}
 	return p
 }

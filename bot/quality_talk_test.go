@@ -46,7 +46,7 @@ func (r room) message(id, who, words string) sessions.Message {
 	return m
 }
 
-// vague is as bad a summary as may pass: it tells what the talk was about, and none of the facts.
+// vague is as bad a summary as may pass: it has the subjects of the talk, and none of the facts.
 const vague = "## State 状态\nThe team talked about services, releases and documents for a while. 大家聊了服务、发布和文档，也有人闲聊天气和午饭。" +
 	"Several owners and dates were named and some of them changed later. 有些安排后来又改了，细节以聊天记录为准。" +
 	"Open: a few questions about monitoring and the meeting room have no answer yet. 监控告警和会议室的问题还没有结论。"
@@ -58,7 +58,7 @@ type stage struct {
 
 	plants []plant
 	mu     sync.Mutex
-	known  map[string]source // facts by the words that tell them
+	known  map[string]source // facts by their words
 	saved  map[int]int       // how many tellings of a plant were
 	missed []string          // facts that the model had no room to save
 	asked  []llm.Message     // the last probe's request
@@ -74,8 +74,8 @@ func newStage(t *testing.T, extract func(context.Context, llm.Request) (llm.Resp
 	t.Helper()
 	s := &stage{plants: plants(), known: map[string]source{}, saved: map[int]int{}}
 	for i, p := range s.plants {
-		for n, told := range p.tells {
-			s.known[told.said] = source{i, n}
+		for n, sources := range p.statements {
+			s.known[sources.said] = source{i, n}
 		}
 	}
 	settings := smallSettings
@@ -123,7 +123,7 @@ type shown struct {
 	Who  string `json:"who"`
 }
 
-// transcriptLines lists the lines of a flush's transcript. Who is not named goes on speaking.
+// transcriptLines lists the lines of a flush's transcript. A line without a name continues the last speaker's.
 func transcriptLines(r llm.Request) []shown {
 	var lines []shown
 	for line := range strings.Lines(lastWords(r)) {
@@ -137,35 +137,35 @@ func transcriptLines(r llm.Request) []shown {
 
 var knownRE = regexp.MustCompile(`(?m)^- \[#(\d+)\] (.*)$`)
 
-// extract answers a flush as a model does that finds every fact: in words of its own, and with the number of what it
-// corrects where that is shown to it.
+// extract answers a flush like a model that finds every fact. It uses words of its own, and the number of a corrected
+// fact where that is shown to it.
 func (s *stage) extract(_ context.Context, r llm.Request) (llm.Response, error) {
 	numbers := map[string]int64{}
 	for _, m := range knownRE.FindAllStringSubmatch(lastWords(r), -1) {
 		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
 	}
-	facts, told := []memory.Fact{}, []source{}
+	facts, sources := []memory.Fact{}, []source{}
 	for _, l := range transcriptLines(r) {
 		src, ok := s.known[l.Text]
 		if !ok {
 			continue
 		}
 		p := s.plants[src.plant]
-		now := p.tells[src.nth]
+		now := p.statements[src.nth]
 		f := memory.Fact{Content: now.content, Kind: now.kind, Key: now.key, Subject: now.subject, By: l.Who}
 		if now.replaces {
 			before := source{src.plant, src.nth - 1}
-			if at := slices.Index(told, before); at >= 0 { // it has no number yet, and is not worth saving any more
-				facts[at], told[at] = f, src
+			if at := slices.Index(sources, before); at >= 0 { // it has no number yet, and is not worth saving any more
+				facts[at], sources[at] = f, src
 				continue
 			}
-			f.Replaces = numbers[p.tells[before.nth].content]
+			f.Replaces = numbers[p.statements[before.nth].content]
 		}
-		facts, told = append(facts, f), append(told, src)
+		facts, sources = append(facts, f), append(sources, src)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, src := range told {
+	for i, src := range sources {
 		if s.saved[src.plant]++; i >= draft.MaxFacts {
 			s.missed = append(s.missed, facts[i].Content)
 		}
@@ -182,11 +182,11 @@ func saving(arguments any) llm.Response {
 	return calls(sessions.ToolCall{ID: "f1", Name: draft.SaveTool, Arguments: string(args)})
 }
 
-// line is what somebody says.
+// line is a message of a person.
 type line struct{ who, words string }
 
-// scripts are what is said in each room: idle talk, with the facts strewn over its first three quarters, and each
-// correction some time after what it corrects.
+// scripts are the messages of each room: idle talk, with the facts strewn over its first three quarters. Each
+// correction follows some time after its fact.
 func (s *stage) scripts() [len(rooms)][]line {
 	rng := rand.New(rand.NewPCG(4, 100))
 	var all [len(rooms)][]line
@@ -204,7 +204,7 @@ func (s *stage) scripts() [len(rooms)][]line {
 				continue
 			}
 			i := free(0, room.length/2)
-			for k, told := range p.tells {
+			for k, sources := range p.statements {
 				who := p.by
 				if who == "" {
 					who = room.people[rng.IntN(len(room.people))]
@@ -212,7 +212,7 @@ func (s *stage) scripts() [len(rooms)][]line {
 				if k > 0 { // some at once, some after compactions
 					i = free(i+1, i+1+[]int{6, room.length / 4}[(n+k)%2])
 				}
-				lines[i] = line{who, told.said}
+				lines[i] = line{who, sources.said}
 			}
 		}
 		things := s.things(at)
@@ -286,7 +286,7 @@ func (s *stage) hold(scripts [len(rooms)][]line) {
 	}
 }
 
-// probe has somebody in a room ask the bot something, and returns what the model is shown, and as whom its tools read.
+// probe has a person in a room ask the bot a question. It returns the model's view and the reader of its tools.
 func (s *stage) probe(at int) (view string, reader memory.Reader) {
 	s.place.t.Helper()
 	s.post(rooms[at].message(fmt.Sprintf("probe%d", at), rooms[at].people[0], probing))
@@ -310,7 +310,7 @@ func (s *stage) saidAt(at int, words string) time.Time {
 }
 
 // answer is what a text has to hold to answer a plant's questions by one of its tellings.
-func (s *stage) answer(p plant, t telling) []string {
+func (s *stage) answer(p plant, t statement) []string {
 	value := t.value
 	if t.day != nil {
 		value = t.day(s.saidAt(p.room, t.said)).Format(time.DateOnly)

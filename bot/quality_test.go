@@ -11,7 +11,7 @@ import (
 	"ebb/memory/show"
 )
 
-// What a model reads of a search, and how far it has to read.
+// The model's view of a search, and the number of hits that it has to read.
 const (
 	qualityHits = 8
 	qualityRank = 3
@@ -19,10 +19,10 @@ const (
 	leastPassed = 10 // compactions of a group's session
 )
 
-// A hundred facts are told in a talk of thousands of messages, in Chinese and English, in two groups and two private
-// chats at once, and twenty times one of them is corrected. At least ten compactions pass over each group, whose
-// summaries tell nothing of them. Then every fact is asked for in two ways: it stands in the view or is found by a
-// search among the first three, its last value alone is told, and nobody finds it who may not know of it.
+// A hundred facts are said in a talk of thousands of messages, in Chinese and English, in two groups and two private
+// chats at once. Twenty times one of them is corrected. At least ten compactions pass over each group, and their
+// summaries have none of the facts. Then every fact is asked for in two ways. It stands in the view or is among the
+// first three hits of a search. Its last value alone is shown, and no unauthorised reader finds it.
 func TestQualityOverTime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
@@ -35,11 +35,11 @@ func TestQualityOverTime(t *testing.T) {
 		views[at], readers[at] = s.probe(at)
 	}
 	s.passed()
-	q := &quality{stage: s, views: views, readers: readers, tally: map[string]*tally{}}
+	q := &quality{stage: s, views: views, readers: readers, score: map[string]*score{}}
 	for i, p := range s.plants {
-		q.told(p)
+		q.found(p)
 		q.kept(p)
-		if len(p.tells) > 1 {
+		if len(p.statements) > 1 {
 			q.superseded(p, s.saved[i])
 		}
 	}
@@ -71,11 +71,11 @@ type quality struct {
 
 	views   [len(rooms)]string
 	readers [len(rooms)]memory.Reader
-	tally   map[string]*tally // by language
+	score   map[string]*score // by language
 }
 
 // tally counts questions.
-type tally struct{ asked, first, found, viewed, lost int }
+type score struct{ asked, first, found, viewed, lost int }
 
 func (q *quality) search(at int, question string, limit int) []memory.Hit {
 	t := q.place.t
@@ -87,16 +87,16 @@ func (q *quality) search(at int, question string, limit int) []memory.Hit {
 	return hits
 }
 
-// told checks that each question finds the fact.
-func (q *quality) told(p plant) {
+// found checks that each question finds the fact.
+func (q *quality) found(p plant) {
 	t := q.place.t
 	t.Helper()
 	answer := q.answer(p, p.last())
 	for _, question := range p.asks {
-		n := q.tally[p.lang]
+		n := q.score[p.lang]
 		if n == nil {
-			n = &tally{}
-			q.tally[p.lang] = n
+			n = &score{}
+			q.score[p.lang] = n
 		}
 		n.asked++
 		hits := q.search(p.room, question, qualityHits)
@@ -114,7 +114,7 @@ func (q *quality) told(p plant) {
 			n.viewed++
 		case rank < 0 || rank >= qualityRank:
 			n.lost++
-			t.Errorf("room %d: %q does not tell %q: rank %d of\n%s", p.room, question, answer, rank+1, listed(hits))
+			t.Errorf("room %d: %q does not find %q: rank %d of\n%s", p.room, question, answer, rank+1, listed(hits))
 		}
 	}
 }
@@ -128,8 +128,8 @@ func listed(hits []memory.Hit) string {
 	return b.String()
 }
 
-// kept checks that nobody else is told the fact: what is told in a room is read there, and what people say of
-// themselves, by themselves alone with the bot too.
+// kept checks that no unauthorised room gets the fact. A room's statement is read there, and people's statements about
+// themselves by themselves alone with the bot too.
 func (q *quality) kept(p plant) {
 	t := q.place.t
 	t.Helper()
@@ -137,12 +137,12 @@ func (q *quality) kept(p plant) {
 		if at == p.room || p.own && len(r.people) == 1 && r.people[0] == p.by {
 			continue
 		}
-		for _, told := range p.tells {
+		for _, told := range p.statements {
 			answer := q.answer(p, told)
 			for _, question := range append(p.asks[:], told.content) {
 				for _, h := range q.search(at, question, foreignHits) {
 					if holds(h.Content, answer) {
-						t.Errorf("room %d is told of room %d: %s", at, p.room, show.HitLine(h, time.UTC))
+						t.Errorf("room %d reads of room %d: %s", at, p.room, show.HitLine(h, time.UTC))
 					}
 				}
 			}
@@ -153,8 +153,8 @@ func (q *quality) kept(p plant) {
 	}
 }
 
-// superseded checks that only the last value of a corrected fact is told: no memory that is found tells another, and an
-// event that does is marked, or comes after what holds now. How the value changed can still be read.
+// superseded checks that only the last value of a corrected fact is shown. No memory among the hits has a former value,
+// and an event with one is marked, or comes after the value in force. The history of the value can still be read.
 func (q *quality) superseded(p plant, saved int) {
 	t := q.place.t
 	t.Helper()
@@ -166,14 +166,14 @@ func (q *quality) superseded(p plant, saved int) {
 			t.Errorf("room %d: %q finds no memory of %q:\n%s", p.room, question, now, listed(hits))
 			continue
 		}
-		for _, told := range p.tells[:len(p.tells)-1] {
+		for _, told := range p.statements[:len(p.statements)-1] {
 			before := q.answer(p, told)
 			if slices.Equal(before, now) {
 				continue // it came back
 			}
 			for i, h := range hits {
 				if holds(h.Content, before) && (h.MemoryID != 0 || !h.Outdated && i < newest) {
-					t.Errorf("room %d: %q is told the former %q at %d:\n%s", p.room, question, before, i+1, listed(hits))
+					t.Errorf("room %d: %q finds the former %q at %d:\n%s", p.room, question, before, i+1, listed(hits))
 				}
 			}
 		}
@@ -192,7 +192,7 @@ func (q *quality) report() {
 	t := q.place.t
 	t.Helper()
 	for _, lang := range []string{"zh", "en"} {
-		n := q.tally[lang]
+		n := q.score[lang]
 		t.Logf("%s: %d questions; by search alone recall@1 %.3f, recall@3 %.3f; %d stand in the view; lost %d",
 			lang, n.asked, float64(n.first)/float64(n.asked), float64(n.found)/float64(n.asked), n.viewed, n.lost)
 	}

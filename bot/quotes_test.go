@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// U7: the log decides who said what is quoted, and what; a quote can't pass for anything else, and is short.
+// U7: the log decides the speaker and the text of a quote. A quote can't pass for anything else, and is short.
 func TestQuotesAreOfTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

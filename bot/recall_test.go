@@ -96,7 +96,7 @@ func TestRecallStandsBesideTheQuestion(t *testing.T) {
 	})
 }
 
-// Where nothing is found the model is told so, so that it does not make something up.
+// A model whose search found nothing reads that, so that it does not make something up.
 func TestRecallSaysWhenNothingIsFound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRecallSaysWhenNothingIsFound(t *testing.T) {
 	})
 }
 
-// "always" searches for every message, "off" for none; quotes and commands are nobody's question.
+// "always" searches for every message, "off" for none; quotes and commands are no question.
 func TestRecallModes(t *testing.T) {
 	t.Parallel()
 	for mode, searches := range map[view.Recall]int{view.RecallAlways: 2, view.RecallQuestions: 1, view.RecallOff: 0} {
@@ -222,8 +222,8 @@ func TestRecallCannotBeForged(t *testing.T) {
 	}
 }
 
-// What has fallen out of the view is recalled though no compaction told it, and so is a pinned fact where the head had to
-// go; what a request shows is not repeated.
+// Events that fell out of the view without a summary are recalled, and so is a pinned fact when the head was dropped.
+// Text that a request shows is not repeated.
 func TestRecallOfWhatTheViewLacks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestRecallKnowsPinnedFacts(t *testing.T) {
 	})
 }
 
-// Where all that was found was corrected since, nothing was found.
+// A search whose hits were all corrected since has found nothing.
 func TestRecallOfWhatWasCorrected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,9 +298,9 @@ func TestRecallOfWhatWasCorrected(t *testing.T) {
 	})
 }
 
-// A fact that nobody in the view said may come from what stands beside it, which a tool may have said: then it is not the
-// group's, but the session's.
-func TestRetoldIsNobodysWord(t *testing.T) {
+// A fact without a speaker in the view may come from the text next to it, which a tool may have produced. Then it
+// belongs to the session and not to the group.
+func TestRetoldTextHasNoSpeaker(t *testing.T) {
 	t.Parallel()
 	fact := memory.Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: memory.KindDecision}
 	other := []sessions.Summary{{Text: "- Bob reported that the canary is green"}}

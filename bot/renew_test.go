@@ -30,10 +30,10 @@ func TestNewSaysWhatIsOwed(t *testing.T) {
 			return llm.Response{}, &llm.CallError{Class: llm.Unreachable, Err: errors.New("connection refused")}
 		}
 		m.mu.Unlock()
-		want(t, "told without memory", renewed("n1"), wording.Say(wording.RenewedOwed, "zh"))
+		want(t, "answer without memory", renewed("n1"), wording.Say(wording.RenewedOwed, "zh"))
 		m.mu.Lock()
 		m.flush = nil
 		m.mu.Unlock()
-		want(t, "told with it", renewed("n2"), wording.Say(wording.Renewed, "zh"))
+		want(t, "answer with memory", renewed("n2"), wording.Say(wording.Renewed, "zh"))
 	})
 }

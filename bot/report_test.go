@@ -17,7 +17,7 @@ import (
 	"ebb/sessions"
 )
 
-// book is a Reporter that keeps what it is told.
+// book is a Reporter that keeps its reports.
 type book struct {
 	mu     sync.Mutex
 	opened []sessions.ReplicaID
@@ -90,8 +90,8 @@ func (w *world) report() string {
 	return figures(lines[len(lines)-1])
 }
 
-// What a process did up to its clean stop stands in its log and in the book, and its end is in the book before its heart
-// stops: else another process would take the stop for a kill.
+// A process's account up to its clean stop stands in its log and in the book. Its end is in the book before its
+// heartbeat stops: otherwise another process would take the stop for a kill.
 func TestReportOfAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestReportOfAStop(t *testing.T) {
 	})
 }
 
-// What ended is told once in the log of whoever was given it, a kill as a warning, and counted.
+// The end of a process is reported once in the log of its reader, a kill as a warning, and counted.
 func TestReportOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func series(t *testing.T, w *world, name string, labels ...string) float64 {
 	return -1
 }
 
-// What alerts look at stands at 0 before anything happened: a series that begins with its first event shows no increase.
+// Metrics of alerts stand at 0 before the first event: a series that begins with its first event shows no increase.
 func TestMetricsBeginAtNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

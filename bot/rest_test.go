@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// A replica holds leases of active sessions alone: those of sessions at rest are given up, and the next message there is
-// answered as ever.
+// A replica holds leases of active sessions alone. Leases of idle sessions are released, and the next message there is
+// answered as before.
 func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 	})
 }
 
-// A context is over the threshold, but its policy counts messages and has nothing to do: the lease of the session at rest is
-// given up all the same. A cooldown that ends has it looked at once more.
+// A context is over the threshold, but its policy counts messages and has nothing to do: the lease of the idle session
+// is released all the same. The end of a cooldown triggers one more check.
 func TestBacklogWithNothingDueRests(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
 				after(upkeep.IdleAfter + 2*upkeep.ReleaseAfter)
-				want(t, "leases of sessions at rest", w.bot.leases.Held(), 0)
+				want(t, "leases of idle sessions", w.bot.leases.Held(), 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
 				after(3*upkeep.ReleaseAfter + upkeep.IdleAfter)

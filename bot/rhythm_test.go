@@ -13,8 +13,8 @@ import (
 	"ebb/sessions"
 )
 
-// A policy that goes by turns tells them in the mode that moves large results out first too, however small the context
-// is: that nothing was moved out is no reason to log an attempt that changed nothing, over and over.
+// A policy that goes by turns summarizes them also in the mode that moves large results out first, however small the
+// context is. Without a result to move, no useless attempt is logged over and over.
 func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 	})
 }
 
-// Older summaries of more events than are read at once are rolled up from their own texts: from a part of the events,
-// the rest would be in no summary at all.
+// Older summaries of more events than are read at once are rolled up from their own texts. A roll-up from a part of the
+// events would lose the rest.
 func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestSettingsByCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) { c.Admins, c.Own = []sessions.UserID{"u-root"}, ownInTests }})
 		n := 0
-		told := func(who, command string) string {
+		answer := func(who, command string) string {
 			n++
 			w.post(said(fmt.Sprint("c", n), who, command))
 			after(time.Minute)
@@ -62,7 +62,7 @@ func TestSettingsByCommand(t *testing.T) {
 			{"root", "/压缩 策略 default", "策略 token_budget", ""},
 			{"root", "/compact a=99 the dates", "full_context_turns: got 99", ""},
 		} {
-			if got := told(c.who, c.command); !strings.Contains(got, c.want) {
+			if got := answer(c.who, c.command); !strings.Contains(got, c.want) {
 				t.Errorf("%s: %q, want %q in it", c.command, got, c.want)
 			}
 			if kept := w.view().Session.Settings; kept != c.kept {

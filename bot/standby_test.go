@@ -43,7 +43,7 @@ func (x *switchboard) has(name string) bool {
 	return slices.Contains(x.live, name)
 }
 
-// connected lists who is connected now, and counts anew.
+// connected lists the connected replicas, and restarts the count.
 func (x *switchboard) connected() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -112,7 +112,7 @@ func oneOf(t *testing.T, s *shelf, x *switchboard, name string) *world {
 	}})
 }
 
-// Of several replicas one is connected, the oldest; the others are ready all the same.
+// One of several replicas is connected, the oldest; the others are ready all the same.
 func TestOneStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestOneStream(t *testing.T) {
 	})
 }
 
-// At a clean stop the next one is connected before the one that leads leaves, and nobody waits for longer than that takes.
+// At a clean stop the next one is connected before the leader leaves, and no turn waits for longer than that takes.
 func TestStreamIsHandedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestStreamIsHandedOver(t *testing.T) {
 		want(t, "connected", x.connected(), "b")
 		want(t, "ready", b.bot.Ready(), nil)
 
-		// The last one has nobody to wait for.
+		// The last replica has no successor to wait for.
 		began = time.Now()
 		b.stop()
 		if took := time.Since(began); took > time.Second {
@@ -189,7 +189,7 @@ func TestStreamIsTakenOver(t *testing.T) {
 	})
 }
 
-// One that leads and can't connect keeps nobody from being connected.
+// A leader that can't connect does not keep the others from a connection.
 func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 	})
 }
 
-// A word of the stop that gets lost is said again: nobody waits for a leader that takes nothing in any more, however long
+// A lost notice of the stop is sent again. No replica waits for a leader that takes nothing in any more, however long
 // its turns take.
 func TestStreamIsHandedOverAfterALostWord(t *testing.T) {
 	t.Parallel()
@@ -277,7 +277,7 @@ func TestStreamOfALeaderCutOff(t *testing.T) {
 		want(t, "connected", x.connected(), "b")
 		want(t, "connections after it came back", x.between(), [2]int{1, 1})
 
-		// Where the storage was away for everybody there is a connection again as soon as it answers.
+		// After an outage of the storage for all replicas there is a connection again as soon as it answers.
 		away := func(string) error { return errAway }
 		a.store.fail(away)
 		b.store.fail(away)
@@ -287,7 +287,7 @@ func TestStreamOfALeaderCutOff(t *testing.T) {
 		b.store.fail(nil)
 		after(2 * time.Second)
 		if x.connected() == "" {
-			t.Error("nobody is connected 2 s after the storage was back")
+			t.Error("no replica is connected 2 s after the storage was back")
 		}
 		after(20 * time.Second)
 		want(t, "connected", len(x.connected()), 1)

@@ -147,7 +147,7 @@ func TestFixedWords(t *testing.T) {
 	}
 }
 
-// A backlog of a day is told of in one message, however long it is.
+// A backlog of a day is reported in one message, however long it is.
 func TestLongStaleBacklog(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{false, true} {

@@ -75,8 +75,8 @@ func TestRedeliveryIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// What arrives while a turn runs is answered together in the next one, everybody mentioned once, in order of arrival,
-// and stands in the view after the answer that it did not see.
+// Messages that arrive while a turn runs are answered together in the next one, every author mentioned once, in order
+// of arrival. They stand in the view after the answer that did not see them.
 func TestWaitingMessagesAreMerged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestOneTurnAtATime(t *testing.T) {
 	})
 }
 
-// A command and what it told are committed as what no search finds, and nothing else is.
+// A command and its answer are committed as events that no search finds, and nothing else is.
 func TestCommandsAreNoFinds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -339,7 +339,7 @@ func quoting(m sessions.Message, nick, words string) sessions.Message {
 	return m
 }
 
-// What a person replies to is read by the model; a command sent as a reply is a command all the same.
+// The model reads the message that a person replies to; a command sent as a reply is a command all the same.
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

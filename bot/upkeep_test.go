@@ -103,7 +103,7 @@ func TestFailedFlushIsOwed(t *testing.T) {
 				}
 				for _, text := range w.wire.texts() {
 					if !strings.HasPrefix(text, "re: ") {
-						t.Errorf("the group was told %q", text)
+						t.Errorf("the group got %q", text)
 					}
 				}
 				m.mu.Lock()
@@ -195,7 +195,7 @@ func TestFailingCompactionRests(t *testing.T) {
 }
 
 // P41: a summariser or a flush that hangs delays no reply.
-func TestMaintenanceDelaysNobody(t *testing.T) {
+func TestMaintenanceDelaysNoTurn(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"flush", "summary"} {
 		t.Run(kind, func(t *testing.T) {
@@ -221,8 +221,8 @@ func TestMaintenanceDelaysNobody(t *testing.T) {
 	}
 }
 
-// P42: a context that would overflow is compacted before the model is asked, but not for longer than the deadline; the
-// emergency view goes out then, and this time and the next ones nothing larger than the window is sent.
+// P42: a context that would overflow is compacted before the model is asked, but not for longer than the deadline. Then
+// the emergency view goes out, and no request is larger than the window, this time and the next ones.
 func TestOverflowMeetsItsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,12 +250,12 @@ func TestOverflowMeetsItsDeadline(t *testing.T) {
 			}
 		}
 		if last := w.model.requests("chat"); !strings.Contains(last[len(last)-1].Messages[1].Content, "query_history") {
-			t.Errorf("the emergency view does not say what is missing: %.300s", last[len(last)-1].Messages[1].Content)
+			t.Errorf("the emergency view does not name the missing part: %.300s", last[len(last)-1].Messages[1].Content)
 		}
 	})
 }
 
-// Nobody waits for a summariser that has just failed.
+// No turn waits for a summariser that has just failed.
 func TestOverflowDoesNotWaitAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ var small = compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Sh
 // smallSettings are the default policy in that window.
 var smallSettings = compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies["token_budget"]}
 
-// wire is a transport without a network: tests say what arrives, and see what is sent.
+// wire is a transport without a network: tests decide the arrivals and see the replies.
 type wire struct {
 	mu      sync.Mutex
 	accept  chat.Accept
@@ -121,7 +121,7 @@ func (m *script) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	return text("re: " + lastWords(r)), nil
 }
 
-// goodSummary passes the gate whatever it tells.
+// goodSummary passes the gate with any text.
 const goodSummary = "## State\nAlice and Bob planned the autumn release. Carol owns the database move, due on 3 November; Dave reviews it. " +
 	"The staging cluster is called heron, the production one osprey. Open: who writes the announcement, and whether the old API stays until spring."
 
@@ -323,7 +323,7 @@ func (w *world) state(key sessions.Key) sessions.Session {
 	return s
 }
 
-// want fails the test unless got is what is wanted, both printed.
+// want fails the test unless got equals want, both printed.
 func want[T any](tb testing.TB, what string, got, wanted T) {
 	tb.Helper()
 	if g, w := fmt.Sprintf("%v", got), fmt.Sprintf("%v", wanted); g != w {

@@ -179,7 +179,7 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 }
 
 // All that is wrong is told at once, of the window and of the policy.
-func TestAllFaultsAreTold(t *testing.T) {
+func TestAllFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	w, p := seed, Policies["balanced"]
 	w.Share, p.CachePrice, p.RollUpSegments, p.OffloadAt, p.TailShare = 2, 2, 1, 1.2, 2

@@ -32,7 +32,7 @@ func TestSpeaker(t *testing.T) {
 }
 
 // Law: for any chosen names, no person is taken for a member with another id, and no outsider for a member.
-func TestNobodyPosesAsAMember(t *testing.T) {
+func TestNicksDoNotImpersonateMembers(t *testing.T) {
 	t.Parallel()
 	nick := rapid.StringOf(rapid.RuneFrom([]rune("Bo u01():：（）［］[]外部\n\u200b\u202e【】<>")))
 	ids := rapid.SampledFrom([]UserID{"u1", "u01", "u0", "", "$:LWCP_v1:$x"})

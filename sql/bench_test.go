@@ -62,7 +62,7 @@ func benchSession(b *testing.B, events int) (*sql.Store, sessions.Lease) {
 	if _, err := s.Commit(b.Context(), a.Lease, t); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Compact(b.Context(), a.Lease, told(0, int64(events), "what was said")); err != nil {
+	if _, err := s.Compact(b.Context(), a.Lease, summaryOf(0, int64(events), "what was said")); err != nil {
 		b.Fatal(err)
 	}
 	return s, a.Lease
@@ -93,7 +93,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if n%20 != 0 {
 		return
 	}
-	rolling := told(v.Session.CompactedSeq, c.LastSeq, "what was said")
+	rolling := summaryOf(v.Session.CompactedSeq, c.LastSeq, "what was said")
 	rolling.Summaries[0].StartSeq = 1
 	if _, err := s.Compact(ctx, l, rolling); err != nil {
 		b.Fatal(err)

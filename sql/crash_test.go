@@ -89,14 +89,14 @@ func TestDeathAtEveryStatement(t *testing.T) {
 			return err
 		}},
 		{"compacting", func(ctx context.Context) error {
-			first := told(0, 3, "one to three")
+			first := summaryOf(0, 3, "one to three")
 			first.Source, first.Shown = source.Hash, []sessions.Shown{{Seq: 7, Text: "cut", Tokens: 1}}
 			first.Log.Usage = sessions.Usage{Prompt: 7}
 			_, err := s.Compact(ctx, c.lease, first)
 			return err
 		}},
 		{"rolling up", func(ctx context.Context) error {
-			rolled := told(3, 5, "four and five")
+			rolled := summaryOf(3, 5, "four and five")
 			rolled.Summaries = append(rolled.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 5, Text: "all", Level: 1})
 			_, err := s.Compact(ctx, c.lease, rolled)
 			return err

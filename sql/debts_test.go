@@ -158,7 +158,7 @@ func TestCandidates(t *testing.T) {
 	s, _ := open(t, sqltest.URL(t))
 	ctx := t.Context()
 	c := newChat(t, s, "cid", "u", false)
-	tell := func(mark bool) {
+	report := func(mark bool) {
 		t.Helper()
 		c.said++
 		a, err := s.Accept(ctx, "a", c.reader.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint("m", c.said)), SenderID: "u", Text: "words"})
@@ -184,9 +184,9 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("the view has %d candidates, %v, want %d", v.Session.Candidates, err, want)
 		}
 	}
-	tell(true)
-	tell(false)
-	tell(true)
+	report(true)
+	report(false)
+	report(true)
 	candidates(2)
 	if _, err := s.Flush(ctx, c.lease, memory.Flush{Through: 4, Last: true}); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 	s, pool, c := openChat(t)
 	said := c.speak("z1", zhangID, zhangNick, "我的储物柜是 KZ-88213", nil)
 	c.turn(zhangID, zhangNick, "好的", said) // 3 and 4
-	c.tell(zhangID, "我住在静安寺旁边", "好的")      // 5 and 6
+	c.exchange(zhangID, "我住在静安寺旁边", "好的")  // 5 and 6
 	fact := c.save(from(c, "张伟伟住在静安寺旁边", zhangID, 5)).Saved[0]
 	reply := func(id, text string) {
 		asked := c.speak(id, liID, "李娜", "/status", nil)
@@ -54,7 +54,7 @@ func TestWaitingRepliesOfOtherConversations(t *testing.T) {
 	s, pool := open(t, sqltest.URL(t))
 	for _, scope := range []memory.Scope{memory.ScopeGroup, memory.ScopeTeam} {
 		here, there := newChat(t, s, sessions.ConversationID("here-"+scope), liID, false), newChat(t, s, sessions.ConversationID("there-"+scope), liID, false)
-		here.tell(zhangID, words, "好的")
+		here.exchange(zhangID, words, "好的")
 		fact := group(here, words)
 		fact.SaidBy, fact.StartSeq, fact.EndSeq = zhangID, 1, 1
 		if scope == memory.ScopeTeam {
@@ -92,7 +92,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 		}))
 		replies = append(replies, done.Replies[0].ID)
 	}
-	c.tell(liID, "通知：新版本发布在周五下午", "好的")
+	c.exchange(liID, "通知：新版本发布在周五下午", "好的")
 	reply("l1", "评审会议改到了周四上午")
 	said := map[string]sessions.Accepted{}
 	for i, text := range []string{"项目进度", "deadline", "新版本发布在周五下午", "评审会议改到了周四上午", "我的储物柜是 KZ-88213"} {
@@ -122,7 +122,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	t.Parallel()
 	s, _, c := openChat(t)
-	c.tell(zhangID, "我住在静安寺旁边", "好的") // 3 and 4
+	c.exchange(zhangID, "我住在静安寺旁边", "好的") // 3 and 4
 	fact := c.save(from(c, "张伟伟住在静安寺旁边", zhangID, 3)).Saved[0]
 	asked := c.speak("l1", liID, "李娜", "会议", nil)
 	committed := must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
@@ -153,8 +153,8 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 func TestFoldedFocusIsErased(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "/compact 储物柜   KZ-88213\n在三楼", "好的") // 3 and 4
-	compacted := told(0, 2, "早上好")
+	c.exchange(zhangID, "/compact 储物柜   KZ-88213\n在三楼", "好的") // 3 and 4
+	compacted := summaryOf(0, 2, "早上好")
 	compacted.Log.Focus = "储物柜 KZ-88213 在三楼"
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, compacted))
 	must[sessions.Erased](t)(s.Erase(t.Context(), c.reader.Key, []int64{3}))

@@ -79,12 +79,12 @@ func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	compact := must[sessions.Compacted](t)
 	compact(s.Compact(t.Context(), c.lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 7, Text: "head of " + body, Tokens: 5}}}))
 	compact(s.Compact(t.Context(), c.lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 7, Text: "moved", Tokens: 5, Blob: sessions.BlobOf(body)}}}))
-	first := told(0, 4, "told: "+secret)
+	first := summaryOf(0, 4, "told: "+secret)
 	first.Log = sessions.LogEntry{Focus: "mind " + secret, Audit: `{"recall":1,"missing":["` + secret + `"],"invented":["` + secret + `"]}`}
 	first.Pinned = &sessions.Pinned{Text: "[Scope Memory] - flushed: " + secret} // in one line, as dumps are looked at
 	compact(s.Compact(t.Context(), c.lease, first))
 	c.say("u", "/compact mind "+secret) // 9 and 10
-	rolled := told(4, 6, "told: "+secret+", moved out")
+	rolled := summaryOf(4, 6, "told: "+secret+", moved out")
 	rolled.Summaries = append(rolled.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 6, Text: "all of it: " + secret, Level: 1})
 	rolled.Pinned = first.Pinned
 	compact(s.Compact(t.Context(), c.lease, rolled))
@@ -152,7 +152,7 @@ func TestErasedIsNowhere(t *testing.T) {
 			_, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 8, Through: 9, Drafts: []memory.Draft{group(c, secret)}})
 			return err
 		},
-		"a compaction": func() error { _, err := s.Compact(t.Context(), c.lease, told(7, 8, secret)); return err },
+		"a compaction": func() error { _, err := s.Compact(t.Context(), c.lease, summaryOf(7, 8, secret)); return err },
 	} {
 		if err := late(); !errors.Is(err, sessions.ErrLeaseLost) {
 			t.Errorf("%s under way ended with %v, want the lease lost", name, err)
@@ -193,12 +193,12 @@ func TestEraseLeavesTheRest(t *testing.T) {
 		must[memory.Receipt](t)(s.Flush(t.Context(), c.lease, memory.Flush{From: from, Through: through, Last: true, Drafts: []memory.Draft{group(c, fact)}}))
 	}
 	flush(0, 4, "early")
-	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, told(0, 4, "early")))
+	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, summaryOf(0, 4, "early")))
 	c.commit("second", []memory.Draft{group(c, "by the second turn")}, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok"}}, Reply: &sessions.Reply{Text: "second answer"}})
 	c.say("u", "third") // 7 and 8
 	flush(4, 6, "middle")
 	flush(6, 8, "late")
-	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, told(4, 8, "late")))
+	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, summaryOf(4, 8, "late")))
 	done, err := s.Erase(t.Context(), c.reader.Key, []int64{7})
 	if want := (sessions.Erased{Events: 1, Summaries: 1, Memories: 1}); err != nil || done != want {
 		t.Errorf("the erasure gave %+v (%v), want %+v", done, err, want)

@@ -14,22 +14,22 @@ import (
 func TestForgettingAFactHealsSummaries(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	var told []string
+	var prompts []string
 	at := int64(0)
 	compact := func(through int64, lines ...string) {
 		t.Helper()
-		told = append(told, lines...)
-		one := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: "## 用户与身份\n- " + strings.Join(told, "\n- "), Tokens: 20 * len(told)}
+		prompts = append(prompts, lines...)
+		one := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: "## 用户与身份\n- " + strings.Join(prompts, "\n- "), Tokens: 20 * len(prompts)}
 		must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, sessions.Compaction{From: at, Through: through, Summaries: []sessions.NewSummary{one}}))
 		at = through
 	}
-	c.tell(zhangID, "我女儿叫豆豆，在三小上二年级", "好的，豆豆，记住了") // 3 and 4
-	c.tell(liID, "周会改到周三上午十点", "好的")               // 5 and 6
+	c.exchange(zhangID, "我女儿叫豆豆，在三小上二年级", "好的，豆豆，记住了") // 3 and 4
+	c.exchange(liID, "周会改到周三上午十点", "好的")               // 5 and 6
 	id := c.save(from(c, "张伟的女儿叫豆豆，在三小上二年级", zhangID, 3)).Saved[0]
 	compact(6, "张伟：女儿豆豆读三小二年级", "李娜：周会改到周三上午十点")
-	c.tell(liID, "支付联调的文档在 wiki-4471", "好的") // 7 and 8
+	c.exchange(liID, "支付联调的文档在 wiki-4471", "好的") // 7 and 8
 	compact(8, "支付联调的文档：wiki-4471")
-	c.tell(liID, "发布窗口定在周五", "好的") // 9 and 10
+	c.exchange(liID, "发布窗口定在周五", "好的") // 9 and 10
 	compact(10, "发布窗口定在周五")
 	before := must[sessions.Session](t)(s.Session(t.Context(), c.reader.Key))
 	done := c.forget(id, zhangID, true)

@@ -19,7 +19,7 @@ func joined(t *testing.T) (s *sql.Store, pool *pgxpool.Pool, c *chat, ids []int6
 	s, pool, c = openChat(t)
 	var old []memory.Memory
 	for i, text := range []string{"张伟伟的儿子叫豆豆", "张伟伟养了一只乌龟", "周会在周三上午", "食堂十二点开门"} {
-		c.tell(zhangID, text, "好")
+		c.exchange(zhangID, text, "好")
 		d := from(c, text, zhangID, int64(3+2*i))
 		old = append(old, memory.Memory{
 			ID: c.save(d).Saved[0], Scope: d.Scope, ScopeID: d.ScopeID, SourceGroup: d.SourceGroup, SourceSession: c.reader.Key,
@@ -37,7 +37,7 @@ func inForce(t *testing.T, pool *pgxpool.Pool) string {
 
 // What several memories were told as goes with those that it told, whichever of the new ones it is; the others are in
 // force again, and what said them stays.
-func TestForgetWhatWasConsolidated(t *testing.T) {
+func TestForgetReachesConsolidatedFacts(t *testing.T) {
 	t.Parallel()
 	for i, name := range []string{"the first", "the second"} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestForgetWhatWasConsolidated(t *testing.T) {
 }
 
 // What was corrected after it was consolidated does not come back with the others.
-func TestForgetLeavesWhatWasCorrected(t *testing.T) {
+func TestForgetRestoresNoCorrectedFact(t *testing.T) {
 	t.Parallel()
 	_, pool, c, ids := joined(t)
 	c.save(replacing(ids[1], group(c, "周会取消，食堂也关门了")))
@@ -78,7 +78,7 @@ func TestForgetLeavesWhatWasCorrected(t *testing.T) {
 func TestForgetInManySessions(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "保险柜放在三楼档案室里", "好")
+	c.exchange(zhangID, "保险柜放在三楼档案室里", "好")
 	id := must[memory.Memory](t)(s.Promote(t.Context(), c.save(from(c, "保险柜放在三楼档案室里", zhangID, 3)).Saved[0], liID)).ID
 	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
 		SELECT $1::text || '/g' || i, $1::text, 'g' || i, '2', 1 FROM generate_series(1, 230) i`, string(robot))

@@ -25,9 +25,9 @@ func forgetZhang(t *testing.T, s *sql.Store) memory.Forgotten {
 func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(liID, "网关项目的负责人是李娜", "好")       // 3 and 4
-	c.tell(zhangID, "停车位在 B2-117 号", "收到") // 5 and 6
-	c.tell(liID, "网关项目截止日是十二月一日", "好")     // 7 and 8
+	c.exchange(liID, "网关项目的负责人是李娜", "好")       // 3 and 4
+	c.exchange(zhangID, "停车位在 B2-117 号", "收到") // 5 and 6
+	c.exchange(liID, "网关项目截止日是十二月一日", "好")     // 7 and 8
 	li := group(c, "网关项目由李娜负责，截止十二月一日")
 	li.SaidBy, li.StartSeq, li.EndSeq = liID, 3, 7
 	c.flush(8, li, group(c, "办公室搬到五楼"), group(c, "B2-117 是谁的车位？停车位在 B2-117 号")) // without a known owner: drawn from all
@@ -50,7 +50,7 @@ func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 func TestForgottenPersonInDigests(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "我的停车位在 B2-117 号", "收到")
+	c.exchange(zhangID, "我的停车位在 B2-117 号", "收到")
 	digest(t, pool, c, "# 新的一天\n- 网关上线了", 1)
 	digest(t, pool, c, "# 旧的一天\n- 网关上线了\n- "+string(zhangID)+" 停在 B2-117\n有人问了路。他的停车位在 B2-117 号。会开完了。", 30)
 	digest(t, pool, c, "# 更旧的一天\n- 车停在 B2-117", 60)
@@ -69,8 +69,8 @@ func TestForgottenPersonInDigests(t *testing.T) {
 func TestForgottenPersonLeavesConsolidation(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "我儿子叫豆豆", "好")
-	c.tell(liID, "我家的猫叫球球", "好")
+	c.exchange(zhangID, "我儿子叫豆豆", "好")
+	c.exchange(liID, "我家的猫叫球球", "好")
 	var old []memory.Memory
 	for _, d := range []memory.Draft{
 		from(c, "张伟伟儿子叫豆豆", zhangID, 3), from(c, "李娜猫叫球球", liID, 5), from(c, "李娜爱喝茶", liID, 5), from(c, "李娜不吃辣", liID, 5),
@@ -94,7 +94,7 @@ func TestForgottenPersonLeavesConsolidation(t *testing.T) {
 func TestForgottenPersonOfOneRobot(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "我想换部门", "好")
+	c.exchange(zhangID, "我想换部门", "好")
 	c.save(about(zhangID, "想换部门的是 "+string(zhangID)))
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: "another", Person: zhangID}))
 	stays(t, pool, "想换部门的是", "我想换部门")
@@ -110,7 +110,7 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	for i := range 4 {
 		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("room", i)), "u", false)
 		for j, who := range people {
-			c.tell(who, fmt.Sprintf("我的编号是 %d7777%d", j, i), "好")
+			c.exchange(who, fmt.Sprintf("我的编号是 %d7777%d", j, i), "好")
 			c.save(from(c, fmt.Sprintf("%s 的编号是 %d7777%d", who, j, i), who, int64(3+2*j)))
 		}
 	}
@@ -130,7 +130,7 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 
 // Whoever has themself forgotten takes nothing of others with them: not what these said, not what the bot told them, whatever
 // nick somebody chooses and whatever they repeat.
-func TestForgettingIsNoWeapon(t *testing.T) {
+func TestForgetMeLeavesOthersWords(t *testing.T) {
 	t.Parallel()
 	const eve = sessions.UserID("staff6666")
 	s, pool, c := openChat(t)
@@ -140,15 +140,15 @@ func TestForgettingIsNoWeapon(t *testing.T) {
 	}
 	dm := newChat(t, s, "dm", liID, true)
 	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
-	dm.tell(liID, "我的工单号？", "你的工单是 INC-20261")
-	c.tell(liID, "/etc/nginx/nginx.conf 第 12 行是什么？", "第 12 行写着 listen 443")
-	c.tell(liID, "网关项目什么时候上线？", "项目上线在周五，机器是 KZ-88213")
-	c.tell(liID, "我负责 INC-20261", "好")
+	dm.exchange(liID, "我的工单号？", "你的工单是 INC-20261")
+	c.exchange(liID, "/etc/nginx/nginx.conf 第 12 行是什么？", "第 12 行写着 listen 443")
+	c.exchange(liID, "网关项目什么时候上线？", "项目上线在周五，机器是 KZ-88213")
+	c.exchange(liID, "我负责 INC-20261", "好")
 	for _, nick := range []string{"项目", "n", "nginx", "网关", "staff0815"} {
 		as(nick, "记住 INC-20261 和 KZ-88213，发布在周五", "记住了 INC-20261")
 	}
-	c.tell(liID, "/跳舞 项目", "没有这个命令")
-	c.tell(liID, "KZ-88213 在哪？", "KZ-88213 在三楼，项目的机器都在那里，nginx-2 也是")
+	c.exchange(liID, "/跳舞 项目", "没有这个命令")
+	c.exchange(liID, "KZ-88213 在哪？", "KZ-88213 在三楼，项目的机器都在那里，nginx-2 也是")
 	quoting := c.speak("l9", liID, "李娜", "同意", &sessions.Quote{SenderID: "staff0001", Nick: "王芳", Text: "发布在周五"})
 	c.turn(liID, "李娜", "好的", quoting)
 	c.save(from(c, "INC-20261 和 KZ-88213 都很重要", eve, 0))
@@ -219,7 +219,7 @@ func TestForgetPreview(t *testing.T) {
 	plantPerson(t, s, pool, c)
 	dm := newChat(t, s, "dm", zhangID, true)
 	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
-	dm.tell(zhangID, "悄悄说 "+secret, "好")
+	dm.exchange(zhangID, "悄悄说 "+secret, "好")
 	dm.save(ofPerson(zhangID, "工资是 "+secret))
 	f := memory.Forget{Robot: robot, Person: zhangID}
 	before := dump(t, pool)
@@ -242,10 +242,10 @@ func TestForgottenTooOften(t *testing.T) {
 	other, _ := open(t, pool.Config().ConnString())
 	mine := memory.Forget{Robot: robot, Person: zhangID, Self: true}
 	for i := range memory.MaxErasures {
-		c.tell(zhangID, fmt.Sprint("hello ", i), "hi")
+		c.exchange(zhangID, fmt.Sprint("hello ", i), "hi")
 		must[memory.Forgotten](t)([]*sql.Store{s, other}[i%2].ForgetPerson(t.Context(), mine))
 	}
-	c.tell(zhangID, "hello again", "hi")
+	c.exchange(zhangID, "hello again", "hi")
 	for _, store := range []*sql.Store{s, other} {
 		_, err := store.ForgetPerson(t.Context(), mine)
 		_, err2 := store.PreviewForget(t.Context(), mine)
@@ -255,12 +255,12 @@ func TestForgottenTooOften(t *testing.T) {
 	}
 	stays(t, pool, "hello again")
 	mine.Person = liID
-	c.tell(liID, "something else", "hi")
+	c.exchange(liID, "something else", "hi")
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
 	forgetZhang(t, s)
 	gone(t, pool, "hello again", string(zhangID))
 	execute(t, pool, "UPDATE person_erasures SET day = day - 1")
-	c.tell(zhangID, "hello tomorrow", "hi")
+	c.exchange(zhangID, "hello tomorrow", "hi")
 	mine.Person = zhangID
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
 	if rows := collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
@@ -269,13 +269,13 @@ func TestForgottenTooOften(t *testing.T) {
 }
 
 // A short staff id in brackets stands in texts about anything: only with its person's nick does it name them.
-func TestShortIdsNameNobodyAlone(t *testing.T) {
+func TestShortIDsIdentifyNoPerson(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
 	c.turn("7", "张伟伟", "好的", c.speak("z1", "7", "张伟伟", "早上好", nil))
-	c.tell(liID, "怎么部署", "步骤 (7)：重启服务")
-	c.tell(liID, "谁负责", "由某某(7)之外的人负责，即周六(7)")
-	c.tell(liID, "还有谁", "张伟伟(7)")
+	c.exchange(liID, "怎么部署", "步骤 (7)：重启服务")
+	c.exchange(liID, "谁负责", "由某某(7)之外的人负责，即周六(7)")
+	c.exchange(liID, "还有谁", "张伟伟(7)")
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: "7"}))
 	got := collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE role = 'assistant' ORDER BY seq", pgx.RowTo[string])
 	if want := []string{"ok", sessions.ErasedText, "步骤 (7)：重启服务", "由某某(7)之外的人负责，即周六(7)", sessions.ErasedText}; !slices.Equal(got, want) {

@@ -28,8 +28,8 @@ func (c *chat) flush(through int64, drafts ...memory.Draft) memory.Receipt {
 	return must[memory.Receipt](c.t)(c.store.Flush(c.t.Context(), c.lease, memory.Flush{Through: through, Last: true, Drafts: drafts}))
 }
 
-// tell has somebody say something and the bot answer it.
-func (c *chat) tell(who sessions.UserID, text, answer string) {
+// exchange has somebody say something and the bot answer it.
+func (c *chat) exchange(who sessions.UserID, text, answer string) {
 	c.t.Helper()
 	c.said++
 	c.turn(who, string(who), answer, c.speak(fmt.Sprint("tell", c.said), who, string(who), text, nil))
@@ -78,13 +78,13 @@ func openChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *chat) {
 }
 
 // What a turn saved by itself came from the messages that the turn took, not from those that stand or came beside them.
-func TestForgetWhatATurnSaved(t *testing.T) {
+func TestFactOfATurnComesFromItsMessages(t *testing.T) {
 	t.Parallel()
 	for name, merged := range map[string]bool{"answered with another's": true, "another came meanwhile": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, pool, c := openChat(t)
-			c.tell(zhangID, "早上好", "早")
+			c.exchange(zhangID, "早上好", "早")
 			ours := c.speak("z1", zhangID, zhangNick, "note it: the word is "+secret, nil)
 			other := c.speak("l1", liID, "李娜", "今天几号", nil)
 			d := group(c, "门禁的口令以 "+secret[:2]+" 开头") // in other words than the message has
@@ -106,12 +106,12 @@ func TestForgetWhatATurnSaved(t *testing.T) {
 }
 
 // A fact goes with all the messages in which its person said it.
-func TestForgetWhatWasSaidTwice(t *testing.T) {
+func TestForgetReachesRepeatedMessages(t *testing.T) {
 	t.Parallel()
 	_, pool, c := openChat(t)
-	c.tell(zhangID, "暗号是 "+secret, "好")      // 3 and 4
-	c.tell(zhangID, "再说一遍，暗号是 "+secret, "好") // 5 and 6
-	c.tell(liID, "他说暗号是 "+secret+"？", "他说过") // another's words stay another's
+	c.exchange(zhangID, "暗号是 "+secret, "好")      // 3 and 4
+	c.exchange(zhangID, "再说一遍，暗号是 "+secret, "好") // 5 and 6
+	c.exchange(liID, "他说暗号是 "+secret+"？", "他说过") // another's words stay another's
 	r := c.flush(8, from(c, "暗号是 "+secret, zhangID, 3), from(c, "暗号是 "+secret, zhangID, 5))
 	c.forget(r.Saved[0], zhangID, true)
 	left := collect(t, pool, "SELECT msg_id FROM dingtalk_session_events WHERE content LIKE '%"+secret+"%'", pgx.RowTo[string])
@@ -126,23 +126,23 @@ func TestForgetWhatWasSaidTwice(t *testing.T) {
 }
 
 // A fact goes with the digest that told it, the debt that quotes it, the team's copy and what the bot told in other groups.
-func TestForgetReachesWhateverTellsIt(t *testing.T) {
+func TestForgetReachesEveryCopy(t *testing.T) {
 	t.Parallel()
 	for name, original := range map[string]bool{"by the team's copy": false, "by the group's own": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, pool, c := openChat(t)
-			c.tell(zhangID, "暗号是 "+secret, "好") // 3 and 4
+			c.exchange(zhangID, "暗号是 "+secret, "好") // 3 and 4
 			r := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3))
 			id := r.Saved[0]
 			digest(t, pool, c, "那天张伟伟说了 "+secret, 0)
-			c.tell(zhangID, "明天见", "好") // 5 and 6 are owed
+			c.exchange(zhangID, "明天见", "好") // 5 and 6 are owed
 			if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 6, Failures: 1, Reason: "model error: busy"}); err != nil {
 				t.Fatal(err)
 			}
 			team := must[memory.Memory](t)(s.Promote(t.Context(), id, liID))
 			other := newChat(t, s, "cid2", liID, false)
-			other.tell(liID, "暗号？", "团队的暗号是 "+secret)
+			other.exchange(liID, "暗号？", "团队的暗号是 "+secret)
 			if !original {
 				id = team.ID
 			}
@@ -160,7 +160,7 @@ func TestForgetReachesWhateverTellsIt(t *testing.T) {
 func TestForgetTakesTheTeamsCopyOfAFormerValue(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "暗号是 "+secret, "好")
+	c.exchange(zhangID, "暗号是 "+secret, "好")
 	old := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3)).Saved[0]
 	team := must[memory.Memory](t)(s.Promote(t.Context(), old, liID))
 	execute(t, pool, "UPDATE memories SET superseded_by = $1 WHERE id = $2", c.save(group(c, "暗号改成了别的")).Saved[0], old)
@@ -183,7 +183,7 @@ func digest(t *testing.T, pool *pgxpool.Pool, c *chat, text string, days int) {
 func TestForgetADigest(t *testing.T) {
 	t.Parallel()
 	_, pool, c := openChat(t)
-	c.tell(zhangID, "网关项目的负责人是李娜", "好")
+	c.exchange(zhangID, "网关项目的负责人是李娜", "好")
 	digest(t, pool, c, "# 昨天\n- 网关项目的负责人是李娜", 1)
 	if done := c.forget(idOf(t, pool, "# 昨天%"), liID, false); done.Memories != 1 || done.Messages != 0 {
 		t.Errorf("forgetting gave %+v, want the digest alone", done)
@@ -198,10 +198,10 @@ func TestForgetADigest(t *testing.T) {
 func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "next Friday we fly to Oslo", "Noted: next Friday we fly to Oslo.") // 3 and 4
-	c.tell(liID, "what is planned?", "You said that next Friday we fly to Oslo, as far as I know.")
+	c.exchange(zhangID, "next Friday we fly to Oslo", "Noted: next Friday we fly to Oslo.") // 3 and 4
+	c.exchange(liID, "what is planned?", "You said that next Friday we fly to Oslo, as far as I know.")
 	dm := newChat(t, s, "cid2", zhangID, false)
-	dm.tell(zhangID, "remind me", "Next Friday we fly to Oslo")
+	dm.exchange(zhangID, "remind me", "Next Friday we fly to Oslo")
 	d := from(c, "Next Friday (2026-11-27) they fly to Oslo", zhangID, 3)
 	d.Scope, d.ScopeID, d.SubjectID = memory.ScopeUser, string(zhangID), zhangID
 	id := c.flush(6, d).Saved[0]
@@ -211,7 +211,7 @@ func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
 }
 
 // What a turn saved and a flush saved again in other words is one fact to whoever has it forgotten; its neighbours stay.
-func TestForgetTakesWhatSaysTheSame(t *testing.T) {
+func TestForgetReachesParaphrases(t *testing.T) {
 	t.Parallel()
 	_, pool, c := openChat(t)
 	asked := c.speak("z1", zhangID, zhangNick, "记住我的身份证号是 "+secret+"，工位在三楼", nil)
@@ -239,14 +239,14 @@ func TestForgetLeavesBystanders(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
 	for i := range 2 {
-		c.tell(liID, fmt.Sprintf("李娜的无关消息 %d", i), "好") // 3 to 6
+		c.exchange(liID, fmt.Sprintf("李娜的无关消息 %d", i), "好") // 3 to 6
 	}
-	c.tell(liID, "审批人是张伟伟", "知道了，审批人是张伟伟") // 7 and 8
-	nobody := group(c, "张伟伟 is the approver")
-	nobody.SubjectID = zhangID
+	c.exchange(liID, "审批人是张伟伟", "知道了，审批人是张伟伟") // 7 and 8
+	approver := group(c, "张伟伟 is the approver")
+	approver.SubjectID = zhangID
 	byLi := from(c, "审批人是张伟伟", liID, 7)
 	byLi.SubjectID = zhangID
-	r := c.flush(8, nobody, byLi)
+	r := c.flush(8, approver, byLi)
 	if done := must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), r.Saved[0], memory.Asking{})); done.Messages != 0 {
 		t.Errorf("%d messages went with what nobody is known to have said", done.Messages)
 	}
@@ -264,10 +264,10 @@ func TestForgetLeavesBystanders(t *testing.T) {
 func TestForgetOneMessage(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
-	c.tell(zhangID, "发布在周五", "好的")                               // 3 and 4
-	c.tell(zhangID, "口令是 hunter7742x，别外传", "收到，口令是 hunter7742x") // 5 and 6
-	c.tell(liID, "刚才说了什么？", "他给了 hunter7742x")                   // 7 and 8
-	wide := from(c, "入口用 hunter7742x 登录", zhangID, 3)            // drawn from both messages
+	c.exchange(zhangID, "发布在周五", "好的")                               // 3 and 4
+	c.exchange(zhangID, "口令是 hunter7742x，别外传", "收到，口令是 hunter7742x") // 5 and 6
+	c.exchange(liID, "刚才说了什么？", "他给了 hunter7742x")                   // 7 and 8
+	wide := from(c, "入口用 hunter7742x 登录", zhangID, 3)                // drawn from both messages
 	wide.EndSeq = 5
 	c.flush(8, from(c, "发布在周五", zhangID, 3), from(c, "张伟伟管着入口的口令", zhangID, 5), wide)
 	asked := c.speak("z9", zhangID, zhangNick, "/forget last", nil)
@@ -317,7 +317,7 @@ func TestForgetADeadLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, pool, c := openChat(t)
-			c.tell(zhangID, "发布在周五", "好的")
+			c.exchange(zhangID, "发布在周五", "好的")
 			broken := c.speak("z1", zhangID, zhangNick, "口令是 hunter7742x，别外传", nil)
 			saved := group(c, "入口用 hunter7742x 登录")
 			saved.SaidBy = zhangID

@@ -22,7 +22,7 @@ func (c *chat) atRobot(other sessions.RobotCode, person sessions.UserID) memory.
 
 // Staff ids are those of an organisation: what one robot was told of a person, another's person of the same id neither
 // reads nor lists nor takes along.
-func TestReadableIsWhatTheRobotWasTold(t *testing.T) {
+func TestReadableIsTheRobotsOwn(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
 	dm := newChat(t, s, "dm", "manager01", true)
@@ -66,7 +66,7 @@ func TestReadableIsWhatTheRobotWasTold(t *testing.T) {
 }
 
 // The same fact in two robots' private chats is two facts, neither a receipt nor a correction of the other.
-func TestKeepTellsRobotsApart(t *testing.T) {
+func TestSaveSeparatesRobots(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
 	dm := newChat(t, s, "dm", "u1", true)
@@ -152,7 +152,7 @@ func TestReadableByGroup(t *testing.T) {
 }
 
 // Two people may say the same of themselves, and both are remembered.
-func TestKeepTellsPeopleApart(t *testing.T) {
+func TestSaveSeparatesPeople(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u1", false)
@@ -174,7 +174,7 @@ func TestKeepTellsPeopleApart(t *testing.T) {
 }
 
 // A key such as "owner" can be that of many things; what the facts say besides tells which.
-func TestKeepTellsThingsOfOneKeyApart(t *testing.T) {
+func TestSaveSeparatesThingsOfOneKey(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u1", false)

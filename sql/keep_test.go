@@ -226,13 +226,13 @@ func TestFlushesAreReceipted(t *testing.T) {
 	if id := linked(); id != nil {
 		t.Errorf("an attempt that failed is linked to flush %d", *id)
 	}
-	if _, err := s.Compact(t.Context(), c.lease, told(0, 2, "早先的对话")); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 2, "早先的对话")); err != nil {
 		t.Fatal(err)
 	}
 	if id := linked(); id == nil || *id != list[0].ID {
 		t.Errorf("the compaction is linked to flush %v, want %d", id, list[0].ID)
 	}
-	if _, err := s.Compact(t.Context(), c.lease, told(2, 3, "后来的对话")); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, summaryOf(2, 3, "后来的对话")); err != nil {
 		t.Fatal(err)
 	}
 	if id := linked(); id != nil {
@@ -252,11 +252,11 @@ func TestConsolidate(t *testing.T) {
 		c.save(at(i, group(c, fmt.Sprintf("parcel %d waits in the yard", i))))
 	}
 	other.save(group(other, "Carol owns billing"))
-	crowded, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{})
-	if err != nil || len(crowded) != 1 || crowded[0].Held != 6 || crowded[0].Scope != memory.ScopeGroup {
-		t.Fatalf("overfull are %+v (%v)", crowded, err)
+	overfull, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{})
+	if err != nil || len(overfull) != 1 || overfull[0].Held != 6 || overfull[0].Scope != memory.ScopeGroup {
+		t.Fatalf("overfull are %+v (%v)", overfull, err)
 	}
-	piles, err := s.FactGroups(t.Context(), crowded[0])
+	piles, err := s.FactGroups(t.Context(), overfull[0])
 	if err != nil || len(piles) != 1 || piles[0].Held != 6 || piles[0].Session != c.reader.Key {
 		t.Fatalf("the scope falls into %+v (%v)", piles, err)
 	}
@@ -277,8 +277,8 @@ func TestConsolidate(t *testing.T) {
 		t.Errorf("to consolidate the same again gave %v", err)
 	}
 	c.wantKnown("parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
-	if crowded, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{}); err != nil || len(crowded) != 0 {
-		t.Errorf("overfull are still %+v (%v)", crowded, err)
+	if overfull, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{}); err != nil || len(overfull) != 0 {
+		t.Errorf("overfull are still %+v (%v)", overfull, err)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestOverfull(t *testing.T) {
 
 // P73, P90: whoever says what where, and whatever labels a model puts on it, what a person told in private comes out of
 // no read of a group or of another person, and nothing lands with a person who did not say it of themself.
-func TestWhatWasToldInPrivateStaysThere(t *testing.T) {
+func TestPrivateStatementsStayPrivate(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	people := []sessions.UserID{"ann", "bob", "cid"}
@@ -355,12 +355,12 @@ func TestWhatWasToldInPrivateStaysThere(t *testing.T) {
 			keepAs(t, c, fact)
 		}
 		for reader, c := range chats {
-			told := readAll(t, c)
+			texts := readAll(t, c)
 			for owner, words := range secrets {
 				for _, word := range words {
-					if owner != reader && strings.Contains(told, word) {
+					if owner != reader && strings.Contains(texts, word) {
 						failed = true
-						rt.Fatalf("what %s told in private is read in chat %d: %s", people[owner], reader, told)
+						rt.Fatalf("what %s told in private is read in chat %d: %s", people[owner], reader, texts)
 					}
 				}
 			}

@@ -410,7 +410,7 @@ func TestHistoryAndRange(t *testing.T) {
 	for i := range 5 {
 		c.say("zhang", fmt.Sprintf("第%d次 release", i))
 	}
-	if _, err := s.Compact(t.Context(), c.lease, told(0, 6, "早先的对话")); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 6, "早先的对话")); err != nil {
 		t.Fatal(err)
 	}
 	history := func(query string, through int64, limit int) []int64 {
@@ -452,7 +452,7 @@ func TestListsForAdmins(t *testing.T) {
 	if _, err := s.Session(t.Context(), "nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a session that is not there gave %v", err)
 	}
-	compaction := told(0, 1, "s")
+	compaction := summaryOf(0, 1, "s")
 	compaction.Log = sessions.LogEntry{Trigger: "manual", TokensBefore: 100, TokensAfter: 40, Audit: `{"ids": 3}`, FlushOutcome: "saved", Cost: 0.5}
 	if _, err := s.Compact(t.Context(), c.lease, compaction); err != nil {
 		t.Fatal(err)

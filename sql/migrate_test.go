@@ -98,7 +98,7 @@ func TestMigrateWithRows(t *testing.T) {
 		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
 	}
 	// What the old release compacted can be compacted on, but not undone: it kept no view to go back to.
-	rolling := told(2, 3, "They asked again.")
+	rolling := summaryOf(2, 3, "They asked again.")
 	rolling.Summaries[0].StartSeq = 1
 	if _, err := s.Compact(t.Context(), l, rolling); err != nil {
 		t.Error(err)
@@ -150,13 +150,13 @@ func TestMigrateDownWithRows(t *testing.T) {
 	shown := sessions.Compaction{Shown: []sessions.Shown{{Seq: 4, Text: "cut", Tokens: 1, Blob: sessions.BlobOf("said by a tool")}}}
 	for _, step := range []func() error{
 		func() error { _, err := s.Compact(t.Context(), c.lease, shown); return err },
-		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 3, "undone")); return err },
+		func() error { _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 3, "undone")); return err },
 		func() error { _, err := s.Undo(t.Context(), c.lease, 0, 0); return err },
-		func() error { _, err := s.Compact(t.Context(), c.lease, told(0, 2, "closed")); return err },
+		func() error { _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 2, "closed")); return err },
 		func() error { return s.Renew(t.Context(), c.lease) },
 		func() error { c.say("u", "again"); return nil },
 		func() error {
-			last := told(5, 6, "active")
+			last := summaryOf(5, 6, "active")
 			last.Gen = 1
 			_, err := s.Compact(t.Context(), c.lease, last)
 			return err

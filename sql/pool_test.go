@@ -33,7 +33,7 @@ func fail(t *testing.T, pool *pgxpool.Pool, table, code string, n int) {
 }
 
 // A clash with others is nobody's to hear of: single statements and transactions are done again, and once.
-func TestClashesAreDoneAgain(t *testing.T) {
+func TestSerializationFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
@@ -158,7 +158,7 @@ func TestSeveralHosts(t *testing.T) {
 }
 
 // Whoever goes through a pooler and does not say so meets errors of prepared statements, which name the way out.
-func TestUntoldPooler(t *testing.T) {
+func TestUnconfiguredPoolerIsReported(t *testing.T) {
 	t.Parallel()
 	address := sqltest.URL(t)
 	through := sqltest.Pooler(t, address).Through(address)

@@ -143,13 +143,13 @@ func TestPromotedIsConsolidated(t *testing.T) {
 }
 
 // What has a key is corrected by it, and so it is never told together with others.
-func TestConsolidatedKeepsWhatHasAKey(t *testing.T) {
+func TestConsolidationKeepsKeyedFacts(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
 	c.save(at(0, keyed("Alpha 发布日期", group(c, firstDate))), at(1, group(c, "Beta 的负责人是李娜")), at(2, group(c, "Gamma 用的是 Go")))
-	crowded := memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}
-	piles := must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), crowded))
+	overfull := memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid")}
+	piles := must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), overfull))
 	if len(piles) != 1 || piles[0].Held != 2 {
 		t.Fatalf("the group's memories fall into %+v", piles)
 	}

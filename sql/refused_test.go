@@ -14,7 +14,7 @@ import (
 )
 
 // Whoever tries again must know whether that can help.
-func TestRefusedForGood(t *testing.T) {
+func TestPermanentRefusals(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
@@ -40,7 +40,7 @@ func TestRefusedForGood(t *testing.T) {
 			return s.RecordRun(t.Context(), c.lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
 		},
 		"an empty summary": func() error {
-			_, err := s.Compact(t.Context(), c.lease, told(0, 1, "\x00"))
+			_, err := s.Compact(t.Context(), c.lease, summaryOf(0, 1, "\x00"))
 			return err
 		},
 		"an audit that is no JSON": func() error {

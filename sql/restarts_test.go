@@ -57,7 +57,7 @@ func ended(ctx context.Context, t *testing.T, s *sql.Store) []string {
 }
 
 // An account keeps what was written last, and the end of each process is told once, whoever asks.
-func TestRestartIsToldOnce(t *testing.T) {
+func TestRestartIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
 	opened(t, s, db, "lives", "killed", "stopped")
@@ -75,9 +75,9 @@ func TestRestartIsToldOnce(t *testing.T) {
 	for range 4 {
 		askers.Go(func() {
 			for range 3 {
-				told := ended(t.Context(), t, s)
+				reported := ended(t.Context(), t, s)
 				mu.Lock()
-				all = append(all, told...)
+				all = append(all, reported...)
 				mu.Unlock()
 			}
 		})

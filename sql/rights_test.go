@@ -102,7 +102,7 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *chat) {
 			{Role: sessions.RoleAssistant, Content: "查到了", Tokens: 2},
 		},
 	}))
-	first2 := told(0, 5, "told: "+secret)
+	first2 := summaryOf(0, 5, "told: "+secret)
 	first2.Log = sessions.LogEntry{Audit: `{"missing":["` + secret + `"]}`, Error: secret}
 	first2.Pinned = &sessions.Pinned{Text: "- 张伟伟的手机号是 " + secret + "\n"}
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, first2))
@@ -148,7 +148,7 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 			c.reader.Key = sessions.NewKey(robot, "cid", "")
 			plantPerson(t, s, pool, c)
 			elsewhere := newChat(t, s, "cid2", liID, false)
-			elsewhere.tell(zhangID, "早上好", "早")
+			elsewhere.exchange(zhangID, "早上好", "早")
 			elsewhere.turn(liID, "李娜", "张伟伟的手机号是 "+secret, elsewhere.speak("e1", liID, "李娜", "谁的电话？", nil))
 			private := newChat(t, s, "dm", zhangID, true)
 			execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
@@ -263,7 +263,7 @@ func TestForgottenInPrivate(t *testing.T) {
 }
 
 // A group is told what was said there, the team's and nothing from private chats; a person is told all of their own.
-func TestKnownWhereItMayBe(t *testing.T) {
+func TestFactsAreReadWithinTheirRights(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	g1, g2 := newChat(t, s, "cid1", zhangID, false), newChat(t, s, "cid2", zhangID, false)
@@ -321,7 +321,7 @@ func TestForgetMemory(t *testing.T) {
 		at("旧暗号是 "+secret, zhangID, 3), at("新暗号是 "+secret+"2", zhangID, 3), at("会议在二楼", zhangID, 3), at("李娜负责网关", liID, 5),
 	}}))
 	execute(t, pool, "UPDATE memories SET superseded_by = (SELECT id FROM memories WHERE content LIKE '新%'), superseded_at = now() WHERE content LIKE '旧%'")
-	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, told(0, 4, "told "+secret)))
+	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, summaryOf(0, 4, "told "+secret)))
 	asked := c.speak("z2", zhangID, zhangNick, "/记忆 忘记 2", nil)
 
 	done, err := s.ForgetMemory(t.Context(), idOf(t, pool, "新%"), memory.Asking{Lease: asked.Lease, Event: asked.EventID})

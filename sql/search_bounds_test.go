@@ -151,7 +151,7 @@ func TestBacklogOfLongMessages(t *testing.T) {
 
 // An old fact is found by its rare word, however many newer ones have a common one: a group's, and what its people said
 // of themselves.
-func TestOldFactsAreNotCrowdedOut(t *testing.T) {
+func TestOldFactsAreStillFound(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "zhang", false)
@@ -179,11 +179,11 @@ func TestOldFactsAreNotCrowdedOut(t *testing.T) {
 }
 
 // No search finds a command, what it told, or a message that was erased; what the bot said is told as the bot's.
-func TestWhatIsNoFind(t *testing.T) {
+func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "zhang", false) // events 1, 2
-	turn := func(command bool, says, told string) {
+	turn := func(command bool, says, answer string) {
 		t.Helper()
 		c.said++
 		a, err := s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{
@@ -195,7 +195,7 @@ func TestWhatIsNoFind(t *testing.T) {
 		}
 		if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
 			Taken: []int64{a.EventID}, TakenTokens: []int{1}, TakenTexts: []string{says}, Command: command,
-			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: told}},
+			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer}},
 		}); err != nil {
 			t.Fatal(err)
 		}

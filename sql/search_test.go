@@ -125,7 +125,7 @@ func TestAbsurdLimits(t *testing.T) {
 
 // A memory and the event that it was drawn from are told once, what was corrected comes last, and a private fact is
 // found by nobody else.
-func TestSearchTellsWhatHolds(t *testing.T) {
+func TestSearchShowsAFactOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "zhang", false) // events 1, 2

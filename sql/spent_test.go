@@ -39,7 +39,7 @@ func TestSpentToday(t *testing.T) {
 	if _, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 1, Through: 2, Last: true, Usage: u}); err != nil {
 		t.Fatal(err)
 	}
-	compaction := told(0, 1, "s")
+	compaction := summaryOf(0, 1, "s")
 	compaction.Log.Usage = u
 	if _, err := s.Compact(t.Context(), c.lease, compaction); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestCosts(t *testing.T) {
 	_, err := s.Flush(t.Context(), c.lease, memory.Flush{Through: 1, Usage: u, Cost: 0.5})
 	must(err)
 	must(s.Owe(t.Context(), c.lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
-	compaction := told(0, 1, "s")
+	compaction := summaryOf(0, 1, "s")
 	compaction.Log.Usage, compaction.Log.Cost = u, 2
 	_, err = s.Compact(t.Context(), c.lease, compaction)
 	must(err)

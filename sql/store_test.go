@@ -113,8 +113,8 @@ func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 	}
 }
 
-// told is a compaction of the events (from, through] into one summary.
-func told(from, through int64, text string) sessions.Compaction {
+// summaryOf is a compaction of the events (from, through] into one summary.
+func summaryOf(from, through int64, text string) sessions.Compaction {
 	return sessions.Compaction{
 		From: from, Through: through,
 		Summaries: []sessions.NewSummary{{StartSeq: from + 1, EndSeq: through, Text: text, Tokens: 3}},

@@ -66,8 +66,8 @@ func TestProfilesNeedTheToken(t *testing.T) {
 	}
 }
 
-// Without a token only requests on this machine by this machine's own name are answered: a page that a browser on this
-// machine loaded from elsewhere, under a name that now leads here, gives itself away by that name.
+// Without a token only requests on this machine by this machine's own name are answered. A page from elsewhere that a
+// browser on this machine loaded gives itself away by the name that now leads here.
 func TestProfilesWithoutATokenAreForThisMachine(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, Options{})
@@ -90,7 +90,7 @@ func TestProfilesWithoutATokenAreForThisMachine(t *testing.T) {
 	}
 }
 
-// Where a request comes from is its connection's address, and one that was passed on comes from elsewhere.
+// The origin of a request is its connection's address; a forwarded request comes from elsewhere.
 func TestOnlyLoopbackIsThisMachine(t *testing.T) {
 	t.Parallel()
 	passed := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

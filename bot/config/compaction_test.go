@@ -185,7 +185,7 @@ func TestOlderEnvironmentWithoutEffect(t *testing.T) {
 	}
 }
 
-// What config print shows is what is in force.
+// config print shows the settings in force.
 func TestCooldownMinInForce(t *testing.T) {
 	t.Parallel()
 	cfg := mustParse(t, compactionFile(`"policy": "sliding_window"`))
@@ -237,8 +237,8 @@ func TestLoadRefusesCompaction(t *testing.T) {
 	}
 }
 
-// Everything that is wrong with compaction is told at once, each at its place; what a group takes over is told once.
-func TestAllOfCompactionIsTold(t *testing.T) {
+// All faults of the compaction section are reported at once, each at its place; an inherited one is reported once.
+func TestAllCompactionFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"agent": {"compaction": {
@@ -297,7 +297,7 @@ func TestNaNIsRefused(t *testing.T) {
 	}
 }
 
-// What a flag sets is called by the flag, and has the last word in every group.
+// A fault in a flag is reported by the flag's name, and the flag overrides every group.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	text := []byte(compactionFile(`"policy": "archive", "groups": {"a": {"policy": "offload"}}`))
@@ -317,7 +317,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-func TestPrintShowsWhatIsInForce(t *testing.T) {
+func TestPrintShowsTheSettingsInForce(t *testing.T) {
 	t.Parallel()
 	cfg := mustParse(t, compactionFile(`"policy": "turns", "groups": {"b": {"policy": "sliding_window"}, "a": {"mode": "offload_then_compact"}}`))
 	out, err := cfg.JSON()

@@ -256,7 +256,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// What a deployment starts from has to be right without being edited, but for the credentials.
+// The example configuration has to be right without an edit, but for the credentials.
 func TestDeployConfig(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string {

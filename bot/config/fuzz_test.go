@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad states that no file makes Load panic, that everything it refuses has a place inside the file, and that what it
-// accepts can be printed and accepted again with the same meaning.
+// FuzzLoad states that no file makes Load panic. Everything that Load refuses has a place inside the file. Everything
+// that it accepts can be printed and accepted again with the same meaning.
 func FuzzLoad(f *testing.F) {
 	reference, err := os.ReadFile(referencePath)
 	if err != nil {

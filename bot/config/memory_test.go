@@ -69,7 +69,7 @@ func TestLoadMemory(t *testing.T) {
 	}
 }
 
-// What is in force is printed, but for the key.
+// The settings in force are printed, but for the key.
 func TestPrintMemory(t *testing.T) {
 	t.Parallel()
 	text, err := mustParse(t, memoryFile(`"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2"}`)).JSON()
@@ -86,7 +86,7 @@ func TestPrintMemory(t *testing.T) {
 	}
 }
 
-// What will not do what it seems to is said, and nothing else.
+// A setting without its apparent effect is reported, and nothing else.
 func TestMemoryWarnings(t *testing.T) {
 	t.Parallel()
 	for keys, want := range map[string]string{

@@ -63,7 +63,7 @@ func TestAnAddressOfAFunctionIsRefused(t *testing.T) {
 	}
 }
 
-// A key that is nearly right is told the right one.
+// The error for a key that is nearly right names the right one.
 func TestNearKeysAreSuggested(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

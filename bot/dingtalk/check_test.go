@@ -28,7 +28,7 @@ func TestCheckCredentials(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCanNotWork(t *testing.T) {
+func TestNewRefusesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Config{
 		"no id":          {ClientSecret: "s"},

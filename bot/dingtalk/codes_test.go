@@ -6,7 +6,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// A code that nobody knows says that the message surely did not arrive, and nothing of the next one; a passing one does not.
+// An unknown code means that the message surely did not arrive, and nothing about the next one; a passing one does not.
 func TestUnknownCodesAreRefusals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

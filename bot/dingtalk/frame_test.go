@@ -92,7 +92,7 @@ func TestDecodeReadsTheEnvelope(t *testing.T) {
 	}
 }
 
-func TestDecodeReadsWhatIsSaid(t *testing.T) {
+func TestDecodeReadsTheText(t *testing.T) {
 	t.Parallel()
 	picture := []sessions.Attachment{{Kind: "picture", Code: "dc1"}}
 	for _, c := range []struct {
@@ -276,7 +276,7 @@ func TestDecodeSeesTheQuotaMessage(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesOnlyWhatCanNotBeStored(t *testing.T) {
+func TestDecodeRefusesOnlyUnstorableFrames(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
 		"empty": "", "not JSON": "hello", "truncated": `{"msgId":"a","conversationId":"b"`, "array": "[]", "null": "null",

@@ -7,7 +7,7 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a frame's texts are made of, to decode it, and to send such a text back, takes time in proportion to its length.
+// For any texts in a frame, decoding it and sending such a text back take time in proportion to its length.
 func TestGrowth(t *testing.T) {
 	decoded := func(over map[string]any) func(string) {
 		return func(s string) {

@@ -14,7 +14,7 @@ import (
 	"ebb/sessions"
 )
 
-// The law: in no minute more messages than configured, and whoever waits as long as told is served.
+// The law: in no minute more messages than configured, and a caller that waits for the returned time is served.
 func TestLimitsHoldInEveryMinute(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -192,7 +192,7 @@ func TestEveryRequestIsWithinDingTalksBounds(t *testing.T) {
 	}
 }
 
-func TestComposeMentionsTheAskersAndNobodyElse(t *testing.T) {
+func TestComposeMentionsOnlyTheAskers(t *testing.T) {
 	t.Parallel()
 	to := sessions.Target{ConversationType: sessions.Group, Mentions: []sessions.Mention{
 		{StaffID: "u1", Nick: "张三"}, {StaffID: "u1", Nick: "张三"}, {Nick: "[客](http://x) @all"}, {StaffID: "all", Nick: "Eve"}, {StaffID: "u2"},
@@ -217,7 +217,7 @@ func TestComposeMentionsTheAskersAndNobodyElse(t *testing.T) {
 	}
 	to.ConversationType = sessions.Private
 	if m := compose(sessions.Reply{Target: to, Text: "hi"})[0]; m.mentioning() != "hi" || len(m.ids) > 0 {
-		t.Errorf("a private reply mentions somebody: %+v", m)
+		t.Errorf("a private reply mentions a member: %+v", m)
 	}
 }
 

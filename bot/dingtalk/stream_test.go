@@ -103,7 +103,7 @@ func TestARedeliveredMessageIsAcceptedAgain(t *testing.T) {
 	}
 }
 
-// A burst larger than what is stored at once waits for its turn instead of being dropped.
+// A burst larger than the intake waits for its turn instead of being dropped.
 func TestABurstIsStoredWhole(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
@@ -335,7 +335,7 @@ func TestADyingServerSeesFewOpens(t *testing.T) {
 		}
 	})
 	await(t, "five deaths", func() bool { return tr.Stats().ConnectionsLost >= 5 })
-	// 0 + 50 + 100 + 200 ms, each three quarters at least, and what is on its way then.
+	// 0 + 50 + 100 + 200 ms, each three quarters at least, and those on their way then
 	if n := s.State().Apps[0].Opens; n > 8 {
 		t.Errorf("%d opens for five deaths", n)
 	}
@@ -458,7 +458,8 @@ func TestEndsAreNamed(t *testing.T) {
 	}
 }
 
-// What is read and not stored yet is bounded in bytes: the rest waits in the connection, and is stored afterwards.
+// Frames that are read and not stored yet are bounded in bytes: the rest waits in the connection, and is stored
+// afterwards.
 func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)

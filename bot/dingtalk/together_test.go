@@ -53,7 +53,7 @@ func (e *echo) of(group string) [][]string {
 	return slices.Clone(e.turns[group])
 }
 
-// await returns the turns of a group once they have so many questions.
+// await returns the turns of a group once they have a number of questions.
 func (e *echo) await(t *testing.T, group string, questions int) string {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -114,9 +114,9 @@ func runBot(t *testing.T, s *dingtalktest.Server, gather time.Duration) (*echo, 
 	return model, store
 }
 
-// Messages that are sent back to back stand in the view in the order in which they were sent, whatever their size, and
-// are answered together, unless they are more than a turn takes: sessions.MaxTurnBytes. Most of these pairs are of one
-// millisecond of DingTalk's clock.
+// Messages that are sent back to back stand in the view in the order in which they were sent, whatever their size. They
+// are answered together, up to the limit of a turn: sessions.MaxTurnBytes. Most of these pairs are of one millisecond
+// of DingTalk's clock.
 func TestMessagesSentTogetherKeepTheirOrder(t *testing.T) {
 	const pairs = 40
 	long := strings.Repeat("一份很长的日志 ", 300_000/22)
@@ -173,7 +173,7 @@ func TestGatheringDelaysNoAck(t *testing.T) {
 var _ chat.Receiver = (*dingtalk.Transport)(nil)
 
 // A turn waits for a message that was received before and takes long to store, and not for one of another conversation.
-func TestATurnAwaitsWhatIsBeingStored(t *testing.T) {
+func TestTurnAwaitsMessagesBeingStored(t *testing.T) {
 	s := dingtalktest.NewServer(t, dingtalktest.Fast())
 	tr, err := dingtalk.New(dingtalk.Config{ClientID: "dingsimapp0001", ClientSecret: "sim-secret", APIBase: s.URL, OAPIBase: s.URL})
 	if err != nil {

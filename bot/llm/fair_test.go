@@ -26,7 +26,7 @@ type booked struct {
 	who waiter
 }
 
-// names are the two levels at which somebody takes turns.
+// names are the two levels at which turns alternate.
 func (w waiter) names() [2]string {
 	return [2]string{string(w.conversation.id), string(w.conversation.id) + "/" + string(w.session)}
 }
@@ -49,7 +49,7 @@ func (b *lineBook) joined(t booked) {
 	b.tickets = append(b.tickets, t)
 }
 
-// served notes whose turn it was, and complains of whoever was passed over by the same one twice.
+// served notes a served waiter, and reports a waiter that the same one overtook twice.
 func (b *lineBook) served(rt *rapid.T, tk *ticket) {
 	at := -1
 	for i, t := range b.tickets {
@@ -83,9 +83,9 @@ func (b *lineBook) served(rt *rapid.T, tk *ticket) {
 	}
 }
 
-// Whatever comes, gives up and is served: nobody is passed over twice by the same conversation, nor by the same session
-// of its own; nothing is left behind when all are gone.
-func TestNobodyWaitsLongerThanARound(t *testing.T) {
+// For any order of arrivals, cancellations and releases: no waiter is overtaken twice by the same conversation, nor by
+// the same session of its own. Nothing is left behind when all are gone.
+func TestWaitersAreServedWithinARound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var r ring
@@ -123,8 +123,8 @@ func TestNobodyWaitsLongerThanARound(t *testing.T) {
 	})
 }
 
-// Hundreds come at random, wait, give up, or hold a place for a while: never more than there are places, none idle while
-// somebody waits, none lost.
+// Hundreds of waiters arrive at random, wait, give up, or hold a place for a while. There are never more than the
+// places, none is idle while a waiter waits, and none is lost.
 func TestPlacesAreNeitherExceededNorLost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -48,7 +48,7 @@ func ask(text string) llm.Request {
 	}
 }
 
-// heard collects what Delta is told: the text that a reader would see at the end, and how often it was taken back.
+// heard collects the calls of Delta: the text that a reader would see at the end, and the number of retractions.
 type heard struct {
 	text   strings.Builder
 	resets int

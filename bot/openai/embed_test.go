@@ -87,15 +87,15 @@ func TestEmbedFaults(t *testing.T) {
 			s := newEmbedServer(t, openaitest.Options{EmbedFault: func(openaitest.EmbedRequest) (openaitest.Reply, bool) { return tt.fault, true }})
 			e := newEmbedder(t, s.URL, EmbedConfig{APIKey: "sk-secret-1", Retries: 2})
 			_, err := e.Embed(t.Context(), []string{"a", "b"})
-			trouble, ok := errors.AsType[memory.EmbedFault](err)
-			if !ok || trouble.Unfit() != tt.unfit || llm.ClassOf(err) != tt.class || len(s.Embeddings()) != tt.asked {
+			fault, ok := errors.AsType[memory.EmbedFault](err)
+			if !ok || fault.Unfit() != tt.unfit || llm.ClassOf(err) != tt.class || len(s.Embeddings()) != tt.asked {
 				t.Errorf("after %d requests: %v (trouble %v, class %s)", len(s.Embeddings()), err, ok, llm.ClassOf(err))
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v", err, err), "sk-secret-1") {
-				t.Errorf("the error tells the key: %v", err)
+				t.Errorf("the error has the key: %v", err)
 			}
-			if name == "too many to bear" && trouble.Wait() < time.Hour {
-				t.Errorf("the endpoint's wish is forgotten: %v", trouble.Wait())
+			if name == "too many to bear" && fault.Wait() < time.Hour {
+				t.Errorf("the endpoint's wish is forgotten: %v", fault.Wait())
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"ebb/bot/openai/openaitest"
 )
 
-// An endpoint that nobody listens at is unreachable.
+// An endpoint without a listener is unreachable.
 func TestUnreachableEndpoint(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func TestUnreachableEndpoint(t *testing.T) {
 	}
 }
 
-// What a provider says of its own address, keys or bills is no fault of what it was asked, whatever the status.
+// A provider's fault with its own address, keys or bills is no fault of the request, whatever the status.
 func TestWhoIsToBlame(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -59,9 +59,9 @@ func TestWhoIsToBlame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := clientOf(t, 0, openaitest.NewServer(t, c.reply)).Generate(t.Context(), llm.Request{Messages: ask("Q").Messages})
-			trouble, ok := errors.AsType[*llm.CallError](err)
-			if !ok || trouble.RequestFault() != c.own {
-				t.Errorf("got %v, blaming the request: %v", err, ok && trouble.RequestFault())
+			fault, ok := errors.AsType[*llm.CallError](err)
+			if !ok || fault.RequestFault() != c.own {
+				t.Errorf("got %v, blaming the request: %v", err, ok && fault.RequestFault())
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func empties(n int) []string {
 	return out
 }
 
-// What a request itself is to blame for says nothing about the model.
+// A request's own fault says nothing about the model.
 func TestABadRequestOpensNoBreaker(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]openaitest.Reply{
@@ -110,7 +110,7 @@ func TestABadRequestOpensNoBreaker(t *testing.T) {
 	}
 }
 
-// Where no other model is behind it, one that is down is asked all the same: there is nothing to lose.
+// The last model is asked also when it is down: there is nothing to lose.
 func TestTheOnlyModelIsAlwaysAsked(t *testing.T) {
 	t.Parallel()
 	a := openaitest.NewServer(t, openaitest.WhenFunc(openaitest.IsKind(openaitest.Chat), func(r openaitest.Request) openaitest.Reply {

@@ -89,7 +89,7 @@ func TestAForcedToolIsAskedForInAWayTheModelTakes(t *testing.T) {
 
 func TestProseInsteadOfTheForcedTool(t *testing.T) {
 	t.Parallel()
-	t.Run("the model is told in words", func(t *testing.T) {
+	t.Run("the prompt asks the model in words", func(t *testing.T) {
 		t.Parallel()
 		s := openaitest.NewServer(t, openaitest.Text("好的，我会存的"), openaitest.Calls("memory_save", saved),
 			openaitest.Calls("memory_save", saved))

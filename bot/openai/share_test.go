@@ -73,8 +73,8 @@ func (e *endpoint) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A call ends within its time, and every model has its share of it: a model that would answer within an equal part of the
-// time is asked early enough to do so, whatever stands before it and however the times are configured.
+// A call ends within its time, and every model has its share of it. A model that would answer within an equal part of
+// the time is asked early enough, for any models before it and any configured times.
 func TestEveryModelHasItsShare(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -8,8 +8,8 @@ import (
 	"ebb/memory/draft"
 )
 
-// What is not kept is told with a reason that the model can act on, and nothing of it is stored.
-func TestSaveTellsWhy(t *testing.T) {
+// A refused fact is reported with a reason that the model can act on, and nothing of it is stored.
+func TestSaveReturnsTheReason(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		arguments string

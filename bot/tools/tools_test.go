@@ -77,7 +77,7 @@ func (s *shelf) Values(_ context.Context, r memory.Reader, id int64) ([]memory.M
 	}, s.err
 }
 
-// errStorage holds what nobody but an operator may read.
+// errStorage holds text that only an operator may read.
 var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection refused")
 
 // shelved has one result that was moved out of the view of the session r/c.
@@ -140,7 +140,7 @@ func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
 	return "", nil
 }
 
-// What the model gets for its arguments, good and bad: an error says what to do better.
+// The model's answers for good and bad arguments: an error has the correction.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	full := func() *shelf {
@@ -224,7 +224,7 @@ func TestSaveRoutes(t *testing.T) {
 	}
 }
 
-// Limits beyond what is sensible become the default, and every read is of the turn's own session.
+// Limits out of range become the default, and every read is of the turn's own session.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]int{`{"query":"x"}`: 8, `{"query":"x","limit":3}`: 3, `{"query":"x","limit":9999}`: 8, `{"query":"x","limit":-1}`: 8} {
@@ -247,7 +247,7 @@ func TestLimits(t *testing.T) {
 }
 
 // A storage that is away is said to the model without the storage's own words.
-func TestStorageErrorsAreNotToldToTheModel(t *testing.T) {
+func TestStorageErrorsStayFromTheModel(t *testing.T) {
 	t.Parallel()
 	for name, arguments := range map[string]string{
 		"memory_save": `{"facts":[{"content":"a"}]}`, "memory_search": `{"query":"x"}`, "memory_get": `{"path":"MEMORY.md"}`, "query_history": `{}`,

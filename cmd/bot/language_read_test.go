@@ -307,11 +307,11 @@ func (r *languageReader) call(call *ast.CallExpr) {
 	}
 }
 
-// message checks the first text among the arguments of a call with a *testing.T: later ones are data.
+// message checks the first text among the arguments of a call with a *testing.T: later ones and raw ones are data.
 func (r *languageReader) message(args []ast.Expr) {
 	for _, arg := range args {
 		if lit, text := textOf(arg); lit != nil {
-			if strings.Contains(text, " ") {
+			if strings.Contains(text, " ") && lit.Value[0] == '"' {
 				r.prose(r.line(lit), text)
 			}
 			return

@@ -150,12 +150,12 @@ func (w *world) cmdReply(args []string) error {
 	}
 	return w.until(fmt.Sprintf("a reply to %s with %q", args[0], args[1]), within, func() (bool, string) {
 		_, ok := w.find(args[0], args[1])
-		return ok, w.told(args[0])
+		return ok, w.repliesIn(args[0])
 	})
 }
 
-// told is what a conversation was told, for messages.
-func (w *world) told(conversation string) string {
+// repliesIn lists the replies in a conversation, for messages.
+func (w *world) repliesIn(conversation string) string {
 	var texts []string
 	for _, r := range w.ding.Replies(w.conversation(conversation)) {
 		texts = append(texts, strconv.Quote(clipped(r.Text)))
@@ -178,7 +178,7 @@ func (w *world) cmdReplies(args []string) error {
 		}
 	}
 	if n != want {
-		return fmt.Errorf("%d replies, want %d; %s", n, want, w.told(args[0]))
+		return fmt.Errorf("%d replies, want %d; %s", n, want, w.repliesIn(args[0]))
 	}
 	return nil
 }

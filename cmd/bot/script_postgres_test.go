@@ -339,8 +339,8 @@ func (w *world) cmdStored(args []string) error {
 	return nil
 }
 
-// cmdCrowd has people speak in so many groups at once, in rounds. With a third argument the answers are not waited for.
-func (w *world) cmdCrowd(args []string) error {
+// cmdFlock has people speak in a number of groups at once, in rounds. With a third argument the answers are not waited for.
+func (w *world) cmdFlock(args []string) error {
 	groups, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil},
 		"back":  {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
-		"crowd": {(*world).cmdCrowd, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
+		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
 	}

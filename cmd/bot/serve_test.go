@@ -11,7 +11,7 @@ import (
 )
 
 // What ends serve for good is a line of the log where the log is JSON, for alerts on its level, and a word to people elsewhere.
-func TestServeTellsOfItsFault(t *testing.T) {
+func TestServeLogsItsFault(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

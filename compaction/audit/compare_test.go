@@ -267,8 +267,8 @@ func TestStoredPathsAreNeverMust(t *testing.T) {
 func TestLooserSpellings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		said, told string
-		same       bool
+		said, summary string
+		same          bool
 	}{
 		{"2026-03-05", "3月5日", true},
 		{"3月5日", "2026年3月5日", true},
@@ -284,10 +284,10 @@ func TestLooserSpellings(t *testing.T) {
 		{"`foo_bar`", "foo_bar", true},
 		{"March 5, 2026", "2026-03-05", true},
 	} {
-		have, _ := indexText("说的是 "+c.told+" 吧", nil)
+		have, _ := indexText("说的是 "+c.summary+" 吧", nil)
 		for _, id := range identify.Find(c.said) {
 			if have.hasIdentifier(id) != c.same {
-				t.Errorf("%s in %q: %v, want %v", c.said, c.told, !c.same, c.same)
+				t.Errorf("%s in %q: %v, want %v", c.said, c.summary, !c.same, c.same)
 			}
 		}
 	}

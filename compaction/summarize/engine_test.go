@@ -29,8 +29,8 @@ var modes = map[string]func(ctx context.Context) (Completion, error){
 	"garbage":    answers(audit.Reply{Text: strings.Repeat("we will ship the new release on friday then. ", 40), Stop: true}),
 	"error page": answers(audit.Reply{Text: "<html><body>502 Bad Gateway: the upstream server did not answer</body></html>", Stop: true}),
 	"error":      func(context.Context) (Completion, error) { return Completion{}, errors.New("status 500") },
-	"denied":     func(context.Context) (Completion, error) { return Completion{}, trouble{} },
-	"overflow":   func(context.Context) (Completion, error) { return Completion{}, trouble{overflow: true} },
+	"denied":     func(context.Context) (Completion, error) { return Completion{}, fault{} },
+	"overflow":   func(context.Context) (Completion, error) { return Completion{}, fault{overflow: true} },
 	"oversize": func(context.Context) (Completion, error) {
 		return Completion{Reply: audit.Reply{Text: gist(30000, 1), Stop: true}}, nil
 	},

@@ -240,7 +240,7 @@ func TestStandInRollsUpToo(t *testing.T) {
 	ok := obedient()
 	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
 		if r.Model == "cheap" {
-			return Completion{}, trouble{}
+			return Completion{}, fault{}
 		}
 		return ok.answer(n, r)
 	}}

@@ -40,7 +40,7 @@ func summarizer(m Model) *Summarizer {
 	return &Summarizer{Model: m, Counter: compactiontest.Counter(), Context: 16000, Retries: 3, Backoff: time.Microsecond}
 }
 
-func TestSummarizeTellsTheRange(t *testing.T) {
+func TestSummarizeCoversTheRange(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
 	got, err := summarizer(m).Summarize(t.Context(), Request{Previous: "上一份摘要", Events: compactiontest.Talk(5, 50), Target: 300, Focus: "订单号"})
@@ -95,7 +95,7 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 }
 
 // P59: after k failures the whole range is summarized once.
-func TestARetryTellsTheSameRange(t *testing.T) {
+func TestRetryCoversTheSameRange(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
 		if n < 3 {
@@ -112,12 +112,12 @@ func TestARetryTellsTheSameRange(t *testing.T) {
 	}
 }
 
-// trouble is a model's error by its class.
-type trouble struct{ overflow, temporary bool }
+// fault is a model's error by its class.
+type fault struct{ overflow, temporary bool }
 
-func (e trouble) Error() string   { return "trouble" }
-func (e trouble) Overflow() bool  { return e.overflow }
-func (e trouble) Temporary() bool { return e.temporary }
+func (e fault) Error() string   { return "trouble" }
+func (e fault) Overflow() bool  { return e.overflow }
+func (e fault) Temporary() bool { return e.temporary }
 
 // P56, P57: the summariser's attempts, then one of the chat's model where that is another, then the end.
 func TestLadderOfModels(t *testing.T) {
@@ -130,13 +130,13 @@ func TestLadderOfModels(t *testing.T) {
 		want   string // models asked, when the chat's fails too
 	}{
 		"unusable answers":              {"cheap", empty, "cheap cheap cheap chat"},
-		"busy":                          {"cheap", fails(fmt.Errorf("ask: %w", trouble{temporary: true})), "cheap cheap cheap chat"},
+		"busy":                          {"cheap", fails(fmt.Errorf("ask: %w", fault{temporary: true})), "cheap cheap cheap chat"},
 		"unknown errors":                {"cheap", fails(errors.New("status 500")), "cheap cheap cheap chat"},
-		"denied":                        {"cheap", fails(trouble{}), "cheap chat"},
+		"denied":                        {"cheap", fails(fault{}), "cheap chat"},
 		"no model of its own":           {"", empty, "chat chat chat"},
-		"no model of its own, denied":   {"", fails(trouble{}), "chat"},
-		"no model of its own, overflow": {"", fails(trouble{overflow: true}), "chat chat chat chat chat"},
-		"overflow":                      {"cheap", fails(trouble{overflow: true}), "cheap cheap cheap cheap cheap chat"},
+		"no model of its own, denied":   {"", fails(fault{}), "chat"},
+		"no model of its own, overflow": {"", fails(fault{overflow: true}), "chat chat chat chat chat"},
+		"overflow":                      {"cheap", fails(fault{overflow: true}), "cheap cheap cheap cheap cheap chat"},
 	} {
 		for _, saves := range []bool{false, true} {
 			if saves && c.model == "" {
@@ -176,11 +176,11 @@ func (m *modelFunc) models() string {
 }
 
 // The chat's model, once it stands in, summarizes the rest too: an unavailable summarizer is not asked for every chunk.
-func TestStandInTellsTheRest(t *testing.T) {
+func TestStandInCoversTheRest(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
 		if r.Model == "cheap" && n > 1 {
-			return Completion{}, trouble{}
+			return Completion{}, fault{}
 		}
 		return good(), nil
 	}}
@@ -233,7 +233,7 @@ func TestOverflowHalvesTheChunk(t *testing.T) {
 	size := func(r CompleteRequest) int { return compactiontest.Counter().Count(r.User) }
 	m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
 		if size(r) > 2500 {
-			return Completion{}, fmt.Errorf("model main: %w", trouble{overflow: true})
+			return Completion{}, fmt.Errorf("model main: %w", fault{overflow: true})
 		}
 		return good(), nil
 	}}
@@ -253,7 +253,7 @@ func TestOverflowHalvesAMessage(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
 		if n < 4 {
-			return Completion{}, trouble{overflow: true}
+			return Completion{}, fault{overflow: true}
 		}
 		return good(), nil
 	}}
@@ -309,7 +309,7 @@ func TestRequestsFitTheWindow(t *testing.T) {
 }
 
 // A range that is a little longer than a chunk takes one call: the rest would cost a call of its own, for an event or two.
-func TestSmallRestsAreToldWithTheirChunk(t *testing.T) {
+func TestSmallRestsJoinTheirChunk(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]int{7500: 1, 8500: 1, 9500: 1, 12000: 2} { // a chunk has 8,000
 		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
@@ -353,7 +353,7 @@ func TestShortMessagesAreSizedAsLines(t *testing.T) {
 	checkAllSummarized(t, m, 400, func(int) bool { return true })
 }
 
-func TestLargeRangesAreToldInChunks(t *testing.T) {
+func TestLargeRangesAreSummarizedInChunks(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
 		c := good()
@@ -460,11 +460,11 @@ func TestPartialAnswerIsNoSummary(t *testing.T) {
 	}
 }
 
-// A trouble that is an overflow and temporary at once is still not asked with the same bytes again.
+// A fault that is an overflow and temporary at once is still not asked with the same bytes again.
 func TestOverflowIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
-		return Completion{}, trouble{overflow: true, temporary: true}
+		return Completion{}, fault{overflow: true, temporary: true}
 	}}
 	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: compactiontest.Talk(100, 20), Target: 300}); err == nil {
 		t.Fatal("no error")

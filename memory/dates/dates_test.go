@@ -290,7 +290,7 @@ func FuzzResolveDates(f *testing.F) {
 }
 
 // Law: no date is in a text that is not worth a look.
-func TestDatesAreWhereALookIsWorthIt(t *testing.T) {
+func TestLookFindsEveryDate(t *testing.T) {
 	t.Parallel()
 	for _, r := range allDates.rules {
 		tree, err := syntax.Parse("(?i)"+r.pattern, syntax.Perl)

@@ -24,7 +24,7 @@ func privateChat(lines ...string) Chat {
 }
 
 // A nick is any text that its owner chose: one that reads as a fact does not make its owner say it.
-func TestANickSaysNothing(t *testing.T) {
+func TestNickIsNoStatement(t *testing.T) {
 	t.Parallel()
 	const fact = "The release date is 5 March"
 	for name, lines := range map[string][]string{

@@ -453,7 +453,7 @@ func TestNearestFactsAreShown(t *testing.T) {
 }
 
 // A flush counts the facts that it leaves out, by kind: no other report has them.
-func TestFlushCountsWhatItLeavesOut(t *testing.T) {
+func TestFlushCountsOmittedEvents(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
 	m := modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {

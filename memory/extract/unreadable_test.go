@@ -58,7 +58,7 @@ func hugeFact() (memory.ToolCallResult, error) {
 }
 
 // A model that fails because of one message holds up no other: that one is found in few calls, skipped and reported.
-func TestOneBadEventIsPassedOver(t *testing.T) {
+func TestUnreadableEventIsSkipped(t *testing.T) {
 	t.Parallel()
 	const n = 64
 	for how, fail := range map[string]func() (memory.ToolCallResult, error){
@@ -174,7 +174,7 @@ func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.ToolCal
 }
 
 // A model whose arguments are refused gets the reason, as data, and sees the events again.
-func TestTheModelIsToldItsFaults(t *testing.T) {
+func TestModelGetsItsFaults(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1)}
 	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){hugeFact, memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
@@ -347,7 +347,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 	}
 }
 
-var parcelRE = regexp.MustCompile(`parcel \d+ stands`)
+var batchRE = regexp.MustCompile(`parcel \d+ stands`)
 
 // The same goes for the text of one message, where the model begins at its beginning however often it is asked.
 func TestDenseTextsAreReadToTheEnd(t *testing.T) {
@@ -358,7 +358,7 @@ func TestDenseTextsAreReadToTheEnd(t *testing.T) {
 	}
 	s := &shelf{events: e}
 	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
-		found := parcelRE.FindAllString(r.User, draft.MaxFacts)
+		found := batchRE.FindAllString(r.User, draft.MaxFacts)
 		if len(found) == 0 {
 			return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
 		}

@@ -9,4 +9,4 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errTrouble = errors.New("trouble that passes")
+var errPassing = errors.New("trouble that passes")

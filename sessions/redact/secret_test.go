@@ -10,7 +10,7 @@ import (
 )
 
 // Credentials are refused, and talk about them is not.
-func TestWhatLooksLikeACredential(t *testing.T) {
+func TestCredentialShapes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"密码是 hunter2", "密码是hunter2请记住", "password: 123456", "口令：Abc_9x", "The password is hunter2.", "pwd=x1", "管理员密码改成 qwerty12",

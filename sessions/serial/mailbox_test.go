@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errTrouble = errors.New("trouble that passes")
+var errPassing = errors.New("trouble that passes")
 
 // A wake-up is never lost and work of one session never overlaps, whatever wakes when and however the work ends.
 func TestNoWakeUpIsLost(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWakeUpsCoalesce(t *testing.T) {
 }
 
 // How the work ends decides when it runs again.
-func TestHowWorkEnds(t *testing.T) {
+func TestResultOfWorkDecidesItsNextRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ends func(run int) (bool, error)
@@ -154,7 +154,7 @@ func unless(fine bool) error {
 	if fine {
 		return nil
 	}
-	return errTrouble
+	return errPassing
 }
 
 // One session that panics or hangs delays no other.
@@ -211,9 +211,9 @@ func TestCloseAndWait(t *testing.T) {
 		m.Close(func(sessions.Key) {})
 		m.Close(func(sessions.Key) {})
 		m.Wake("b")
-		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, errTrouble)
+		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, errPassing)
 		defer stop()
-		if err := m.Wait(ctx); !errors.Is(err, errTrouble) {
+		if err := m.Wait(ctx); !errors.Is(err, errPassing) {
 			t.Errorf("Wait gave %v while work ran", err)
 		}
 		close(hold)
@@ -232,7 +232,7 @@ func TestCancelEndsAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var runs atomic.Int32
-		m := serial.NewMailboxes(ctx, func(context.Context, sessions.Key) (bool, error) { runs.Add(1); return false, errTrouble })
+		m := serial.NewMailboxes(ctx, func(context.Context, sessions.Key) (bool, error) { runs.Add(1); return false, errPassing })
 		m.Wake("a")
 		<-time.After(5 * time.Second)
 		before := runs.Load()
@@ -247,7 +247,7 @@ func TestCancelEndsAPause(t *testing.T) {
 }
 
 // Trouble that lasts is told of ever more rarely, and work goes on within a second after it.
-func TestTroubleThatLasts(t *testing.T) {
+func TestLastingFaultsAreLoggedRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -257,7 +257,7 @@ func TestTroubleThatLasts(t *testing.T) {
 		var done time.Time
 		m := serial.NewMailboxes(logger.WithContext(t.Context()), func(context.Context, sessions.Key) (bool, error) {
 			if tries++; time.Now().Before(over) {
-				return false, errTrouble
+				return false, errPassing
 			}
 			done = time.Now()
 			return false, nil

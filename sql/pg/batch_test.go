@@ -10,7 +10,7 @@ import (
 )
 
 // What comes while all lanes are busy is done in one go, in the order in which it came, and each gets its own error.
-func TestWhatComesTogetherIsDoneTogether(t *testing.T) {
+func TestConcurrentStatementsAreBatched(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan []int, 10), make(chan struct{})
 	g := &Batcher[int]{Do: func(_ context.Context, all []int) []error {
@@ -67,7 +67,7 @@ func (g *Batcher[T]) awaitWaiting(n int) {
 }
 
 // Whoever waits no longer is not waited for, and is not done after that.
-func TestWhoLeavesIsLeftOut(t *testing.T) {
+func TestCancelledCallersLeaveTheBatch(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan []int, 10), make(chan struct{})
 	g := &Batcher[int]{Do: func(_ context.Context, all []int) []error {

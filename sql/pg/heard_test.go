@@ -11,7 +11,7 @@ import (
 )
 
 // What becomes of an error: refused for good, done again by the store, waited for at the start.
-func TestWhatBecomesOfErrors(t *testing.T) {
+func TestErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	const refuse, again, wait = 1, 2, 4
 	for code, want := range map[string]int{

@@ -18,7 +18,7 @@ import (
 const openBody = `{"clientId":"dingsimapp0001","clientSecret":"sim-secret","ua":"raw/1",` +
 	`"subscriptions":[{"type":"CALLBACK","topic":"/v1.0/im/bot/messages/get"},{"type":"CALLBACK","topic":"/v1.0/card/instances/callback"}]}`
 
-// request sends what it is told and returns the status and the body.
+// request sends its arguments and returns the status and the body.
 func request(t *testing.T, method, url, body string, header map[string]string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx(t), method, url, strings.NewReader(body))
@@ -362,7 +362,7 @@ func TestEveryVariantIsOnePush(t *testing.T) {
 		}
 		name := strings.TrimPrefix(p["msgId"].(string), "id of ")
 		if _, ok := variants[name]; !ok {
-			t.Errorf("a message that nobody said: %v", p)
+			t.Errorf("a message without a sender: %v", p)
 		}
 		if name == "over quota" && (p["errorCode"] != 20001.0 || p["text"] != nil) {
 			t.Errorf("over quota is %v", p)

@@ -57,7 +57,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// sdk is an official client whose handler hands over each payload and answers as told.
+// sdk is an official client whose handler hands over each payload and answers as configured.
 type sdk struct {
 	*client.StreamClient
 	got chan map[string]any

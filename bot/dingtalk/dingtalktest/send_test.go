@@ -308,7 +308,7 @@ func TestFaultsOfOpenAndHandshake(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWhatHangs(t *testing.T) {
+func TestCloseEndsHangingCalls(t *testing.T) {
 	t.Parallel()
 	s := dingtalktest.New(still())
 	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteConnect, Action: dingtalktest.Do("hang")})

@@ -24,7 +24,7 @@ func readEnd(t *testing.T, c raw) error {
 	}
 }
 
-func TestDropEndsTheConnectionAsTold(t *testing.T) {
+func TestDropEndsTheConnectionAsConfigured(t *testing.T) {
 	t.Parallel()
 	isTimeout := func(err error) bool { var n net.Error; return errors.As(err, &n) && n.Timeout() }
 	for name, tc := range map[string]struct {

@@ -101,7 +101,7 @@ func TestPersonaSearchesAndIsHonest(t *testing.T) {
 	} {
 		got := Persona(r.afterCall("memory_search", none).afterCall("query_history", none))
 		if len(got.calls) > 0 || !strings.HasPrefix(got.text, "我没有找到") || strings.Contains(got.text, "记忆里有") || strings.Contains(got.text, "nothing found") {
-			t.Errorf("%q is told as a fact: %q %v", none, got.text, got.calls)
+			t.Errorf("%q becomes a fact: %q %v", none, got.text, got.calls)
 		}
 	}
 	last := Persona(r.afterCall("query_history", "nothing found"))
@@ -140,7 +140,7 @@ func TestPersonaAnswersEverybody(t *testing.T) {
 	}
 }
 
-// The lines that tell the time are nobody's words, whether they name the day or the minute alone.
+// Lines with the time have no speaker, whether they name the day or the minute alone.
 func TestPersonaAnswersNoClock(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"[00:01]", "[2026-03-06 00:01 Friday CST]", "[2026-03-06 00:01 Friday CST; group [支付] 组]"} {

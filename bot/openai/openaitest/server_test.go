@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recorder is a TB that keeps what a test would have been told.
+// recorder is a TB that keeps a test's messages.
 type recorder struct {
 	mu       sync.Mutex
 	errors   []string
@@ -86,7 +86,7 @@ func TestAScriptIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatATestIsTold(t *testing.T) {
+func TestFailuresAreReportedToTheTest(t *testing.T) {
 	t.Parallel()
 	rec := &recorder{}
 	s := NewServer(rec, Text("一"), When(Contains("never"), Text("x")).Times(2))
@@ -95,14 +95,14 @@ func TestWhatATestIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := rec.end()
+	reported := rec.end()
 	for _, want := range []string{"no step answers request 2 (chat): 你好", "step 2 was used 0 times of 2"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("%q is not in %q", want, told)
+		if !strings.Contains(reported, want) {
+			t.Errorf("%q is not in %q", want, reported)
 		}
 	}
-	if strings.Contains(told, "step 1") {
-		t.Errorf("a used step is complained of: %q", told)
+	if strings.Contains(reported, "step 1") {
+		t.Errorf("a used step is complained of: %q", reported)
 	}
 }
 

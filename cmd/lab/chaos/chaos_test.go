@@ -361,7 +361,7 @@ func TestChaosLink(t *testing.T) {
 	}
 }
 
-func TestSoakVerdict(t *testing.T) {
+func TestSoakResult(t *testing.T) {
 	t.Parallel()
 	steady := func() []sample {
 		var out []sample

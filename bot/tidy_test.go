@@ -63,7 +63,7 @@ func (a *attic) OverfullScopes(_ context.Context, limit int, after memory.Overfu
 	return []memory.OverfullScope{{Scope: memory.ScopeGroup, ScopeID: "g", Held: len(a.old)}}, nil
 }
 
-func pileOf(m memory.Memory) memory.FactGroup {
+func groupOf(m memory.Memory) memory.FactGroup {
 	return memory.FactGroup{Scope: m.Scope, ScopeID: m.ScopeID, Session: m.SourceSession, Subject: m.SubjectID}
 }
 
@@ -72,7 +72,7 @@ func (a *attic) FactGroups(context.Context, memory.OverfullScope) ([]memory.Fact
 	defer a.mu.Unlock()
 	held := map[memory.FactGroup]int{}
 	for _, m := range a.old {
-		held[pileOf(m)]++
+		held[groupOf(m)]++
 	}
 	var piles []memory.FactGroup
 	for p, n := range held {
@@ -89,7 +89,7 @@ func (a *attic) Oldest(_ context.Context, p memory.FactGroup, limit int) ([]memo
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p.Held = 0
-	of := slices.DeleteFunc(slices.Clone(a.old), func(m memory.Memory) bool { return pileOf(m) != p })
+	of := slices.DeleteFunc(slices.Clone(a.old), func(m memory.Memory) bool { return groupOf(m) != p })
 	return of[:min(limit, len(of))], nil
 }
 
@@ -103,8 +103,8 @@ func (a *attic) Consolidate(_ context.Context, old []memory.Memory, drafts []mem
 	return memory.Receipt{Saved: []int64{100}}, nil
 }
 
-// The background indexes what has no index, deletes what expired, and has the oldest facts of a full scope told in fewer.
-func TestChores(t *testing.T) {
+// Upkeep indexes facts without an index, deletes expired ones, and consolidates the oldest facts of a full scope.
+func TestTidyIndexesExpiresAndConsolidates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &attic{backlog: 1200, expired: 3}
@@ -135,15 +135,15 @@ func TestChores(t *testing.T) {
 		want(t, "calls while the pile rests", len(m.requests("flush")), 1)
 		after(upkeep.GroupPause)
 		a.mu.Lock()
-		want(t, "facts and what tells them", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
+		want(t, "facts and their consolidations", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
 		a.mu.Unlock()
 		want(t, "messages to the group", len(w.wire.texts()), 0)
 	})
 }
 
-// crowded is an attic of so many facts about each of some people, who come in the order of their names where they have as
-// many.
-func crowded(each map[sessions.UserID]int) *attic {
+// atticOf is an attic with a number of facts about each of some people. Groups of equal size come in the order of their
+// names.
+func atticOf(each map[sessions.UserID]int) *attic {
 	a := &attic{}
 	for _, who := range slices.Sorted(maps.Keys(each)) {
 		for i := range each[who] {
@@ -156,7 +156,7 @@ func crowded(each map[sessions.UserID]int) *attic {
 	return a
 }
 
-// joining answers as a model does that joins facts of some people well and loses those of others.
+// joining answers like a model that joins the facts of some people well and loses those of the rest.
 func joining(good ...string) func(context.Context, llm.Request) (llm.Response, error) {
 	return func(_ context.Context, r llm.Request) (llm.Response, error) {
 		for _, who := range good {
@@ -168,12 +168,12 @@ func joining(good ...string) func(context.Context, llm.Request) (llm.Response, e
 	}
 }
 
-// What can't be told in fewer does not keep the scope as it is: the facts about the next person are tried at the same look,
-// no more of them than the cap asks for.
-func TestNextPileIsTried(t *testing.T) {
+// A group that can't be consolidated does not block its scope. The facts about the next person are tried in the same
+// check, up to the cap.
+func TestConsolidationTriesTheNextGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := crowded(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
+		a := atticOf(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
 		m := &script{flush: joining("bob", "cid")}
 		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
 		after(upkeep.BackgroundInterval)
@@ -181,17 +181,17 @@ func TestNextPileIsTried(t *testing.T) {
 		for _, d := range a.kept {
 			kept = append(kept, fmt.Sprintf("%s %d-%d", d.SubjectID, d.StartSeq, d.EndSeq))
 		}
-		want(t, "told in fewer", kept, []string{"bob 0-0"})
+		want(t, "consolidated groups", kept, []string{"bob 0-0"})
 		want(t, "calls", len(m.requests("flush")), 2)
 		want(t, "left", len(a.old), 12)
 	})
 }
 
-// One replica pays; what can't be told in fewer at all stays, and operators hear of it once a day.
-func TestHopelessScopeIsTold(t *testing.T) {
+// One replica pays. Operators get one warning a day about a scope that can't be consolidated.
+func TestOverfullScopeIsLoggedOnceADay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := crowded(map[sessions.UserID]int{"ann": 2, "bob": 2, "cid": 1, "dan": 1, "eve": 1})
+		a := atticOf(map[sessions.UserID]int{"ann": 2, "bob": 2, "cid": 1, "dan": 1, "eve": 1})
 		a.follows = true
 		m := &script{flush: joining()}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 3 }})
@@ -210,8 +210,8 @@ func TestHopelessScopeIsTold(t *testing.T) {
 	})
 }
 
-// What consolidating takes is of the day of the session that the facts come from, also where nothing comes of it; a session
-// that has had its part of the day waits for the next, and operators do not hear that nothing could be joined.
+// Consolidation is charged to the day of the session that the facts come from, also without a result. A session over
+// its share of the day waits for the next day, and operators get no warning.
 func TestConsolidationIsCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 		for i := range 8 {
 			people[sessions.UserID(fmt.Sprint("p", i))] = 2
 		}
-		a := crowded(people)
+		a := atticOf(people)
 		for i := range a.old {
 			a.old[i].SourceSession = group
 		}
@@ -246,7 +246,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 	})
 }
 
-// many is an attic of so many scopes that hold too much.
+// many is an attic with a number of overfull scopes.
 type many struct {
 	*attic
 	scopes int
@@ -275,9 +275,9 @@ func (a *many) Oldest(_ context.Context, p memory.FactGroup, _ int) (out []memor
 	return out, nil
 }
 
-// One look asks a model no more often than it may, however many scopes hold too much; the next goes on with those that the
-// one before did not come to.
-func TestOneLookHasItsCalls(t *testing.T) {
+// One check calls a model a bounded number of times, however many scopes are overfull. The next check goes on with the
+// remaining scopes.
+func TestConsolidationCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{flush: joining()}

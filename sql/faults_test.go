@@ -109,7 +109,7 @@ func TestOpenFails(t *testing.T) {
 }
 
 // Messages and replies of a dead process are found by the next one, whatever it was doing.
-func TestAfterAKill(t *testing.T) {
+func TestNextProcessFindsWorkOfADeadOne(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
 	s, pool := open(t, url)
@@ -149,7 +149,7 @@ func TestTablesForOthers(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", "u", false)
-	if _, err := s.Compact(t.Context(), c.lease, told(0, 2, "s")); err != nil {
+	if _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 2, "s")); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
