@@ -10,7 +10,7 @@ import (
 )
 
 // The figures are messages of which two make a reply, with a system prompt of 1,500 tokens and summaries of 800, and a
-// cached token at a tenth: what a replay of long dialogues found best lies within 13 % of each.
+// cached token at a tenth. The best batches in a replay of long dialogues lie within 13 % of each.
 func TestBatchSizeByTheTable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestBatchSizeByTheTable(t *testing.T) {
 	}
 }
 
-// tariff replays a long conversation that is compacted after every so many replies and returns what a reply costs, in
-// uncached input tokens. Nothing of it is taken from the law: requests are paid for one by one.
+// tariff replays a long conversation that is compacted after every given number of replies, and returns the cost of a
+// reply in uncached input tokens. It does not use the law: requests are paid for one by one.
 func tariff(replies int, perReply, fixed, recent, summary int, c float64) float64 {
 	const cycles = 3
 	cost := 0.0

@@ -16,8 +16,8 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// Whatever a message is made of, to count it, to show it to a summariser and to compare it with a summary takes time in
-// proportion to its length.
+// For any message, counting it, showing it to a summariser and comparing it with a summary take time in proportion to
+// its length.
 func TestGrowth(t *testing.T) {
 	events := func(s string) []sessions.Event {
 		return []sessions.Event{

@@ -58,8 +58,8 @@ func policies() *rapid.Generator[Policy] {
 	})
 }
 
-// P16: whatever the policy, a cut leaves every event on one side of it, before a turn's first message, never inside an
-// exchange with a tool; the newest turn stays, and a tail within its bounds.
+// P16: under any policy, a cut leaves every event on one side of it. It lies before a turn's first message, never
+// inside an exchange with a tool. The newest turn stays, and a tail within its bounds.
 func TestPlanCutsBetweenTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,7 +212,7 @@ func TestTailInMessagesHasABound(t *testing.T) {
 	}
 }
 
-// P21: a summary is nobody's question, and a question that looks like one is a question.
+// P21: a summary is no question, and a question that looks like one is a question.
 func TestSummariesBeginNoTurn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -243,8 +243,8 @@ func TestSummariesBeginNoTurn(t *testing.T) {
 	})
 }
 
-// A commit gate by size, and one by count. Progress is measured against what was told, not against the whole context: a
-// tenth of a backlog is more than one attempt can tell.
+// A commit gate by size, and one by count. Progress is measured against the summarized part, not against the whole
+// context: a tenth of a backlog is more than one attempt can summarize.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -35,7 +35,7 @@ func show(tail []sessions.Event, shown []sessions.Shown) []sessions.Event {
 	return out
 }
 
-// report is a text of so many characters, no two parts of which are alike.
+// report is a text of a number of characters, no two parts of which are alike.
 func report(characters int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < 4*characters; i++ {
@@ -88,8 +88,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// P82: what is shown shortened stays as it is, however the conversation goes on; what is shortened is a result, becomes
-// clearly smaller, and names its event.
+// P82: a shortened result stays as it is while the conversation goes on. Only results are shortened; they become
+// clearly smaller, and name their event.
 func TestPruningSticks(t *testing.T) {
 	t.Parallel()
 	tools := rapid.SampledFrom([]string{"disk_usage", "memory_get", "a\nb", strings.Repeat("长", 300)})
@@ -162,7 +162,7 @@ func TestOffload(t *testing.T) {
 		}
 	}
 	if freed != 0 {
-		t.Errorf("what is freed is off by %d tokens", freed)
+		t.Errorf("the freed size is off by %d tokens", freed)
 	}
 	if need := p.Decide(seed, s); need.Trigger != TriggerOffload {
 		t.Errorf("large results at 0.7 of the trigger: %+v", need)

@@ -50,8 +50,8 @@ func windows() *rapid.Generator[Window] {
 	})
 }
 
-// P26, P35: maxTokens is the smaller of share and usable, and grows with each; no budget grows with the reserve; the
-// flush comes before the compaction, which aims below what set it off.
+// P26, P35: maxTokens is the smaller of share and usable, and grows with each; no budget grows with the reserve. The
+// flush comes before the compaction, which aims below its trigger.
 func TestBudgetLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +178,7 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once, of the window and of the policy.
+// All faults of the window and of the policy are reported at once.
 func TestAllFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	w, p := seed, Policies["balanced"]

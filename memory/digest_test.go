@@ -67,7 +67,7 @@ func TestDaysLieEndToEnd(t *testing.T) {
 				t.Fatalf("%s lasts from %s to %s", d.Date, d.From.In(loc), d.To.In(loc))
 			}
 			if now.Before(d.To) {
-				t.Fatalf("%s is to be told before its end, at %s", d.Date, now.In(loc))
+				t.Fatalf("%s is due before its end, at %s", d.Date, now.In(loc))
 			}
 		}
 	})
@@ -106,7 +106,7 @@ func TestDigestBody(t *testing.T) {
 	}
 	for _, gone := range []string{"23000", "抑郁症", "Pa55w0rd"} {
 		if strings.Contains(body, gone) {
-			t.Errorf("%q tells %q", body, gone)
+			t.Errorf("%q has %q", body, gone)
 		}
 	}
 	if body := DigestBody("李雷的月薪是 23000 元\n"); body != "" {

@@ -28,11 +28,11 @@ func TestAttemptsOfFailedBegins(t *testing.T) {
 	}
 	execute(t, pool, `UPDATE dingtalk_session_events SET tool_calls = '"x"'::jsonb WHERE msg_id IS NULL`)
 	if _, err := s.Begin(t.Context(), a.Lease, 10); err == nil {
-		t.Fatal("a view that nobody can read was read")
+		t.Fatal("an unreadable view was read")
 	}
 	for range 4 {
 		if _, err := s.Begin(t.Context(), a.Lease, 10); err == nil {
-			t.Fatal("a view that nobody can read was read")
+			t.Fatal("an unreadable view was read")
 		}
 	}
 	execute(t, pool, `UPDATE dingtalk_session_events SET tool_calls = NULL WHERE msg_id IS NULL`)
@@ -42,7 +42,7 @@ func TestAttemptsOfFailedBegins(t *testing.T) {
 	}
 }
 
-// A message whose commit came through and whose answer did not is new: nobody else was told of it.
+// A message whose commit succeeded and whose answer was lost is new: no other caller knows of it.
 func TestAcceptAnswerLost(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)

@@ -11,8 +11,8 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// BenchmarkTurn is what the store adds to a turn: accept, begin, commit and settle, by the length of the history that
-// summaries tell. The cost must not depend on it.
+// BenchmarkTurn is the store's part of a turn: accept, begin, commit and settle, by the length of the summarized
+// history. The cost must not depend on it.
 func BenchmarkTurn(b *testing.B) {
 	for _, events := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("history=%d", events), func(b *testing.B) {
@@ -27,7 +27,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkDurableCommit is the yardstick beside it: one row, one commit.
+// BenchmarkDurableCommit is the yardstick for it: one row, one commit.
 func BenchmarkDurableCommit(b *testing.B) {
 	pool, err := pgxpool.New(b.Context(), sqltest.URL(b))
 	if err != nil {

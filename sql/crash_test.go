@@ -50,8 +50,8 @@ func everything(t *testing.T, pool *pgxpool.Pool) string {
 	return all.String()
 }
 
-// P49, P53: the server may die under any statement of any step of a compaction, the last commit among them: the
-// step says so, nothing of it was done, and done again it works.
+// P49, P53: the server may die under any statement of any step of a compaction, the last commit among them. The step
+// reports it, nothing of it was done, and a repetition works.
 func TestDeathAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -112,7 +112,8 @@ func TestDeathAtEveryStatement(t *testing.T) {
 	}
 }
 
-// dies kills the server under each statement of a step in turn, until it is done for want of one more.
+// dies kills the server under each statement of a step in turn, until the step succeeds because there is no further
+// one.
 func (k *killer) dies(t *testing.T, name string, do func(context.Context) error) {
 	t.Helper()
 	before := everything(t, k.pool)

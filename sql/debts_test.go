@@ -88,12 +88,12 @@ func TestDebtsDue(t *testing.T) {
 		t.Errorf("after an hour: %q", got)
 	}
 	if _, err := s.Owed(ctx, "nobody"); !errors.Is(err, sessions.ErrNotFound) {
-		t.Errorf("owed by nobody: %v", err)
+		t.Errorf("owed without a session: %v", err)
 	}
 }
 
-// A session is at rest when nobody spoke for a while and something is not flushed; who owes, or has slept for a week, is
-// not.
+// A session is idle after a while without messages and with an unflushed range. A session with a debt is not, nor one
+// that slept for a week.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
@@ -142,13 +142,13 @@ func TestIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[7].reader.Key, chats[2].reader.Key, chats[1].reader.Key}); got != want {
-		t.Errorf("at rest: %s, want %s", got, want)
+		t.Errorf("idle: %s, want %s", got, want)
 	}
 	if _, err := s.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if got := idle("b"); got != "[]" {
-		t.Errorf("at rest for another replica: %s", got)
+		t.Errorf("idle for another replica: %s", got)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestCandidates(t *testing.T) {
 	candidates(0)
 }
 
-// The values of a fact are read by its number, former ones too, by who may read them: what somebody said in private is
+// The values of a fact are read by its number, former ones too, within the reader's rights. A private statement is
 // never read in a group, though it was corrected there.
 func TestValues(t *testing.T) {
 	t.Parallel()

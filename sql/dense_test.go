@@ -17,8 +17,8 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// Of these each has a fact or a message, and the question for it. Those of byMeaning share no word, but one group of
-// synonyms; those of byWords share a number or a name that vectors know nothing of.
+// Sets of facts or messages with a question for each. Those of byMeaning share no word, but one group of synonyms;
+// those of byWords share a number or a name that vectors know nothing of.
 var (
 	byMeaning = []struct{ says, asks, word, other string }{
 		{"车库在地下二层东侧", "哪儿能停汽车", "车库", "停汽车"},
@@ -141,8 +141,8 @@ func (r *rig) plant() map[string]string {
 	return asks
 }
 
-// What either way of searching finds, both together find. Where the server has pgvector it compares the vectors, else we
-// do, and the questions cannot tell.
+// Fused search finds all hits of either way. A server with pgvector compares the vectors, else we do, without a
+// difference in the result.
 func TestFusedIsNeverBelowTheBetterSide(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sqltest.URL(t), openaitest.Options{})
@@ -162,8 +162,8 @@ func TestFusedIsNeverBelowTheBetterSide(t *testing.T) {
 	}
 }
 
-// The statement for servers with pgvector finds what we find without. Where the server lacks it, a type and an operator
-// of the same names and meanings stand in for it.
+// The statement for servers with pgvector finds the same as ours. On a server without it, a type and an operator of the
+// same names and meanings stand in for it.
 func TestServerComparesAsWeDo(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -287,7 +287,7 @@ func TestSearchWithoutTheEndpoint(t *testing.T) {
 	}
 }
 
-// What nothing is like is not found: some text is always the nearest.
+// A question without a similar text finds nothing: some text is always the nearest.
 func TestNothingIsNear(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sqltest.URL(t), openaitest.Options{})
@@ -301,7 +301,7 @@ func TestNothingIsNear(t *testing.T) {
 	}
 }
 
-// What was said to the bot in private, or in another group, is near for those who may read it only.
+// A private message, or one of another group, is near for its authorised readers only.
 func TestMeaningStaysInItsScope(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sqltest.URL(t), openaitest.Options{})

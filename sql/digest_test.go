@@ -82,7 +82,7 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 		t.Fatalf("storing gave %d, %v", id, err)
 	}
 	if due := dueNow(t, s, "a"); len(due) != 0 {
-		t.Errorf("a day that was told is due again: %+v", due)
+		t.Errorf("a summarized day is due again: %+v", due)
 	}
 	for who, want := range map[string]int{"busy": 1, "a-quiet0": 0} {
 		r := memory.Reader{Key: sessions.NewKey(robot, sessions.ConversationID(who), ""), Robot: robot, Conversation: sessions.ConversationID(who)}
@@ -115,8 +115,8 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 	}
 }
 
-// What is not due: another living replica's, what still waits for an answer, private chats, and what failed just now or
-// too often.
+// Digests that are not due: those of another living replica, of sessions with waiting messages, of private chats, and
+// those that failed just now or too often.
 func TestDigestsNotDue(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -213,7 +213,8 @@ func TestDigestsDueGoOn(t *testing.T) {
 	}
 }
 
-// However many tell a day, one digest is stored: another replica with an older term, and the same one twice at once.
+// However many replicas summarize a day, one digest is stored: another replica with an older term, and the same one
+// twice at once.
 func TestOneDigestADay(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)

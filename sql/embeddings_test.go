@@ -170,7 +170,7 @@ func TestRefusedTextIsRemembered(t *testing.T) {
 	}
 }
 
-// What was erased while its vector was being made gets none.
+// A text that was erased while its vector was being made gets none.
 func TestErasedTextGetsNoVector(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -208,7 +208,7 @@ func TestErasedTextGetsNoVector(t *testing.T) {
 	}
 }
 
-// A session that is deleted takes its vectors along, and one of the same key begins anew.
+// A session that is deleted takes its vectors along, and one of the same key starts empty.
 func TestDeletedSessionHasNoVectors(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -252,8 +252,8 @@ func TestOneReplicaLeads(t *testing.T) {
 	leads(map[sessions.ReplicaID]bool{"a": true, "b": false, "c": false})
 }
 
-// A text that is no longer there leaves no vector behind: what a message quoted of an erased one, and what expired long
-// ago, but for what somebody else still says.
+// A deleted text leaves no vector behind: neither a quote of an erased message nor an expired one. Texts that another
+// message still has keep theirs.
 func TestVectorsGoWithTheirTexts(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)

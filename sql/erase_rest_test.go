@@ -78,8 +78,8 @@ func TestWaitingRepliesOfOtherConversations(t *testing.T) {
 	}
 }
 
-// A member takes no words from others' replies by an erasure of a message of these words: a common word stays, and so does a
-// sentence that others said too, or that a reply had before the message.
+// A member takes no words from others' replies by an erasure of a message of these words. A common word stays, and so
+// does a sentence that others said too, or that a reply had before the message.
 func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -118,7 +118,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 }
 
 // A reply loses words between two of its parts: the rest is sent from its first part, under another key, and is in
-// doubt. Neither the parts that arrived of the former text count for it, nor the outcome of the try under way.
+// doubt. Neither the parts that arrived of the former text count for it, nor the result of the running try.
 func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	t.Parallel()
 	s, _, c := openChat(t)
@@ -161,8 +161,8 @@ func TestFoldedFocusIsErased(t *testing.T) {
 	gone(t, pool, "KZ-88213")
 }
 
-// Who borrows a nick, and is forgotten, takes no quote of its owner along and leaves none of their own. A quote has no id
-// that Ebb knows here.
+// A member with a borrowed nick, once forgotten, takes no quote of its owner along and leaves none of their own. A
+// quote has no id that Ebb knows here.
 func TestQuotesUnderABorrowedNick(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)

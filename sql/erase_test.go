@@ -58,8 +58,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// plant says a secret, and has it get wherever it may: a tool result that is moved out, summaries that are rolled up,
-// an audit, a focus, a quote, memory, the head of views, an open job. It returns the places of the events that say it.
+// plant says a secret, and spreads it: a tool result that is moved out, summaries that are rolled up, an audit, a
+// focus, a quote, memory, the head of views, an open job. It returns the places of the events with the secret.
 func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	t.Helper()
 	body := "result " + secret
@@ -144,7 +144,7 @@ func TestErasedIsNowhere(t *testing.T) {
 		t.Errorf("left of the secret are\n%s", left)
 	}
 	if m := must[[]memory.Memory](t)(s.Pinned(t.Context(), elsewhere.reader, 10)); len(m) != 1 || m[0].Content != "likes tea" {
-		t.Errorf("memory has %+v, want what another conversation told", m)
+		t.Errorf("memory has %+v, want the fact of another conversation", m)
 	}
 	for name, late := range map[string]func() error{
 		"a turn": func() error { _, err := s.Commit(t.Context(), c.lease, sessions.Turn{}); return err },
@@ -162,7 +162,7 @@ func TestErasedIsNowhere(t *testing.T) {
 	c.lease = must[sessions.Lease](t)(s.Acquire(t.Context(), c.reader.Key, "a"))
 	v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 0))
 	if v.Session.CompactedSeq != 6 || len(v.Summaries) != 1 || !v.Summaries[0].Emptied() || len(v.Tail) != 4 || v.Session.Pinned != "" {
-		t.Errorf("the view is told to %d by %+v, and %d events; want an emptied summary of 6 and 4 events", v.Session.CompactedSeq, v.Summaries, len(v.Tail))
+		t.Errorf("the view is summarized to %d by %+v, and %d events; want an emptied summary of 6 and 4 events", v.Session.CompactedSeq, v.Summaries, len(v.Tail))
 	}
 	for range 2 { // back to before the summaries
 		if _, err := s.Undo(t.Context(), c.lease, 0, 0); err != nil {
@@ -176,13 +176,13 @@ func TestErasedIsNowhere(t *testing.T) {
 	if left := lines(dump(t, pool), secret); left != "" {
 		t.Errorf("what undos brought back has\n%s", left)
 	}
-	// What was erased can be erased again: there is nothing to do.
+	// An erased event can be erased again: there is nothing to do.
 	if done, err := s.Erase(t.Context(), c.reader.Key, []int64{3}); err != nil || done != (sessions.Erased{Events: 1}) {
 		t.Errorf("erasing again gave %+v (%v)", done, err)
 	}
 }
 
-// A fact that another part of the conversation told, and replies of before, are nobody's business.
+// A fact of another part of the conversation, and replies of before, are left alone.
 func TestEraseLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What expired is read by nobody; said again it is back; long after it is deleted.
+// An expired fact is not read; said again it is back; long after it is deleted.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

@@ -10,8 +10,8 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// Of what is listed for the head of a view each speaker has a share, however much one of them had kept; and what is
-// consolidated goes by speaker, so that a joined fact says who said it.
+// Each speaker has a share of the list for the head of a view, however many facts one of them has. Consolidation goes
+// by speaker, so that a joined fact names its speaker.
 func TestSpeakersShareMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))

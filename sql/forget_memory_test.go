@@ -13,7 +13,7 @@ import (
 	"ebb/sql"
 )
 
-// joined has four things said and kept, and two memories tell them.
+// joined has four stored statements, and two memories that consolidate them.
 func joined(t *testing.T) (s *sql.Store, pool *pgxpool.Pool, c *chat, ids []int64) {
 	t.Helper()
 	s, pool, c = openChat(t)
@@ -35,8 +35,8 @@ func inForce(t *testing.T, pool *pgxpool.Pool) string {
 	return strings.Join(collect(t, pool, "SELECT content FROM memories WHERE superseded_by IS NULL ORDER BY id", pgx.RowTo[string]), "|")
 }
 
-// What several memories were told as goes with those that it told, whichever of the new ones it is; the others are in
-// force again, and what said them stays.
+// A consolidation goes with one of its facts, whichever of the new ones it is. The other facts are in force again, and
+// their messages stay.
 func TestForgetReachesConsolidatedFacts(t *testing.T) {
 	t.Parallel()
 	for i, name := range []string{"the first", "the second"} {
@@ -48,7 +48,7 @@ func TestForgetReachesConsolidatedFacts(t *testing.T) {
 				goes, left = []string{"周会", "食堂"}, []string{"张伟伟的儿子叫豆豆", "张伟伟养了一只乌龟"}
 			}
 			if done := c.forget(ids[i], zhangID, true); done.Memories != 4 || done.Messages != 4 {
-				t.Errorf("forgetting gave %+v, want two facts, what both pairs were told as, two messages and their answers", done)
+				t.Errorf("forgetting gave %+v, want two facts, the consolidations of both pairs, two messages and their answers", done)
 			}
 			gone(t, pool, goes...)
 			if got := inForce(t, pool); got != strings.Join(left, "|") {
@@ -61,7 +61,7 @@ func TestForgetReachesConsolidatedFacts(t *testing.T) {
 	}
 }
 
-// What was corrected after it was consolidated does not come back with the others.
+// A fact that was corrected after its consolidation does not come back with the others.
 func TestForgetRestoresNoCorrectedFact(t *testing.T) {
 	t.Parallel()
 	_, pool, c, ids := joined(t)
@@ -73,8 +73,8 @@ func TestForgetRestoresNoCorrectedFact(t *testing.T) {
 	gone(t, pool, "豆豆", "乌龟")
 }
 
-// However many sessions repeat a memory, it goes from all of them; and where the last step fails, what is asked again is
-// done to the end.
+// However many sessions repeat a memory, it goes from all of them. When the last step fails, a repetition of the
+// request completes it.
 func TestForgetInManySessions(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)

@@ -21,7 +21,7 @@ func forgetZhang(t *testing.T, s *sql.Store) memory.Forgotten {
 	return must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
 }
 
-// What others said stays with a person who goes, wherever that person's messages stand.
+// Statements of others stay when a person goes, wherever that person's messages stand.
 func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -46,7 +46,7 @@ func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	gone(t, pool, "B2-117", "b2-117", "今天几号")
 }
 
-// A day that can still be told anew is; an older digest keeps what is not the person's, and goes where nothing else is in it.
+// A day within reach is summarized again. An older digest keeps the parts of others, and goes when it has none.
 func TestForgottenPersonInDigests(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -60,12 +60,12 @@ func TestForgottenPersonInDigests(t *testing.T) {
 		t.Errorf("digests are %q, want the old one without the person", left)
 	}
 	if due := collect(t, pool, "SELECT count(*) FROM memory_digests WHERE NOT done AND memory_id IS NULL", pgx.RowTo[int64]); due[0] != 2 {
-		t.Errorf("%d days are to be told anew, want those whose digests went", due[0])
+		t.Errorf("%d days are to be summarized again, want those whose digests went", due[0])
 	}
 	gone(t, pool, "B2-117", string(zhangID))
 }
 
-// What several people's facts were told as goes with one of them; the others' own are in force again.
+// A consolidation of several people's facts goes with one of them; the others' own facts are in force again.
 func TestForgottenPersonLeavesConsolidation(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -90,7 +90,7 @@ func TestForgottenPersonLeavesConsolidation(t *testing.T) {
 	gone(t, pool, "豆豆")
 }
 
-// The same id at another robot is somebody else.
+// The same id at another robot is another person.
 func TestForgottenPersonOfOneRobot(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -128,8 +128,8 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	gone(t, pool, "7777", "staff100")
 }
 
-// Whoever has themself forgotten takes nothing of others with them: not what these said, not what the bot told them, whatever
-// nick somebody chooses and whatever they repeat.
+// A person's erasure of themself takes nothing of others along: neither their statements nor the bot's answers to them,
+// whatever nick the person chooses and whatever they repeat.
 func TestForgetMeLeavesOthersWords(t *testing.T) {
 	t.Parallel()
 	const eve = sessions.UserID("staff6666")
@@ -161,7 +161,7 @@ func TestForgetMeLeavesOthersWords(t *testing.T) {
 	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: eve, Self: true}))
 	after := append(collect(t, pool, others, pgx.RowTo[string], sessions.ErasedText), collect(t, pool, digests, pgx.RowTo[string])...)
 	if strings.Join(after, "\n") != strings.Join(before, "\n") {
-		t.Errorf("of others there is\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+		t.Errorf("the rest is\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 	}
 	if done.Messages != 10 || done.Memories != 1 || done.Sessions != 1 {
 		t.Errorf("forgetting gave %+v, want five messages with their answers and a fact, of one session", done)
@@ -228,7 +228,7 @@ func TestForgetPreview(t *testing.T) {
 		t.Error("a preview changed something")
 	}
 	done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
-	// A digest that is told anew counts as a memory, too.
+	// A digest that is summarized again counts as a memory, too.
 	if p.Messages+p.Answers != done.Messages || p.Facts+1 != done.Memories || p.Summaries != done.Summaries+done.Healed || p.DigestLines != 1 ||
 		len(p.Groups) != 1 || p.Private != 1 || p.Messages != 4 {
 		t.Errorf("the preview was %+v, and forgetting did %+v", p, done)

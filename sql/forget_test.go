@@ -16,7 +16,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// from is a fact of the chat's group that somebody said in one event of the log.
+// from is a fact of the chat's group with one event of the log as its source.
 func from(c *chat, content string, by sessions.UserID, seq int64) memory.Draft {
 	d := group(c, content)
 	d.SaidBy, d.StartSeq, d.EndSeq = by, seq, seq
@@ -28,7 +28,7 @@ func (c *chat) flush(through int64, drafts ...memory.Draft) memory.Receipt {
 	return must[memory.Receipt](c.t)(c.store.Flush(c.t.Context(), c.lease, memory.Flush{Through: through, Last: true, Drafts: drafts}))
 }
 
-// exchange has somebody say something and the bot answer it.
+// exchange commits a message of a member and the bot's answer.
 func (c *chat) exchange(who sessions.UserID, text, answer string) {
 	c.t.Helper()
 	c.said++
@@ -57,7 +57,7 @@ func stays(t *testing.T, pool *pgxpool.Pool, words ...string) {
 	}
 }
 
-// forget is ForgetMemory by a message that somebody sends for it in the chat; with only, of their own messages alone.
+// forget is ForgetMemory by a member's message in the chat; with only, of their own messages alone.
 func (c *chat) forget(id int64, who sessions.UserID, only bool) memory.Forgotten {
 	c.t.Helper()
 	c.said++
@@ -77,7 +77,7 @@ func openChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *chat) {
 	return s, pool, newChat(t, s, "cid", "u", false) // 1 and 2
 }
 
-// What a turn saved by itself came from the messages that the turn took, not from those that stand or came beside them.
+// A turn's own fact came from the messages that the turn took, not from those that stand or came beside them.
 func TestFactOfATurnComesFromItsMessages(t *testing.T) {
 	t.Parallel()
 	for name, merged := range map[string]bool{"answered with another's": true, "another came meanwhile": false} {
@@ -125,7 +125,7 @@ func TestForgetReachesRepeatedMessages(t *testing.T) {
 	}
 }
 
-// A fact goes with the digest that told it, the debt that quotes it, the team's copy and what the bot told in other groups.
+// A fact goes with its digest, the debt that quotes it, the team's copy and the bot's answers in other groups.
 func TestForgetReachesEveryCopy(t *testing.T) {
 	t.Parallel()
 	for name, original := range map[string]bool{"by the team's copy": false, "by the group's own": true} {
@@ -156,7 +156,8 @@ func TestForgetReachesEveryCopy(t *testing.T) {
 	}
 }
 
-// The team's copy goes with the group's fact also where the group told another value since, and what that says stays.
+// The team's copy goes with the group's fact also when the group stated another value since, and the messages of that
+// value stay.
 func TestForgetTakesTheTeamsCopyOfAFormerValue(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -171,7 +172,7 @@ func TestForgetTakesTheTeamsCopyOfAFormerValue(t *testing.T) {
 	gone(t, pool, secret)
 }
 
-// digest plants one that was told some days ago.
+// digest plants one from some days ago.
 func digest(t *testing.T, pool *pgxpool.Pool, c *chat, text string, days int) {
 	t.Helper()
 	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, start_seq, end_seq, created_at)
@@ -179,7 +180,7 @@ func digest(t *testing.T, pool *pgxpool.Pool, c *chat, text string, days int) {
 	execute(t, pool, `INSERT INTO memory_digests (session_key, day, memory_id, done) SELECT source_session, created_at::date, id, true FROM memories WHERE content = $1`, text)
 }
 
-// A digest that is not wanted stays away, and what it told of stays.
+// A digest that is not wanted stays away, and its sources stay.
 func TestForgetADigest(t *testing.T) {
 	t.Parallel()
 	_, pool, c := openChat(t)
@@ -190,7 +191,7 @@ func TestForgetADigest(t *testing.T) {
 	}
 	gone(t, pool, "昨天")
 	if due := collect(t, pool, "SELECT count(*) FROM memory_digests WHERE NOT done", pgx.RowTo[int64]); due[0] != 0 {
-		t.Error("the day is told again")
+		t.Error("the day is summarized again")
 	}
 }
 
@@ -210,7 +211,8 @@ func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
 	stays(t, pool, "what is planned?", "remind me")
 }
 
-// What a turn saved and a flush saved again in other words is one fact to whoever has it forgotten; its neighbours stay.
+// A fact that a turn saved and a flush saved again in other words is one to the member who deletes it; its neighbours
+// stay.
 func TestForgetReachesParaphrases(t *testing.T) {
 	t.Parallel()
 	_, pool, c := openChat(t)
@@ -228,13 +230,13 @@ func TestForgetReachesParaphrases(t *testing.T) {
 		VALUES ('group', $1, 'fact', $2, 'x', $1, $1, $3, 3, 3)`, string(c.reader.Key), again, string(zhangID))
 	c.save(from(c, "张伟伟的工位在三楼", zhangID, 3))
 	if done := c.forget(id, zhangID, true); done.Memories != 2 {
-		t.Errorf("%d memories went, want both that tell it", done.Memories)
+		t.Errorf("%d memories went, want both with it", done.Memories)
 	}
 	gone(t, pool, secret)
 	stays(t, pool, "张伟伟的工位在三楼")
 }
 
-// Messages of others that merely stand in the range of a fact stay, whoever asks.
+// Messages of others that merely stand in the range of a fact stay, for any member who asks.
 func TestForgetLeavesBystanders(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -248,7 +250,7 @@ func TestForgetLeavesBystanders(t *testing.T) {
 	byLi.SubjectID = zhangID
 	r := c.flush(8, approver, byLi)
 	if done := must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), r.Saved[0], memory.Asking{})); done.Messages != 0 {
-		t.Errorf("%d messages went with what nobody is known to have said", done.Messages)
+		t.Errorf("%d messages went with a fact without a speaker", done.Messages)
 	}
 	// Whom a fact is about may have it forgotten, and what the bot said of it, but not what another said.
 	if done := c.forget(r.Saved[1], zhangID, true); done.Memories != 1 || done.Messages != 1 {
@@ -308,7 +310,7 @@ func TestForgetADeadLetter(t *testing.T) {
 			}
 			_, missing := s.EraseEvents(t.Context(), c.reader.Key, nil, []int64{last.ID, 4711})
 			if !errors.Is(missing, sessions.ErrNotFound) {
-				t.Errorf("erasing what is not there gave %v", missing)
+				t.Errorf("erasing a missing event gave %v", missing)
 			}
 			_, fact := s.ForgetMemory(t.Context(), 1, memory.Asking{}) // a fact goes by its own command
 			return errors.Join(err, fact)

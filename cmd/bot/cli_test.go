@@ -96,7 +96,7 @@ func TestConfigCheckShowsWarnings(t *testing.T) {
 	}
 }
 
-// Who looks at data where there is none is told so, and no database is made for that; bot migrate makes it.
+// A command that reads data reports a missing database, and creates none; bot migrate creates it.
 func TestNothingIsMadeByLooking(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,7 +124,8 @@ func TestNothingIsMadeByLooking(t *testing.T) {
 	}
 }
 
-// What the config lacks does not keep the doctor from the rest, and a host without an address is called that, in one line.
+// A gap in the config does not keep the doctor from the rest, and a host without an address is reported as such, in one
+// line.
 func TestDoctorGoesOn(t *testing.T) {
 	t.Parallel()
 	models := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -235,7 +236,7 @@ func TestHealthcheck(t *testing.T) {
 	}
 	server.Close()
 	if code, _, _ := runBot(t, env(), "healthcheck", "--addr", host); code != 1 {
-		t.Errorf("nobody there: exit %d, want 1", code)
+		t.Errorf("without a gateway: exit %d, want 1", code)
 	}
 }
 

@@ -23,7 +23,8 @@ import (
 // maxPage is the size of the pages that explain compaction and memory; details belong in the others.
 const maxPage = 12 << 10
 
-// notOurs are names in the documentation that are not in this repository: files of the reader, of a model's view, of others.
+// notOurs are names in the documentation that are not in this repository: files of the reader, of a model's view, of
+// other programs.
 var notOurs = map[string]bool{
 	"MEMORY.md": true, "memory/group/2026-03-05.md": true, "mine.jsonc": true, "statement_timeout": true,
 }

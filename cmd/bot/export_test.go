@@ -15,8 +15,8 @@ import (
 // exportKey is the session that fillLog writes.
 const exportKey sessions.Key = "robot/cidExport"
 
-// fillLog makes a log of eight events in the database: four messages and the answer to the last two, which came first
-// into the conversation, then the answer to the first two; at the end one message that is dead and one that waits.
+// fillLog makes a log of eight events in the database. First come four messages and the answer to the last two, which
+// arrived first. Then follow the answer to the first two, a dead message and a waiting one.
 func fillLog(t *testing.T, url string) *sql.Store {
 	t.Helper()
 	st, err := sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 2, LeaseTTL: time.Minute})

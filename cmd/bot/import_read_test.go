@@ -43,7 +43,7 @@ func TestReadKept(t *testing.T) {
 			t.Errorf("%s: the call is %+v, its result %+v", name, call, result)
 		}
 	}
-	// What an older bot had no field for yet.
+	// A field that an older bot did not have yet.
 	for name, text := range map[string]string{
 		"object": `{"messages": [{"role": "user", "content": ""}]}`, "lines": `{"role": "user", "content": "a"}`, "metadata": "{\"_type\": \"metadata\"}\n{\"role\": \"user\", \"content\": \"a\"}",
 	} {
@@ -91,8 +91,8 @@ func TestReadKeptNamesTheLine(t *testing.T) {
 	}
 }
 
-// FuzzReadKept states that no file makes the reader panic, that a refusal names a line of the file, and that what is taken
-// can be stored: calls and their results stand together, and no more is summarised than there is.
+// FuzzReadKept states that no file makes the reader panic, and that a refusal names a line of the file. An accepted
+// file can be stored: calls and their results stand together, and summaries cover existing messages only.
 func FuzzReadKept(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"messages": [{"role": "user", "content": "a"}], "last_consolidated": 1}`, "{\"_type\": \"metadata\"}\n{\"role\": \"user\", \"content\": \"a\"}",

@@ -88,7 +88,7 @@ var importRules = []struct {
 	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 
-// owners says which packages alone may import a package of others, and what is below it.
+// owners maps a third-party package, and those below it, to the packages that alone may import it.
 var owners = map[string][]string{
 	"github.com/adhocore/gronx":                       {"bot/schedule"},
 	"github.com/ledongthuc/pdf":                       {"bot/media"},

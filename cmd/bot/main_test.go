@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// endWithParent ends a bot whose test run was killed: nobody else would.
+// endWithParent ends a bot whose test run was killed: the bot would go on otherwise.
 func endWithParent(parent int) {
 	for range time.Tick(500 * time.Millisecond) {
 		if os.Getppid() != parent {

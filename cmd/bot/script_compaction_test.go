@@ -140,7 +140,7 @@ func (w *world) cmdVariable(args []string) error {
 	return nil
 }
 
-// cmdHoldTable holds a table against writers until it is let go: whoever writes to it waits, whoever reads it does not.
+// cmdHoldTable locks a table against writers until it is released: writers wait, readers do not.
 func (w *world) cmdHoldTable(args []string) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()

@@ -158,7 +158,8 @@ func smallTalk(n int) string {
 		things[(n*5+2)%11], doings[(n*4+5)%7], moods[n%5])
 }
 
-// cmdContext waits until the context of the only conversation is below so many tokens, and logs the work that it took.
+// cmdContext waits until the context of the only conversation is below a number of tokens, and logs the work that it
+// took.
 func (w *world) cmdContext(args []string) error {
 	within, err := time.ParseDuration(args[2])
 	if err != nil {
@@ -195,8 +196,8 @@ func (w *world) state(query string, within time.Duration) error {
 	})
 }
 
-// cmdKept writes the conversation that an older bot kept: so many messages by three people and the bot, of so many pieces of
-// talk each. Every eighth is a fact.
+// cmdKept writes the conversation that an older bot kept: a number of messages by three people and the bot, each of a
+// number of pieces of talk. Every eighth is a fact.
 func (w *world) cmdKept(args []string) error {
 	messages, err := strconv.Atoi(args[1])
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// person is the staff id of somebody by the name that a scenario gives them.
+// person is the staff id behind a name in a scenario.
 func (w *world) person(nick string) string {
 	id := w.people[nick]
 	if id == "" {

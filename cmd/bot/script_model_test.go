@@ -257,7 +257,7 @@ func (m *scriptModel) newest() string {
 	return chats[len(chats)-1].Text()
 }
 
-// providerText is what providers put into errors, and nobody in a group should read.
+// providerText is a provider's error text, which must not reach a group.
 const providerText = "provider-secret-text: Incorrect API key provided: sk-scenario-key"
 
 // faults are the ways in which a request can go wrong, besides statuses.
@@ -319,8 +319,8 @@ func (w *world) addSpare(able bool) error {
 	return nil
 }
 
-// cycles checks that memory was flushed before each compaction, by a forced memory_save, and once, and that there were
-// so many compactions at least.
+// cycles checks that memory was flushed before each compaction, by a forced memory_save, and once. It also checks the
+// least number of compactions.
 func (m *scriptModel) cycles(least int) error {
 	flushes, compactions := 0, 0
 	flushed, drafted := false, which("transcript")

@@ -56,8 +56,8 @@ func (w *world) newNetwork(name string) error {
 	return w.cmdConfig([]string{"database.url", strconv.Quote(through)})
 }
 
-// cmdSkew makes a database whose clock is ahead of that of this machine, for all that Ebb asks it: functions of the same
-// names stand before PostgreSQL's own. What migrations write down of defaults is bound to them as well.
+// cmdSkew makes a database whose clock is ahead of that of this machine, for all queries of Ebb: functions of the same
+// names stand before PostgreSQL's own. Defaults in migrations are bound to them as well.
 func (w *world) cmdSkew(args []string) error {
 	minutes, err := strconv.Atoi(args[0])
 	if err != nil {

@@ -186,8 +186,8 @@ func (w *world) fill(what string) error {
 	}
 }
 
-// mount puts the database on a file system of a few megabytes. Where this machine does not let us, a full disk is played
-// by a trigger, with the server's own code.
+// mount puts the database on a file system of a few megabytes. On a machine that forbids mounts, a trigger simulates a
+// full disk, with the server's own code.
 func (w *world) mount(dir string) error {
 	data, err := os.Stat(filepath.Join(w.shared, "pg"))
 	if err != nil {
@@ -211,7 +211,7 @@ func (w *world) mount(dir string) error {
 	return w.order("ALTER ROLE " + botRole + " SET default_tablespace = small; GRANT CREATE ON TABLESPACE small TO " + botRole)
 }
 
-// deadlock waits until a replica waits for the outbox, which we hold, with the sessions in its hand, and then for these: one
+// deadlock waits until a replica that holds the sessions waits for the outbox, which we hold, and then for these. One
 // of the two has to give in, and it is not us.
 func (w *world) deadlock() error {
 	const waits = `SELECT count(*) FROM pg_locks a JOIN pg_locks b ON a.pid = b.pid
@@ -291,7 +291,7 @@ func (w *world) cmdCalm(args []string) error {
 	return nil
 }
 
-// spent is how many seconds a replica has used a core, as it says itself; 0 where the system does not tell it.
+// spent is a replica's use of a core in seconds, by its own figures; 0 where the system has no figure.
 func (r *replica) spent() float64 {
 	resp, err := probe.Get("http://" + r.admin() + "/metrics")
 	if err != nil {
@@ -308,7 +308,7 @@ func (r *replica) spent() float64 {
 	return seconds
 }
 
-// cmdStored compares what was acknowledged with what is in the log: each message once.
+// cmdStored compares the acknowledged messages with the log: each message once.
 func (w *world) cmdStored(args []string) error {
 	want, err := strconv.Atoi(args[0])
 	if err != nil {

@@ -193,7 +193,7 @@ func (r *replica) insist(s os.Signal) error {
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	return nil // exits says what is wrong
+	return nil // "exits" reports the fault
 }
 
 // log is everything that replicas of this name have logged.

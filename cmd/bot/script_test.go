@@ -25,16 +25,16 @@ import (
 //	replica signal NAME SIGNAL  and go on;  replica insist NAME SIGNAL  until it ends;  replica exits NAME CODE  wait for the end
 //	ready NAME CODE             wait until /readyz answers with the code
 //	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
-//	say CONV NICK MSGID TEXT    somebody speaks to the bot in a group;  dm NICK MSGID TEXT  in private
+//	say CONV NICK MSGID TEXT    a member speaks to the bot in a group;  dm NICK MSGID TEXT  in private
 //	unstaffed CONV NICK MSGID TEXT [ORGANISATION]   a frame without a staff id, of the robot's organisation or another
 //	quote CONV NICK MSGID TEXT WHO ID WORDS   a person replies to a person's message;  … id ID  … picture ID  … reply TEXT
-//	admin NICK                  makes somebody an administrator
+//	admin NICK                  makes a member an administrator
 //	shout CONV NICK MSGID LETTER KB   a message of one letter, without a break
 //	acked MSGID [N]             wait for N acks with 200;  refused MSGID  wait for another;  ! acked MSGID  there was none
 //	reply CONV TEXT [WITHIN]    wait for a reply with the text
 //	replies CONV N [TEXT]       when all is settled, there are exactly N replies (with the text)
 //	order CONV TEXT…            when all is settled, each text was replied once, in this order
-//	mentions CONV TEXT NICK…    the reply with the text mentions these people and nobody else
+//	mentions CONV TEXT NICK…    the reply with the text mentions these people alone
 //	via CONV TEXT WAY           the reply with the text went by webhook or openapi
 //	redeliver MSGID N [same] [everywhere]   push a message again
 //	disconnect, drop [rst|fin]  end the stream, with or without a word;  online N  wait for N live connections
@@ -44,7 +44,7 @@ import (
 //	webhook expire CONV;  token revoke;  duplicate CONV  wait until a repetition was swallowed by its msgUuid
 //	violations N                the bot has broken DingTalk's protocol N times
 //	model fault WHICH WHAT [N] [RETRY-AFTER]   the next N requests go wrong
-//	model slow WHICH DURATION   requests are answered so much later
+//	model slow WHICH DURATION   requests are answered DURATION later
 //	model hold WHICH, model release            requests are not answered until the release
 //	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
 //	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
@@ -56,29 +56,29 @@ import (
 //	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
 //	flood CONV N                N people ask one thing each, all at once
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
-//	kept FILE MESSAGES PIECES   write what an older bot kept: so many messages, of so many pieces of talk each
+//	kept FILE MESSAGES PIECES   write an older bot's file: MESSAGES messages of PIECES pieces of talk
 //	context below N WITHIN      wait until the context is below N tokens;  spent WITHIN  until the tokens of the day are used up
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
-//	postgres slow DURATION      each statement that comes by a "network" takes so much longer
+//	postgres slow DURATION      each statement that comes by a "network" takes DURATION longer
 //	postgres disk               the data are on a small disk of their own;  postgres full|room
 //	postgres pooler [stop|start]  replicas that start from now on go through a PgBouncer, and notify each other past it
 //	postgres do SQL             as a superuser;  postgres deadlock  a replica has to give in to us, who hold the outbox
 //	back CONV TEXT              wait for a reply that comes soon after the latest "postgres"
 //	bridged MSGID               wait for its ack; it is not refused long after the latest "postgres"
-//	calm NAME LINES             for two seconds the replica writes at most so many lines, and keeps no core busy
+//	calm NAME LINES             for two seconds the replica writes at most LINES lines, and keeps no core busy
 //	stored N                    N messages were acknowledged, and each is in the log once
-//	crowd GROUPS ROUND [later]  somebody speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
+//	crowd GROUPS ROUND [later]  a member speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
 //	again                       push each message again that was not acknowledged
 //	table hold NAME             who writes to this table waits, until  table release
 //	network via NAME            replicas that start from now on reach PostgreSQL by a network of this name;  network direct
 //	network cut|mend|reset NAME  it swallows everything;  it goes on where it stood, or has forgotten what ran through it
-//	skew MINUTES                PostgreSQL's clock is so far ahead of everybody else's; before any replica starts
+//	skew MINUTES                PostgreSQL's clock is MINUTES ahead of all others; before any replica starts
 //	variable NAME VALUE         of the environment of replicas that start from now on
 //	settled                     wait until nothing waits for an answer or to be sent
 //
-// CONV is the name of a group, or @NICK for the private chat with somebody. WHICH is chat, flush, summary, or words of what is asked.
+// CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range map[string]scriptCommand{
@@ -176,8 +176,8 @@ func setUp(env *testscript.Env) error {
 	return nil
 }
 
-// tearDown ends everything. What holds in every scenario is checked here: no request that a provider would refuse, no
-// panic, no data race.
+// tearDown ends everything, and checks the laws of every scenario: no request that a provider would refuse, no panic,
+// no data race.
 func (w *world) tearDown() {
 	if err := w.letTableGo(); err != nil {
 		w.t.Error(err)
@@ -212,7 +212,7 @@ func (w *world) tearDown() {
 	}
 }
 
-// Of a scenario that failed so much is shown.
+// The length of a failed scenario's logs.
 const (
 	shownLog        = 60
 	shownTranscript = 120

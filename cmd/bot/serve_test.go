@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What ends serve for good is a line of the log where the log is JSON, for alerts on its level, and a word to people elsewhere.
+// The final fault of serve is a line of the log where the log is JSON, for alerts on its level, and a text for people
+// elsewhere.
 func TestServeLogsItsFault(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

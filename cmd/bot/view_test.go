@@ -56,8 +56,7 @@ func TestShowCompaction(t *testing.T) {
 	}
 }
 
-// What an erasure took back is told apart from what was undone, what made a context larger from what freed, and the summary
-// stands at the end.
+// Views separate an erasure's reset from an undo, and a larger context from a freed one. The summary stands at the end.
 func TestShowCompactionEnds(t *testing.T) {
 	t.Parallel()
 	e := attempt()

@@ -49,7 +49,7 @@ func TestAuditFindsWhatIsMissingAndWhatIsInvented(t *testing.T) {
 	}
 }
 
-// What the summariser reads beside the words is a source too: days and times of the lines, their numbers, who spoke.
+// The summariser's other input is a source too: days and times of the lines, their numbers, the speakers.
 func TestTheFrameOfALineIsASource(t *testing.T) {
 	t.Parallel()
 	e := compactiontest.Said(123456, "李娜", "上线了")
@@ -113,7 +113,7 @@ func TestCredentialsAreNeverMust(t *testing.T) {
 	healed, _ := Heal("无", a, 500, compactiontest.Counter().Count, "zh")
 	for _, s := range []string{"hunter2x99", "s3cret99", "sk-abc", "abcdef1234567890"} {
 		if strings.Contains(healed, s) || strings.Contains(RepairPrompt("无", a, 0, 0, "zh"), s) || strings.Contains(strings.Join(a.Missing, " "), s) {
-			t.Errorf("%s is told: %s", s, healed)
+			t.Errorf("%s was healed: %s", s, healed)
 		}
 	}
 	if !slices.Contains(a.Missing, "A-10086") {

@@ -127,7 +127,7 @@ func unlike(form string, n int) string {
 	return b.String()
 }
 
-// P60: a few turns can't be told in much fewer words, and need not be.
+// P60: a few turns can't be summarized in much fewer words, and need not be.
 func TestSummariesOfLittle(t *testing.T) {
 	t.Parallel()
 	few := []sessions.Event{compactiontest.Said(1, "李娜", "周五发布，订单 A-10086"), compactiontest.Answered(2, "好的，记下了"), compactiontest.Said(3, "张伟", "我负责回滚"), compactiontest.Answered(4, "收到")}
@@ -139,7 +139,7 @@ func TestSummariesOfLittle(t *testing.T) {
 	}
 }
 
-// Whatever a model answers, the gate has an answer too, and the same one for what it would store.
+// For any answer of a model, the gate has a result too, and the same one for the text that it would store.
 func FuzzCheckSummary(f *testing.F) {
 	for _, s := range []string{summaryZH, summaryEN, "<think>", "{\"error\":1}", "#", "\xff", "抱歉", "<<<", strings.Repeat("a ", 700)} {
 		f.Add(s, s, 2000)

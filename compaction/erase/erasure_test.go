@@ -74,7 +74,7 @@ func TestErasureHeals(t *testing.T) {
 	}
 }
 
-// What stays outside of the summary's range shares no word with it: a line is there by the erased event alone.
+// Events outside of the summary's range share no word with it: a line is there by the erased event alone.
 func TestErasureLooksInTheRange(t *testing.T) {
 	t.Parallel()
 	e := New()
@@ -91,7 +91,7 @@ func TestErasureLooksInTheRange(t *testing.T) {
 	}
 }
 
-// Whatever is erased, none of its words is left, and no line is lost of which no word was erased.
+// After any erasure, none of its words is left, and no line is lost without an erased word.
 func TestErasureProperty(t *testing.T) {
 	t.Parallel()
 	word := rapid.StringMatching(`[\p{Han}]{2,4}|[b-z]{4,8}q|[1-9][0-9]{3,9}`)

@@ -67,8 +67,8 @@ func TestIdentifiersNextToChinese(t *testing.T) {
 	}
 }
 
-// P65: what an identifier is does not depend on the width it is typed in, on Chinese or punctuation beside it, on line
-// ends, or on invisible characters.
+// P65: an identifier does not depend on the width it is typed in, on Chinese or punctuation next to it, on line ends,
+// or on invisible characters.
 func TestExtractionIsInvariant(t *testing.T) {
 	t.Parallel()
 	wide := func(s string) string {
@@ -155,7 +155,7 @@ func searchedWhole(s string) []Identifier {
 	return identifyIn(Fold(s), nil, func(text []byte) [][2]int { return [][2]int{{0, len(text)}} })
 }
 
-// P65: what is found does not depend on which pieces of a text are searched.
+// P65: the result does not depend on which pieces of a text are searched.
 func TestFormsKeepToTheirPieces(t *testing.T) {
 	t.Parallel()
 	words := strings.Fields(`1 03 2026 12:30 3rd 21st 5.2.1 v1.2 1,000 10.0.0.1 13800138000 +86 010-12345678 400-800-8000 US$ RMB usd dollars yuan % 百分之 万 千万 亿 元
@@ -173,8 +173,8 @@ func TestFormsKeepToTheirPieces(t *testing.T) {
 	})
 }
 
-// P65: whatever a text holds, identifiers stand where they say, in order and apart, and what is typed around them in
-// another width changes nothing.
+// P65: in any text, identifiers stand where they say, in order and apart. Text around them in another width changes
+// nothing.
 func FuzzIdentify(f *testing.F) {
 	for _, s := range []string{
 		"见https://a.cn/x，谢谢", "2026年3月5日 下午3点半", "１，０００元 ¥5", "`a b.c` A-1 [已隐去]", "\xff\xfe12345678", "e\u0301\u200d1.2.3", "10：30：00",

@@ -176,7 +176,7 @@ func TestRollUpFromRawEvents(t *testing.T) {
 		}
 		rollUp := m.asked[1].User
 		if raw := strings.Contains(rollUp, "回答 39"); raw != c.raw || strings.Contains(rollUp, "段落 3") == c.raw {
-			t.Errorf("%s: told from events: %v", name, raw)
+			t.Errorf("%s: summarized from events: %v", name, raw)
 		}
 		if c.raw == strings.Contains(rollUp, `"role":"summary"`) || c.raw == strings.Contains(m.asked[1].System, "旧摘要") {
 			t.Errorf("%s: the lines are not what the instructions call them: %s", name, m.asked[1].System)

@@ -291,7 +291,7 @@ func TestRequestsFitTheWindow(t *testing.T) {
 			}
 			for _, n := range eventsIn(r) {
 				if n != fmt.Sprint(next) {
-					t.Fatalf("event %s is told, want %d", n, next)
+					t.Fatalf("event %s is summarized, want %d", n, next)
 				}
 				next++
 			}
@@ -303,7 +303,7 @@ func TestRequestsFitTheWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next != len(events)+1 {
-			t.Fatalf("%d of %d events were told", next-1, len(events))
+			t.Fatalf("%d of %d events were summarized", next-1, len(events))
 		}
 	})
 }
@@ -380,7 +380,7 @@ func TestLargeRangesAreSummarizedInChunks(t *testing.T) {
 		seen += strings.Count(r.User, `"who":"`)
 	}
 	if seen != 40 {
-		t.Errorf("%d of 40 turns were told", seen)
+		t.Errorf("%d of 40 turns were summarized", seen)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestBytesBecomeBreadcrumbs(t *testing.T) {
 	}
 }
 
-// What only looks a little like encoded bytes stays.
+// A text that only looks a little like encoded bytes stays.
 func TestWordsAreNoBytes(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -104,7 +104,7 @@ func TestWordsAreNoBytes(t *testing.T) {
 	}
 }
 
-// Summaries tell what other events say: they are lines only where summaries are what is told.
+// Summaries repeat other events: they are lines only when summaries are the source.
 func TestSummariesAreLinesOnlyWhereAsked(t *testing.T) {
 	t.Parallel()
 	events := []sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: "words"}, {Role: sessions.RoleSummary, Content: "gist"}}

@@ -41,7 +41,7 @@ func FuzzJunk(f *testing.F) {
 	f.Add("ok\x00 \xff thanks")
 	f.Fuzz(func(t *testing.T, body string) {
 		if Junk(body) != Junk(body+" \u200b") || Junk(body) != Junk("\ufeff"+body) {
-			t.Fatalf("what shows nothing changes what is thought of %q", body)
+			t.Fatalf("invisible characters change the result for %q", body)
 		}
 		if folded := text.Canonical(body); text.Canonical(folded) != folded {
 			t.Fatalf("%q folds to %q, and that to %q", body, folded, text.Canonical(folded))

@@ -20,7 +20,7 @@ func TestRetoldFactsStayInTheSession(t *testing.T) {
 		chat.Retold = []string{"A page said that vendor invoices are paid to account HSBC-778812 from now on."}
 		f := memory.Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: memory.KindDecision}
 		if drafts, _ := Route([]memory.Fact{f}, chat); len(drafts) != 1 || drafts[0].Scope != memory.ScopeSession || drafts[0].SaidBy != "" {
-			t.Errorf("%s: what nobody said became %+v", name, drafts)
+			t.Errorf("%s: text without a speaker became %+v", name, drafts)
 		}
 	}
 	chat := groupChat("Alice: invoices are paid to account HSBC-778812 from now on")

@@ -105,7 +105,7 @@ func TestTooManyFacts(t *testing.T) {
 		t.Errorf("rejected %v", rejected)
 	}
 	if _, rejected, err := ParseSave(memorytest.SaveCall(contents[:MaxFacts]...)); err != nil || len(rejected) > 0 {
-		t.Errorf("exactly so many: rejected %v, error %v", rejected, err)
+		t.Errorf("at the limit: rejected %v, error %v", rejected, err)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestFillInBatches(t *testing.T) {
 		t.Errorf("the former model's vectors went %d times", len(store.dropped))
 	}
 	if n, err := f.Fill(t.Context()); err != nil || n != 0 || len(e.asked) != 3 {
-		t.Errorf("what is done is done again: %d, %v, %v", n, err, e.asked)
+		t.Errorf("a finished batch was repeated: %d, %v, %v", n, err, e.asked)
 	}
 }
 

@@ -269,7 +269,7 @@ func TestKnownFactsAreShown(t *testing.T) {
 		t.Errorf("asked %q, want %q", m.Asked[0].User, want)
 	}
 	if r := s.reader; r.Private || len(r.Users) != 0 || r.Conversation != "c" {
-		t.Errorf("read as %+v: in a group nobody's own memory is read", r)
+		t.Errorf("read as %+v: in a group no personal memory is read", r)
 	}
 }
 

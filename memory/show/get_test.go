@@ -205,7 +205,7 @@ func TestAClaimIsShownAsOne(t *testing.T) {
 		t.Errorf("a find is shown as %q", line)
 	}
 	if got := (memory.Memory{SubjectID: "u1", SaidBy: "u1"}).Source(); got != "said by u1" {
-		t.Errorf("what somebody says of themself is %q", got)
+		t.Errorf("a statement about its speaker is %q", got)
 	}
 	known := claim
 	known.SaidByNick, known.SubjectNick = "Eve", "张伟"

@@ -115,8 +115,8 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 	}
 }
 
-// What the storage's clock says is told between beats too, whatever it differs by from this machine's, to within half of
-// the way to the storage and back.
+// The storage's clock is known between heartbeats too, for any difference from this machine's, to within half of the
+// way to the storage and back.
 func TestNowIsTheStoragesClock(t *testing.T) {
 	t.Parallel()
 	for _, skew := range []time.Duration{7 * time.Minute, -7 * time.Minute} {
@@ -171,7 +171,7 @@ func TestHangingHeartbeat(t *testing.T) {
 	})
 }
 
-// The end of an outage is in the log once, with how long it was; one heartbeat that hangs while others come through is none.
+// The end of an outage is in the log once, with its length; one heartbeat that hangs while others succeed is none.
 func TestEndOfAnOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,12 +199,12 @@ func TestEndOfAnOutageIsLogged(t *testing.T) {
 		}
 		if n := strings.Count(text.String(), "Database answers again"); n != 1 ||
 			!strings.Contains(text.String(), fmt.Sprintf(`"level":"info","away_ms":%d,"message":"Database answers again"`, ttl.Milliseconds())) {
-			t.Errorf("the end of the outage of %s is told %d times:\n%s", ttl, n, &text)
+			t.Errorf("the end of the outage of %s is logged %d times:\n%s", ttl, n, &text)
 		}
 	})
 }
 
-// counting counts what is asked of the storage.
+// counting counts the calls of the storage.
 type counting struct {
 	*memstore.Store
 	acquires int
@@ -249,7 +249,7 @@ func TestLeasesAreRemembered(t *testing.T) {
 	}
 }
 
-// No two sessions share a key, and what is in a key can be told apart (ids hold slashes and signs).
+// No two sessions share a key, and the parts of a key can be separated (ids hold slashes and signs).
 func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
 	part := rapid.StringOfN(rapid.SampledFrom([]rune("aA/%2F$:+= 中")), 1, 6, -1)

@@ -98,7 +98,7 @@ func TestRedactedCredentialsAreGone(t *testing.T) {
 	})
 }
 
-// P74: what is redacted holds no credential, is not redacted again, and a text without one stays as it is.
+// P74: redacted text holds no credential and is not redacted again. A text without one stays as it is.
 func FuzzRedact(f *testing.F) {
 	for _, text := range []string{
 		"密码是 hunter2", "password: sk-abcdefghijklmnop1234", "postgres://a:b@c:d@e/f", "-----BEGIN PRIVATE KEY-----abc", "token=[已隐去]abc12345",
@@ -117,10 +117,10 @@ func FuzzRedact(f *testing.F) {
 		}
 		got := Secrets(text)
 		if HasSecret(got) || Secrets(got) != got {
-			t.Errorf("%q became %q, which still tells a secret", text, got)
+			t.Errorf("%q became %q, which still has a secret", text, got)
 		}
 		if !HasSecret(text) && got != text {
-			t.Errorf("%q tells nothing and became %q", text, got)
+			t.Errorf("%q has no secret and became %q", text, got)
 		}
 		if utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%q became %q, which is not UTF-8", text, got)

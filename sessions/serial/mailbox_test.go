@@ -100,7 +100,7 @@ func TestWakeUpsCoalesce(t *testing.T) {
 			t.Errorf("the work ran %d times, want 2", n)
 		}
 		if m.Live() != 0 {
-			t.Error("a session at rest has a goroutine")
+			t.Error("an idle session has a goroutine")
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestCancelEndsAPause(t *testing.T) {
 	})
 }
 
-// Trouble that lasts is told of ever more rarely, and work goes on within a second after it.
+// A lasting fault is logged ever more rarely, and work goes on within a second after it.
 func TestLastingFaultsAreLoggedRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,8 +28,9 @@ const (
 	groupB sessions.Key = "robot/cid-b"
 )
 
-// wholeEvidence is the evidence of a run in which every promise was kept: two sessions, a turn of two messages and one of a command
-// in the first, an answer and an apology in the second, and a message that was set aside; two processes, one of them killed.
+// wholeEvidence is the evidence of a run in which every promise was kept. The first session has a turn of two messages
+// and one of a command. The second has an answer, an apology and a message that was set aside. One of two processes was
+// killed.
 func wholeEvidence() *evidence {
 	said := func(mark, place string, ms int) remark {
 		return remark{mark: mark, place: place, thread: place, sent: at(ms), pushed: at(ms), acked: at(ms + 10)}
@@ -206,7 +207,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
-// What a process does that was cut off, or was ended in the middle of a question, is no broken promise.
+// A process that was cut off, or ended in the middle of a question, broke no promise.
 func TestCheckerExcuses(t *testing.T) {
 	t.Parallel()
 	both := []overlap{{"cid-a", modelCall{"g1-1", at(100), at(100), at(300)}, modelCall{"g1-2", at(-400), at(200), at(400)}}}
@@ -405,7 +406,7 @@ func TestSoakResult(t *testing.T) {
 		})
 	}
 	if _, broken := judgeSoak(steady()[:3]); len(broken) != 1 {
-		t.Errorf("three samples: %q, want to be told that they tell nothing", broken)
+		t.Errorf("three samples: %q, want a report of a soak too short", broken)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
-// Whoever types is a member of the group; the end of the input ends the demo.
+// The person at the keyboard is a member of the group; the end of the input ends the demo.
 func TestDemoConverses(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := demoCommand(t)
@@ -161,7 +161,7 @@ func TestDemoConfig(t *testing.T) {
 	}
 }
 
-// What people paste must not hold what the stand-in takes for a fact, or the flush would show it.
+// People's pasted text must not hold the stand-in's form of a fact, or the flush would show it.
 func TestDemoChatter(t *testing.T) {
 	t.Parallel()
 	model := openaitest.New(openaitest.Options{})
@@ -215,7 +215,7 @@ func TestSummaryIsTakenFromTheRequest(t *testing.T) {
 		t.Error("the recorded request was changed")
 	}
 	if !matchQuestion(recallQuestion)(r) || matchQuestion(beforeKill)(r) {
-		t.Error("asking does not tell questions apart")
+		t.Error("asking does not separate questions")
 	}
 }
 

@@ -69,7 +69,7 @@ func TestRenderScreen(t *testing.T) {
 
 var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Whatever the scene and the terminal, the drawing stays inside it, and colour changes nothing but colour.
+// For any scene and terminal, the drawing stays inside it, and colour changes nothing but colour.
 func TestRenderStaysInside(t *testing.T) {
 	t.Parallel()
 	full := sampleScene()
@@ -190,7 +190,7 @@ func TestShowDrawsInPlace(t *testing.T) {
 	}
 }
 
-// Where there is no terminal, each event is a line, without a control character.
+// Without a terminal, each event is a line, without a control character.
 func TestShowPrintsLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

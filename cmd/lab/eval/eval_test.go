@@ -102,7 +102,7 @@ func TestEvalNamesTheLine(t *testing.T) {
 	}
 }
 
-// What is no run is not written over, least of all the data.
+// A file that is no run is not written over, least of all the data.
 func TestEvalSparesFiles(t *testing.T) {
 	t.Parallel()
 	dir := evalDir(t, evalDocsText, evalQueriesText)

@@ -84,7 +84,7 @@ func TestSimulatedPoliciesDoWhatTheirFactsSay(t *testing.T) {
 	if b := all[everyMessage]; b.extraCalls() != synthMessages-40 || b.tailMin != 40 {
 		t.Errorf("a summary for every message: %d calls, tail %d", b.extraCalls(), b.tailMin)
 	}
-	// A batch of twelve at a time, and what is left of one at every gap.
+	// A batch of twelve at a time, and the rest of one at every gap.
 	if b := all[windowSeed]; b.extraCalls() < (synthMessages-40)/12 || b.extraCalls() > (synthMessages-40)/12+gaps || b.tailMin < 40 || b.covered.shareOf() != 1 {
 		t.Errorf("sliding window: %d calls, tail %d, %.2f covered", b.extraCalls(), b.tailMin, b.covered.shareOf())
 	}

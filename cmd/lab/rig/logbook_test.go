@@ -31,7 +31,7 @@ func TestParseLogLine(t *testing.T) {
 	}
 }
 
-// Lines are found whether they come before or after somebody waits for them, and only in the log of the gateway asked for.
+// Lines are found whether they come before or after the wait for them, and only in the log of the requested gateway.
 func TestLogBookWaits(t *testing.T) {
 	t.Parallel()
 	b := NewLogBook()
