@@ -19,7 +19,7 @@ import (
 	"ebb/sessions"
 )
 
-// Whom /forget is about, and whether it is meant: please is no part of a name, and "me no" is nobody's.
+// The person whom /forget is about, and the confirmation: "please" is no part of a name, and "me no" has no target.
 func TestCommandForgetWords(t *testing.T) {
 	t.Parallel()
 	for text, wanted := range map[string]string{
@@ -168,7 +168,7 @@ func TestCommandUsageIsOneLine(t *testing.T) {
 			}
 			want(t, c.command, text, wanted)
 			if strings.Contains(text, "\n") {
-				t.Errorf("%q is told %q", c.command, text)
+				t.Errorf("the answer to %q is %q", c.command, text)
 			}
 		}
 		want(t, "model calls", len(w.model.requests("chat")), 0)

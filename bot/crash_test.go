@@ -29,8 +29,8 @@ func hang(ctx context.Context, _ llm.Request) (llm.Response, error) {
 	return llm.Response{}, context.Cause(ctx)
 }
 
-// Every acknowledged message of a killed process is answered by the next one, soon after the lease expired. None of
-// them waits for a sweep of its own.
+// Every acknowledged message of a killed process is answered by the next one, soon after the lease expired, without a
+// sweep of its own.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -226,7 +226,7 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 }
 
 // The mark of a try is not stored, and the reply is sent later: at a stop after that, no other reply is in doubt.
-func TestLateMarkEndsTheDoubt(t *testing.T) {
+func TestLateMarkCountsNoOtherReply(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {

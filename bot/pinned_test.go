@@ -144,7 +144,7 @@ func TestPinnedBudget(t *testing.T) {
 	})
 }
 
-// A person with a hundred facts in a group does not push the facts of others out of the head.
+// A person with a hundred facts in a group does not push other people's facts out of the head.
 func TestPinnedFairShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// backlog draws what an import, an erasure or a smaller window leaves: up to 1.4 million tokens of turns, with events of
-// at most so many tokens.
+// backlog draws the backlog of an import, an erasure or a smaller window: up to 1.4 million tokens of turns, with a
+// largest event.
 func backlog(t *rapid.T, most int) []sessions.Event {
 	total := rapid.IntRange(0, 1_400_000).Draw(t, "backlog")
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -34,8 +34,8 @@ func backlog(t *rapid.T, most int) []sessions.Event {
 	return out
 }
 
-// From any backlog, in any window and by any policy, the context ends under its threshold: each attempt commits, they are as
-// many as the parts, and no part is longer than half of the window or one turn (P92).
+// P92: from any backlog, in any window and by any policy, the context ends under its threshold. Each attempt commits,
+// they are as many as the parts, and no part is longer than half of the window or one turn.
 func TestBacklogIsWorkedOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,19 +53,19 @@ func TestBacklogIsWorkedOff(t *testing.T) {
 		tokens, parts := p.Backlog(w, c.s)
 		attempts := 0
 		for c.p.Decide(c.w, c.s).Compact {
-			told := len(c.cuts)
+			before := len(c.cuts)
 			c.upkeep()
 			attempts++
-			if len(c.cuts) == told {
+			if len(c.cuts) == before {
 				if cut, err := p.Plan(w, c.s); err == nil && cut.Source > 2*minFreed {
 					t.Fatalf("attempt %d of %s changed nothing: %s", attempts, p.Name, c.s.Session.CompactError)
 				}
 				break
 			}
-			if cut := c.cuts[told]; p.Segment == 0 && cut.Source > max(leastPart, w.Context/2) && len(TurnStarts(events[:cut.Index])) > 1 {
+			if cut := c.cuts[before]; p.Segment == 0 && cut.Source > max(leastPart, w.Context/2) && len(TurnStarts(events[:cut.Index])) > 1 {
 				t.Fatalf("a part of %d tokens in a window of %d", cut.Source, w.Context)
 			}
-			events = events[c.cuts[told].Index:]
+			events = events[c.cuts[before].Index:]
 			if attempts > 2*parts+3 {
 				t.Fatalf("%d attempts of %s at a backlog of %d tokens in %d parts", attempts, p.Name, tokens, parts)
 			}
@@ -97,7 +97,7 @@ func TestBacklogOfASmallerWindow(t *testing.T) {
 	}
 }
 
-// Attempts that fail take ever shorter parts, so that a model which can't tell them does not use up the day.
+// Attempts that fail take ever shorter parts, so that a model which can't summarize them does not use up the day.
 func TestPartsShrinkWithFailures(t *testing.T) {
 	t.Parallel()
 	s := State{Tail: compactiontest.Talk(9000, 70), Now: time.Now()}

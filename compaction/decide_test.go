@@ -111,11 +111,11 @@ type conversation struct {
 	w     Window
 	s     State
 	mood  string // ok, garbage, error
-	calls int    // of the summariser
+	calls int    // calls of the summariser
 	cuts  []Cut
 	seq   int64
 	text  int              // tokens of the summaries
-	first []sessions.Event // what the last cut left raw
+	first []sessions.Event // the part that the last cut left raw
 	// summary is the length of a summary for a source in tokens; nil: a quarter of it.
 	summary func(source int, cut Cut) int
 }
@@ -159,12 +159,12 @@ func (c *conversation) upkeep() bool {
 		return false
 	}
 	c.calls++
-	c.tell(cut, partial)
+	c.summarize(cut, partial)
 	return c.s.Session.CompactError == ""
 }
 
-// tell has the model tell a cut, and commits it or not.
-func (c *conversation) tell(cut Cut, partial bool) {
+// summarize has the model summarize a cut, and commits it or not.
+func (c *conversation) summarize(cut Cut, partial bool) {
 	s, before := &c.s.Session, c.s.Tokens
 	source, standing := cut.Source, 0
 	if c.p.Rolling {
@@ -222,12 +222,12 @@ func TestTurnsByTheTable(t *testing.T) {
 	want := map[int]string{7: "1..3", 10: "4..6"}
 	for k := 1; k <= 10; k++ {
 		c.say(compactiontest.Talk(1, 30)...)
-		told := ""
+		summarized := ""
 		for c.upkeep() {
-			told += fmt.Sprintf("%d..%d", c.s.Session.CompactedSeq/2-2, c.s.Session.CompactedSeq/2)
+			summarized += fmt.Sprintf("%d..%d", c.s.Session.CompactedSeq/2-2, c.s.Session.CompactedSeq/2)
 		}
-		if told != want[k] {
-			t.Errorf("turn %d: told %q, want %q", k, told, want[k])
+		if summarized != want[k] {
+			t.Errorf("turn %d: summarized %q, want %q", k, summarized, want[k])
 		}
 		if raw := len(c.s.Tail) / 2; k >= 7 && raw < 4 {
 			t.Errorf("turn %d: %d turns are raw, want at least 4", k, raw)
@@ -235,7 +235,7 @@ func TestTurnsByTheTable(t *testing.T) {
 	}
 }
 
-// P9, P10: a backlog is told in segments of exactly B turns until fewer than A+B turns are raw.
+// P9, P10: a backlog is summarized in segments of exactly B turns until fewer than A+B turns are raw.
 func TestTurnsWithABacklog(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -261,7 +261,8 @@ func TestTurnsWithABacklog(t *testing.T) {
 	})
 }
 
-// P6, P7: nothing is told while no more than the tail is there, and a full window never outlasts the upkeep after its turn.
+// P6, P7: a session with no more than the tail is not summarized, and a full window never outlasts the upkeep after its
+// turn.
 func TestSlidingWindowIsPrompt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -281,9 +282,9 @@ func TestSlidingWindowIsPrompt(t *testing.T) {
 	})
 }
 
-// P5, P27: whatever the policy and whatever goes wrong, what is told and what is raw are the whole log, in
-// order; the cursor only moves forward, and only with a summary; a trigger finds something to do or one of the
-// reasons; and a new turn finds the promised tail.
+// P5, P27: under any policy and any failures, summaries and raw events are the whole log, in order. The cursor only
+// moves forward, and only with a summary. A trigger finds something to do or one of the reasons, and a new turn finds
+// the promised tail.
 func TestPoliciesLoseNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -292,16 +293,16 @@ func TestPoliciesLoseNothing(t *testing.T) {
 			c.mood = rapid.SampledFrom([]string{"ok", "ok", "ok", "garbage", "error"}).Draw(t, "mood")
 			c.s.Now = c.s.Now.Add(time.Duration(rapid.IntRange(0, 1200).Draw(t, "seconds")) * time.Second)
 			c.say(drawTurn(t, 1, 1500)...)
-			need, told := c.p.Decide(c.w, c.s), len(c.cuts)
+			need, summarized := c.p.Decide(c.w, c.s), len(c.cuts)
 			cursor := c.s.Session.CompactedSeq
 			if _, err := c.p.Plan(c.w, c.s); need.Compact && err != nil && !errors.Is(err, ErrAllRecent) && !errors.Is(err, ErrSystemDominates) {
 				t.Fatalf("%s fired, and the plan says %v", need.Trigger, err)
 			}
 			c.settle(t)
-			if len(c.cuts) == told && c.s.Session.CompactedSeq != cursor {
+			if len(c.cuts) == summarized && c.s.Session.CompactedSeq != cursor {
 				t.Fatal("the cursor moved without a summary")
 			}
-			if len(c.cuts) > told && (c.p.TailShare == 0 && len(c.first) < c.p.TailMessages || len(TurnStarts(c.first)) < c.p.TailTurns) {
+			if len(c.cuts) > summarized && (c.p.TailShare == 0 && len(c.first) < c.p.TailMessages || len(TurnStarts(c.first)) < c.p.TailTurns) {
 				t.Fatalf("%d events stay after a compaction by %s", len(c.first), c.p.Name)
 			}
 		}
@@ -336,7 +337,7 @@ func smallWindows() *rapid.Generator[Window] {
 }
 
 // P29: when nothing new was said, deciding again and again asks the model once at most, whatever became of that.
-func TestNothingNewAsksNobody(t *testing.T) {
+func TestNoNewEventsCallNoModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := converse(policies().Draw(t, "policy"), smallWindows().Draw(t, "window"))

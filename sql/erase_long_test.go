@@ -69,8 +69,8 @@ func (h *held) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQue
 	}
 }
 
-// An erasure over a long summary compares before it holds the session: it succeeds with the limit that every transaction
-// has, turns of the conversation go on meanwhile, and a message that comes between is erased with the rest.
+// An erasure over a long summary compares before it holds the session. It succeeds with the limit that every
+// transaction has. Turns of the conversation go on meanwhile, and a message that comes between is erased with the rest.
 func TestErasureOverALongSummary(t *testing.T) {
 	t.Parallel()
 	erase := map[string]func(context.Context, *sql.Store, *chat, sessions.Accepted, int64) error{

@@ -58,8 +58,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// plant says a secret, and spreads it: a tool result that is moved out, summaries that are rolled up, an audit, a
-// focus, a quote, memory, the head of views, an open job. It returns the places of the events with the secret.
+// plant says a secret, and spreads it: to a tool result that is moved out, to summaries that are rolled up, to an audit
+// and a focus. A quote, memory, the head of views and an open job have it, too. It returns the events with the secret.
 func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	t.Helper()
 	body := "result " + secret

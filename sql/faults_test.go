@@ -44,7 +44,7 @@ func TestDeadlines(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The server may have got to the first commit before it heard that nobody waits for it: then the second is refused.
+	// The server may have got to the first commit before it noticed the cancelled caller: then the second is refused.
 	if _, err := s.Commit(t.Context(), c.lease, turn); err != nil && !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("the commit after the lock was gone: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestOpenFails(t *testing.T) {
 			continue
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the error tells the password: %v", name, err)
+			t.Errorf("%s: the error has the password: %v", name, err)
 		}
 		if _, err := sql.Migrate(t.Context(), url); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: migrating gave %v", name, err)

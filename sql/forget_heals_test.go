@@ -9,8 +9,8 @@ import (
 	"ebb/sessions"
 )
 
-// A member who forgets one fact of a long conversation takes its lines from every version of the summary. Statements of
-// others stay in the summary, and the context does not grow.
+// A member who forgets one fact of a long conversation takes its lines from every version of the summary. Other
+// members' statements stay in the summary, and the context does not grow.
 func TestForgettingAFactHealsSummaries(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)

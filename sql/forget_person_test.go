@@ -21,7 +21,7 @@ func forgetZhang(t *testing.T, s *sql.Store) memory.Forgotten {
 	return must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
 }
 
-// Statements of others stay when a person goes, wherever that person's messages stand.
+// Other people's statements stay when a person goes, wherever that person's messages stand.
 func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -46,7 +46,8 @@ func TestForgottenPersonLeavesOthersFacts(t *testing.T) {
 	gone(t, pool, "B2-117", "b2-117", "今天几号")
 }
 
-// A day within reach is summarized again. An older digest keeps the parts of others, and goes when it has none.
+// A day within reach is summarized again. An older digest keeps the parts about other people, and goes when it has
+// none.
 func TestForgottenPersonInDigests(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)
@@ -128,8 +129,8 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	gone(t, pool, "7777", "staff100")
 }
 
-// A person's erasure of themself takes nothing of others along: neither their statements nor the bot's answers to them,
-// whatever nick the person chooses and whatever they repeat.
+// A person's erasure of themself takes nothing of other people along: neither their statements nor the bot's answers to
+// them, whatever nick the person chooses and whatever they repeat.
 func TestForgetMeLeavesOthersWords(t *testing.T) {
 	t.Parallel()
 	const eve = sessions.UserID("staff6666")

@@ -17,8 +17,8 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// Wherever a fact could be read, a turn or a compaction under way that has read it writes nothing: in the private chats of
-// its person, and in the other sessions of the group. Conversations that can't read it go on.
+// A running turn or compaction that has read the fact writes nothing. This holds in the private chats of its person,
+// and in the other sessions of the group. Conversations that can't read it go on.
 func TestForgettingAFactEndsItsReaders(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

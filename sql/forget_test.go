@@ -236,7 +236,7 @@ func TestForgetReachesParaphrases(t *testing.T) {
 	stays(t, pool, "张伟伟的工位在三楼")
 }
 
-// Messages of others that merely stand in the range of a fact stay, for any member who asks.
+// Other members' messages that merely stand in the range of a fact stay, for any member who asks.
 func TestForgetLeavesBystanders(t *testing.T) {
 	t.Parallel()
 	s, pool, c := openChat(t)

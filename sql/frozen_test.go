@@ -10,8 +10,8 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// A replica freezes in a transaction that holds a conversation: within seconds another one has the conversation, stores its
-// messages and begins a turn, whether a pooler stands between or not. What the frozen one does next fails.
+// A replica freezes in a transaction that holds a conversation. Within seconds another one has the conversation, stores
+// its messages and begins a turn, with and without a pooler between. The next step of the frozen one fails.
 func TestFrozenInATransaction(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]func(*testing.T, string) sql.Options{

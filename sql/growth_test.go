@@ -11,7 +11,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Whatever a message is made of, what it is found by takes time in proportion to its length.
+// For any message, its search terms take time in proportion to its length.
 func TestGrowth(t *testing.T) {
 	for name, f := range map[string]func(string){
 		"terms of an event":  func(s string) { pg.ArrayText(index.EventTerms("k", s)) },

@@ -11,7 +11,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// While every connection waits for a table that somebody holds, the replica lives all the same, and knows who leads.
+// While every connection waits for a locked table, the replica lives all the same, and knows the leader.
 func TestHeartbeatWaitsBehindNothing(t *testing.T) {
 	t.Parallel()
 	const conns, waiting = 3, 8

@@ -20,8 +20,8 @@ func (c *chat) atRobot(other sessions.RobotCode, person sessions.UserID) memory.
 	}
 }
 
-// Staff ids are those of an organisation: what one robot was told of a person, another's person of the same id neither
-// reads nor lists nor takes along.
+// Staff ids belong to an organisation. One robot's statements about a person are not read, listed or erased by another
+// robot's person of the same id.
 func TestReadableIsTheRobotsOwn(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -90,8 +90,8 @@ func TestSaveSeparatesRobots(t *testing.T) {
 	}
 }
 
-// What a person corrects in private still holds in the group where they said it: nothing there tells of the correction.
-// In private the new value holds.
+// A person's correction in private leaves the value in the group in force, where nothing shows the correction. In
+// private the new value holds.
 func TestReadableInAGroupDespiteAPrivateCorrection(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -110,13 +110,13 @@ func TestReadableInAGroupDespiteAPrivateCorrection(t *testing.T) {
 		}
 		for _, hit := range g.search("岗位") {
 			if hit.Outdated || strings.Contains(hit.Content, "离职") || strings.Contains(hit.Content, "架构师") {
-				t.Errorf("%s: a search in the group tells of it: %+v", name, hit)
+				t.Errorf("%s: a search in the group has it: %+v", name, hit)
 			}
 		}
 		g.wantKnown("u1 的岗位是网关开发")
 		text, err := show.Get(t.Context(), s, g.reader, "memory/user/2026-11-20.md#"+fmt.Sprint(id), 1, show.LogReader{Location: time.UTC})
 		if err != nil || strings.Contains(text, "OUTDATED") || !strings.Contains(text, "网关开发") {
-			t.Errorf("%s: memory_get in the group tells of it: %q (%v)", name, text, err)
+			t.Errorf("%s: memory_get in the group has it: %q (%v)", name, text, err)
 		}
 		list, _, err := s.Known(t.Context(), memory.Asker{Reader: g.reader, Person: "u1"}, 0, 10)
 		if err != nil || len(list) != 1 || list[0].ID != id {
@@ -130,11 +130,11 @@ func TestReadableInAGroupDespiteAPrivateCorrection(t *testing.T) {
 	g.save(at(5, keyed("岗位", inGroup(g, about("u1", "u1 的岗位是测试")))))
 	g.wantKnown("u1 的岗位是测试")
 	if hits := g.search("网关开发"); !slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Seq == 3 && h.Outdated }) {
-		t.Errorf("the group's own correction is not told: %+v", hits)
+		t.Errorf("the group's own correction is not found: %+v", hits)
 	}
 }
 
-// What people say of themselves in one group leaves what they said in another in force; in private the newest holds.
+// People's statements about themselves in one group leave those in another in force; in private the newest holds.
 func TestReadableByGroup(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -168,12 +168,12 @@ func TestSaveSeparatesPeople(t *testing.T) {
 		t.Errorf("once more they gave %+v", r)
 	}
 	if r := c.save(of("")); len(r.Saved) != 0 || len(r.Duplicate) != 1 {
-		t.Errorf("of nobody in particular it gave %+v", r)
+		t.Errorf("without a subject it gave %+v", r)
 	}
 	c.wantKnown("下周休假", "下周休假")
 }
 
-// A key such as "owner" can be that of many things; what the facts say besides tells which.
+// A key such as "owner" can be that of many things; the other words of the facts decide which.
 func TestSaveSeparatesThingsOfOneKey(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))

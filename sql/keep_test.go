@@ -20,7 +20,7 @@ import (
 
 var morning = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// at is a draft as it was said so many hours after that morning.
+// at is a draft of a statement a number of hours after that morning.
 func at(hours int, d memory.Draft) memory.Draft {
 	d.SaidAt = morning.Add(time.Duration(hours) * time.Hour)
 	return d
@@ -76,8 +76,8 @@ func TestNearDuplicatesAreMerged(t *testing.T) {
 	}
 }
 
-// A newer value of a key, a correction by number and one by its words take the old value out of force; what it was stays
-// to be read by its number.
+// A newer value of a key, a correction by number and one by its words take the old value out of force. The old value
+// can still be read by its number.
 func TestCorrectionsSupersede(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -88,7 +88,7 @@ func TestCorrectionsSupersede(t *testing.T) {
 		t.Fatalf("another value of a key gave %+v", r)
 	}
 	c.wantKnown("shipping is on 2026-12-05")
-	r2 := c.save(at(2, replacing(v1, group(c, "no ship before 2026-12-09")))) // an old number leads to what is in force
+	r2 := c.save(at(2, replacing(v1, group(c, "no ship before 2026-12-09")))) // an old number leads to the value in force
 	if !slices.Equal(r2.Superseded, r.Saved) {
 		t.Errorf("a correction by number gave %+v", r2)
 	}
@@ -109,7 +109,7 @@ func TestCorrectionsSupersede(t *testing.T) {
 	}
 }
 
-// What is said of one person does not correct what is said of another, nor what one group says what another does.
+// A statement about one person does not correct one about another, nor does one group's correct another's.
 func TestCorrectionsStayInTheirPlace(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -128,7 +128,7 @@ func TestCorrectionsStayInTheirPlace(t *testing.T) {
 	}
 	c.wantKnown("phone of u2: 222", "phone of u1: 111")
 	other.wantKnown("Postgres was chosen", "phone here: 333")
-	// A flush stores the fact all the same: nobody is there to be told.
+	// A flush stores the fact all the same: it has no reader for a refusal.
 	f, err := s.Flush(t.Context(), other.lease, memory.Flush{Through: 2, Drafts: []memory.Draft{replacing(mine, group(other, "phone there: 444"))}})
 	if err != nil || len(f.Saved) != 1 || len(f.Superseded) != 0 {
 		t.Errorf("the flush gave %+v (%v)", f, err)
@@ -136,7 +136,7 @@ func TestCorrectionsStayInTheirPlace(t *testing.T) {
 	c.wantKnown("phone of u2: 222", "phone of u1: 111")
 }
 
-// What a person said in private is corrected by what they say in a group, but the group learns nothing of it.
+// A person's private statement is corrected by their statement in a group, but the group learns nothing of it.
 func TestPrivateMemoryIsCorrectedQuietly(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -146,13 +146,13 @@ func TestPrivateMemoryIsCorrectedQuietly(t *testing.T) {
 		t.Errorf("a group replaced a private memory by its number: %+v", r)
 	}
 	if r := c.save(at(1, keyed("city", inGroup(c, about("zhang", "lives in Xian"))))); len(r.Saved) != 1 || len(r.Superseded) != 0 {
-		t.Errorf("the group is told %+v", r)
+		t.Errorf("the group reads %+v", r)
 	}
 	private.wantKnown("lives in Xian")
 }
 
-// What was said earlier does not supersede what was said later, though it is read later: it becomes history. To read
-// everything again changes nothing.
+// An earlier statement does not supersede a later one, though it is read later: it becomes history. A repeated read of
+// everything changes nothing.
 func TestOrderIsOfTheSaying(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -243,7 +243,7 @@ func TestFlushesAreReceipted(t *testing.T) {
 	}
 }
 
-// Where a scope holds too much, its oldest facts give way to fewer, all or nothing; they stay as history.
+// The oldest facts of an overfull scope are consolidated, all or nothing; they stay as history.
 func TestConsolidate(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -313,8 +313,8 @@ func TestOverfull(t *testing.T) {
 	}
 }
 
-// P73, P90: whoever says what where, and whatever labels a model puts on it, what a person told in private comes out of
-// no read of a group or of another person, and nothing lands with a person who did not say it of themself.
+// P73, P90: for any speakers, places and labels of a model, a person's private statement is in no read of a group or of
+// another person. No fact about a person is stored that they did not state themselves.
 func TestPrivateStatementsStayPrivate(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

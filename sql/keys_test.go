@@ -13,9 +13,9 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// An engine that spreads rows over many servers keeps a session together by session_key, and answers a statement from one
-// of them where the statement says which session it is about. So each statement says it, for each table that it touches,
-// but for these, which ask all servers. Accepting a message, turns, replies, flushes and compactions are not among them.
+// An engine that spreads rows over many servers keeps a session together by session_key. It answers a statement from
+// one of them when the statement names its session. So each statement names it, for each table that it touches. The
+// exceptions ask all servers; accepting a message, turns, replies, flushes and compactions are not among them.
 var overAllSessions = map[string]string{
 	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",
 	"DeadLettersList":   "administrators: messages that were set aside anywhere, by a partial index",

@@ -210,7 +210,8 @@ func TestFlushInParts(t *testing.T) {
 	flush(memory.Flush{From: 3, Through: 4, Epoch: 8, Last: true}, 4, 8, 2)
 }
 
-// A flush that was under way while the conversation began anew is stored, and does not use up the new generation's own.
+// A flush that was under way while the conversation was renewed is stored, and does not use up the new generation's
+// own.
 func TestFlushOfAnEndedGeneration(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -283,10 +284,10 @@ func TestOwe(t *testing.T) {
 	}
 	owe(4, 1, "late")
 	if list = debts(); len(list) != 0 {
-		t.Errorf("owing what is flushed gave %+v", list)
+		t.Errorf("owing a flushed range gave %+v", list)
 	}
 	if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 5, Failures: 1, Reason: "x"}); !errors.Is(err, sessions.ErrConflict) {
-		t.Errorf("owing what nobody said gave %v", err)
+		t.Errorf("owing a missing range gave %v", err)
 	}
 	stale := c.lease
 	stale.Owner = "b"
@@ -312,7 +313,7 @@ func TestUnflushed(t *testing.T) {
 	}
 }
 
-// What one person told the bot in private is never read out to others, nor what one group said to another.
+// A person's private statement is never read out to other people, nor one group's to another.
 func TestSearchKeepsScopes(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -327,7 +328,7 @@ func TestSearchKeepsScopes(t *testing.T) {
 	private.save(memory.Draft{Scope: memory.ScopeSession, ScopeID: string(private.reader.Key), Kind: memory.KindTask, Content: "needle: task of the private chat"})
 	private.save(memory.Draft{Scope: memory.ScopeTeam, ScopeID: string(robot), Kind: memory.KindDecision, Content: "needle: team rule"})
 	first.save(inGroup(first, about("zhang", "needle: said by Zhang in group one")), group(first, "needle: group one's fact"))
-	first.save(inGroup(first, about("zhang", "needle: private fact about Zhang"))) // told in the group too
+	first.save(inGroup(first, about("zhang", "needle: private fact about Zhang"))) // said in the group too
 
 	for _, tt := range []struct {
 		name string
@@ -432,7 +433,7 @@ func TestHistoryAndRange(t *testing.T) {
 		t.Errorf("releases up to 8 are %v, want 7 and the archived 5", got)
 	}
 	if got := history("nothing like it", 0, 5); len(got) != 0 {
-		t.Errorf("words that nobody said are found at %v", got)
+		t.Errorf("words without an event are found at %v", got)
 	}
 	events, err := s.Range(t.Context(), c.reader.Key, 2, 7, 4)
 	if err != nil || len(events) != 4 || events[0].Seq != 3 || events[3].Seq != 6 || !events[0].Archived {

@@ -47,7 +47,7 @@ func TestMigrateUpDownUp(t *testing.T) {
 		t.Errorf("up, down and up gave another schema:\n%s\nwant:\n%s", after, before)
 	}
 	if done, err = sql.Migrate(t.Context(), url); err != nil || len(done) != 0 {
-		t.Errorf("migrating what is up to date took %d steps (%v)", len(done), err)
+		t.Errorf("migrating an up-to-date schema took %d steps (%v)", len(done), err)
 	}
 	if status, err = sql.Status(t.Context(), url); err != nil || !status[0].Applied || status[0].AppliedAt.IsZero() {
 		t.Errorf("the status after migrating is %+v (%v)", status, err)
@@ -97,7 +97,7 @@ func TestMigrateWithRows(t *testing.T) {
 	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Maybe {
 		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
 	}
-	// What the old release compacted can be compacted on, but not undone: it kept no view to go back to.
+	// A compaction of the old release can be followed by another, but not undone: it kept no view to go back to.
 	rolling := summaryOf(2, 3, "They asked again.")
 	rolling.Summaries[0].StartSeq = 1
 	if _, err := s.Compact(t.Context(), l, rolling); err != nil {
@@ -209,7 +209,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// What a table promises, whoever writes to it.
+// The promises of a table, for any writer.
 func TestLawsOfTheSchema(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)

@@ -16,8 +16,8 @@ func (c *chat) named(who sessions.UserID, nick, text string) {
 	c.turn(who, nick, "ok", c.speak("named"+string(rune('a'+c.said)), who, nick, text, nil))
 }
 
-// A memory is shown with the nicks that its people last had where it is read: a new nick replaces the old one, and the log
-// of another session gives none.
+// A memory is shown with the last nicks of its people in the reader's session. A new nick replaces the old one, and the
+// log of another session gives none.
 func TestNicksOfMemories(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))

@@ -19,7 +19,7 @@ func TestNormal(t *testing.T) {
 	} {
 		for _, s := range same[1:] {
 			if text.Normalize(s) != text.Normalize(same[0]) {
-				t.Errorf("%q and %q are told apart: %q, %q", same[0], s, text.Normalize(same[0]), text.Normalize(s))
+				t.Errorf("%q and %q differ: %q, %q", same[0], s, text.Normalize(same[0]), text.Normalize(s))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (c *chat) introduce(robot sessions.RobotCode, staff, encrypted sessions.Use
 	}
 }
 
-// What was kept of a person under the encrypted id is theirs once a frame had both ids, and no row is written again for it.
+// A person's facts under the encrypted id are theirs once a frame had both ids, and no row is written again for it.
 func TestPersonWithTwoIDs(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -60,7 +60,7 @@ func TestPersonWithTwoIDs(t *testing.T) {
 	}
 	check("before", 0, 1, 0, 0)
 
-	// What another robot learned says nothing of this one's people.
+	// Another robot's knowledge says nothing of this one's people.
 	c.introduce("robot-2", zhangID, zhangOut)
 	check("by another robot's frame", 0, 1, 0, 0)
 	c.introduce(robot, zhangID, zhangOut)

@@ -135,7 +135,7 @@ func TestPersonPlans(t *testing.T) {
 	}
 }
 
-// Of a group's log a digest's day alone is read.
+// A digest reads its day of a group's log alone.
 func TestDigestPlan(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)

@@ -43,7 +43,7 @@ func (p *planner) Exec(ctx context.Context, query string, args ...any) (pgconn.C
 	return pgconn.CommandTag{}, err
 }
 
-// What is asked often, or in the seconds of a stop, must not cost more because others have said much.
+// Frequent queries, and those in the seconds of a stop, must not cost more because of a large history.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)
@@ -98,7 +98,7 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: the log of everybody is read:\n%s", name, p.plan)
 		}
 		if got := strings.Contains(p.plan, "Sort"); got != tt.sorted {
-			t.Errorf("%s: sorted is %t, want %t: what is listed in order must end with its limit:\n%s", name, got, tt.sorted, p.plan)
+			t.Errorf("%s: sorted is %t, want %t: an ordered list must end with its limit:\n%s", name, got, tt.sorted, p.plan)
 		}
 	}
 }

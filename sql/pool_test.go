@@ -32,7 +32,7 @@ func fail(t *testing.T, pool *pgxpool.Pool, table, code string, n int) {
 		SELECT setval('failures', 1, false)`, n, code, table))
 }
 
-// A clash with others is nobody's to hear of: single statements and transactions are done again, and once.
+// A clash of transactions reaches no caller: single statements and transactions are repeated, and once.
 func TestSerializationFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -57,7 +57,7 @@ func TestSerializationFailuresAreRetried(t *testing.T) {
 	}
 }
 
-// Where the server isolates transactions wholly, turns that run at once clash, and all of them come through.
+// On a server with serializable transactions, concurrent turns clash, and all of them succeed.
 func TestSerializable(t *testing.T) {
 	t.Parallel()
 	address := sqltest.URL(t)
@@ -124,7 +124,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	execute(t, pool, "BEGIN READ WRITE; ALTER DATABASE "+name+" RESET default_transaction_read_only; COMMIT")
-	_ = s.Ping(t.Context()) // the connections that are left tell of what was
+	_ = s.Ping(t.Context()) // the remaining connections report the loss
 	if _, err = s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{ID: "m", Text: "hi"}); err != nil {
 		t.Errorf("the server takes writes again, but: %v", err)
 	}
@@ -133,7 +133,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// Of several hosts the one that takes writes is chosen, without being asked for.
+// The host that takes writes is chosen from several, without a setting.
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 	standby, primary := sqltest.URL(t), sqltest.URL(t)
@@ -157,7 +157,7 @@ func TestSeveralHosts(t *testing.T) {
 	s.Close()
 }
 
-// Whoever goes through a pooler and does not say so meets errors of prepared statements, which name the way out.
+// A pooler that is not configured causes errors of prepared statements, which name the way out.
 func TestUnconfiguredPoolerIsReported(t *testing.T) {
 	t.Parallel()
 	address := sqltest.URL(t)
@@ -183,6 +183,6 @@ func TestUnconfiguredPoolerIsReported(t *testing.T) {
 		}
 	}
 	if err == nil || !strings.Contains(err.Error(), `database.pooler must be "transaction"`) {
-		t.Errorf("behind a pooler that was not told of: %v", err)
+		t.Errorf("behind a pooler that was not configured: %v", err)
 	}
 }

@@ -24,8 +24,8 @@ func promoted(t *testing.T, s *sql.Store, id int64) memory.Memory {
 	return must[memory.Memory](t)(s.Promote(t.Context(), id, liID))
 }
 
-// What was made the team's can be corrected by the group that it came from: there the correction holds at once, and for
-// everybody when it was made the team's, too. However the correction is recognised, one value holds for each.
+// A fact that was promoted to the team can be corrected by its group. There the correction holds at once, and for all
+// when it was promoted, too. However the correction is recognised, one value holds for each.
 func TestPromotedIsCorrected(t *testing.T) {
 	t.Parallel()
 	for name, draft := range map[string]func(c *chat, team int64) memory.Draft{
@@ -69,8 +69,8 @@ func TestPromotedIsCorrected(t *testing.T) {
 	}
 }
 
-// The group whose memory was made the team's does not learn it again, nor does a session of it; and what it then has is
-// shown as it was, not as corrected.
+// The group of a promoted memory does not learn it again, nor does a session of it. Its own memory is shown as it was,
+// not as corrected.
 func TestPromotedIsKnownAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -93,11 +93,11 @@ func TestPromotedIsKnownAgain(t *testing.T) {
 		t.Errorf("the group's own is shown as %q (%v)", text, err)
 	}
 	if _, err := s.Promote(t.Context(), first, liID); err == nil {
-		t.Error("what is the team's was promoted again")
+		t.Error("a team's fact was promoted again")
 	}
 }
 
-// What one group makes the team's does not correct what another did, but the same words are one memory.
+// One group's promoted fact does not correct another's, but the same words are one memory.
 func TestPromoteOfTwoGroups(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -117,7 +117,7 @@ func TestPromoteOfTwoGroups(t *testing.T) {
 	}
 }
 
-// The team's memories are told as fewer for the group that they came from, too; and that group may correct the outcome.
+// The team's memories are consolidated for the group that they came from, too; and that group may correct the result.
 func TestPromotedIsConsolidated(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -142,7 +142,7 @@ func TestPromotedIsConsolidated(t *testing.T) {
 	other.wantKnown(d.Content)
 }
 
-// What has a key is corrected by it, and so it is never told together with others.
+// A fact with a key is corrected by it, so it is never consolidated.
 func TestConsolidationKeepsKeyedFacts(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))

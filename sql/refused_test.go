@@ -13,7 +13,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// Whoever tries again must know whether that can help.
+// A caller with retries must know whether a retry can help.
 func TestPermanentRefusals(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

@@ -56,7 +56,7 @@ func ended(ctx context.Context, t *testing.T, s *sql.Store) []string {
 	return out
 }
 
-// An account keeps what was written last, and the end of each process is told once, whoever asks.
+// An account keeps its last write, and the end of each process is reported once, to any caller.
 func TestRestartIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
@@ -85,7 +85,7 @@ func TestRestartIsReportedOnce(t *testing.T) {
 	askers.Wait()
 	slices.Sort(all)
 	if want := []string{"killed killed 7", "stopped clean 9"}; !slices.Equal(all, want) {
-		t.Errorf("told were %q, want %q", all, want)
+		t.Errorf("reported were %q, want %q", all, want)
 	}
 	list, err := s.Restarts(t.Context(), 10)
 	if err != nil || len(list) != 3 {
@@ -101,14 +101,14 @@ func TestRestartIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A process that was taken for dead and wakes up is running again; how it ends after that is told again.
+// A process that was taken for dead and wakes up is running again; its later end is reported again.
 func TestRestartOfAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
 	opened(t, s, db, "frozen")
 	die(t, db, "frozen")
 	if got := ended(t.Context(), t, s); !slices.Equal(got, []string{"frozen killed 0"}) {
-		t.Fatalf("told were %q", got)
+		t.Fatalf("reported were %q", got)
 	}
 	if _, err := s.Beat(t.Context(), "frozen"); err != nil {
 		t.Fatal(err)
@@ -118,11 +118,11 @@ func TestRestartOfAFrozenProcess(t *testing.T) {
 		t.Errorf("awake it is %+v, %v", list, err)
 	}
 	if got := ended(t.Context(), t, s); len(got) != 0 {
-		t.Errorf("told while it runs: %q", got)
+		t.Errorf("reported while it runs: %q", got)
 	}
 	keepAccount(t, s, "frozen", sessions.Clean, sessions.RestartFigures{Answered: 2})
 	if got := ended(t.Context(), t, s); !slices.Equal(got, []string{"frozen clean 2"}) {
-		t.Errorf("told at its end: %q", got)
+		t.Errorf("reported at its end: %q", got)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRestartBegins(t *testing.T) {
 		keepAccount(t, s, "new", sessions.Running, sessions.RestartFigures{Answered: 3})
 	}
 	if got := ended(t.Context(), t, s); len(got) != 0 {
-		t.Errorf("told at its begin: %q", got)
+		t.Errorf("reported at its begin: %q", got)
 	}
 	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Figures.Answered != 3 {
 		t.Errorf("its account is %+v, %v", list, err)
@@ -151,8 +151,8 @@ func TestRestartBegins(t *testing.T) {
 	}
 }
 
-// What is gone is what was stored and is not there any more: a row that vanished, and not the log of a session that
-// somebody deleted, nor of one that was made anew since.
+// A lost message is a stored one that is missing: a row that vanished, and not the log of a deleted session, nor of one
+// that was created again since.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
@@ -186,7 +186,7 @@ func TestGone(t *testing.T) {
 	}
 	chats["anew"].say("u", "hello again")
 	if n := gone(); n != 0 {
-		t.Errorf("%d are gone, and somebody deleted them", n)
+		t.Errorf("%d are lost, and a member deleted them", n)
 	}
 	execute(t, db, "DELETE FROM dingtalk_session_events WHERE session_key = $1", chats["holed"].reader.Key)
 	if n := gone(); n != 1 {
@@ -197,7 +197,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// What a replica leaves unflushed is owed, without a mark against it and due at once; a debt that rests goes on resting.
+// A range that a replica leaves unflushed is owed, without a counted failure and due at once; a debt that rests goes on
+// resting.
 func TestOweRest(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))

@@ -40,7 +40,7 @@ var deletions = map[string]func(*testing.T, *sql.Store, *chat){
 	},
 }
 
-// A message that is accepted while its session is deleted is answered, or goes with the next deletion: before its
+// A message that is accepted while its session is deleted is answered, or goes with the next deletion. Before its
 // transaction ends nothing sees it, and the deletion may see it or not.
 func TestAcceptedWhileDeleted(t *testing.T) {
 	t.Parallel()

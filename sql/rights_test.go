@@ -16,19 +16,19 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// The person who is forgotten in these tests, and what gives them away. Nobody else says any of it.
+// The person who is forgotten in these tests, and their secret. No other person says any of it.
 const (
 	zhangID   = sessions.UserID("staff4711")
 	zhangNick = "张伟伟"
 	liID      = sessions.UserID("staff0815")
 )
 
-// ofPerson is a fact about a person, told in private.
+// ofPerson is a fact about a person, said in private.
 func ofPerson(who sessions.UserID, content string) memory.Draft {
 	return memory.Draft{Scope: memory.ScopeUser, ScopeID: string(who), Kind: memory.KindProfile, Content: content, SubjectID: who}
 }
 
-// speak is a message by somebody in the chat's conversation, accepted and not yet answered.
+// speak is a message of a member in the chat's conversation, accepted and not yet answered.
 func (c *chat) speak(id string, who sessions.UserID, nick, text string, quote *sessions.Quote) sessions.Accepted {
 	c.t.Helper()
 	kind := sessions.Group
@@ -262,7 +262,7 @@ func TestForgottenInPrivate(t *testing.T) {
 	}
 }
 
-// A group is told what was said there, the team's and nothing from private chats; a person is told all of their own.
+// A group reads its own facts, the team's and nothing from private chats; a person reads all of their own.
 func TestFactsAreReadWithinTheirRights(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -298,14 +298,14 @@ func TestFactsAreReadWithinTheirRights(t *testing.T) {
 	}
 	hidden := idOf(t, pool, "想换部门")
 	if _, err := s.KnownByID(t.Context(), memory.Asker{Reader: g1.reader, Person: zhangID}, hidden); !errors.Is(err, sessions.ErrNotFound) {
-		t.Errorf("what was told in private is found in a group: %v", err)
+		t.Errorf("a private statement is found in a group: %v", err)
 	}
 	if _, err := s.Promote(t.Context(), hidden, liID); !errors.Is(err, sessions.ErrNotFound) {
-		t.Errorf("what was told in private was promoted: %v", err)
+		t.Errorf("a private statement was promoted: %v", err)
 	}
 }
 
-// A memory is forgotten with its former values, what said them and what tells of that; other facts of the message stay.
+// A memory is forgotten with its former values, its messages and their answers; other facts of the message stay.
 func TestForgetMemory(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -341,6 +341,6 @@ func TestForgetMemory(t *testing.T) {
 		t.Errorf("the turn that asked can't answer: %v", err)
 	}
 	if _, err := s.ForgetMemory(t.Context(), 4711, memory.Asking{}); !errors.Is(err, sessions.ErrNotFound) {
-		t.Errorf("forgetting what is not there gave %v", err)
+		t.Errorf("forgetting a missing fact gave %v", err)
 	}
 }

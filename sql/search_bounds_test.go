@@ -108,7 +108,7 @@ func TestSearchForAShortMessageAmongLongOnes(t *testing.T) {
 	}
 }
 
-// What is not indexed yet is read and indexed in pieces of some size, however long the messages are.
+// Events without an index are read and indexed in pieces of some size, however long the messages are.
 func TestBacklogOfLongMessages(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -178,7 +178,7 @@ func TestOldFactsAreStillFound(t *testing.T) {
 	found()
 }
 
-// No search finds a command, what it told, or a message that was erased; what the bot said is told as the bot's.
+// No search finds a command, its answer, or an erased message; the bot's words are marked as the bot's.
 func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

@@ -40,7 +40,7 @@ func TestPathsLeadToMemories(t *testing.T) {
 	}
 }
 
-// Of a long message only the piece is read that has what was looked for; of tool results a search reads nothing.
+// A long message is read in the piece that matched only; tool results are not searched.
 func TestLongBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, sqltest.URL(t))
@@ -123,8 +123,8 @@ func TestAbsurdLimits(t *testing.T) {
 	}
 }
 
-// A memory and the event that it was drawn from are told once, what was corrected comes last, and a private fact is
-// found by nobody else.
+// A memory and its source event are one hit, a corrected value comes last, and a private fact is found by its readers
+// alone.
 func TestSearchShowsAFactOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -144,7 +144,7 @@ func TestSearchShowsAFactOnce(t *testing.T) {
 	}
 	for i, h := range hits {
 		if h.Seq == 7 {
-			t.Errorf("the event says what the memory says, and is told too: %+v", h)
+			t.Errorf("the event repeats the memory, and is a hit too: %+v", h)
 		}
 		if h.Seq == 3 && (!h.Outdated || i != len(hits)-1) {
 			t.Errorf("what was corrected is find %d: %+v", i, h)
@@ -161,7 +161,7 @@ func TestSearchShowsAFactOnce(t *testing.T) {
 	}
 }
 
-// What has no terms yet is found all the same, and is indexed by the backlog.
+// An event without terms is found all the same, and is indexed by the backlog.
 func TestIndexBacklog(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -230,8 +230,8 @@ func TestTurnsAreFound(t *testing.T) {
 	}
 }
 
-// In a long session a word that everybody says is not followed to the last of its uses, and what is looked for is found
-// all the same: by a rarer word, by two common ones that stand together, or, of one alone, the newest.
+// In a long session a frequent word is not followed to the last of its uses. The event is found all the same: by a
+// rarer word, by two common ones that stand together, or, for one alone, the newest.
 func TestSearchInALongSession(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

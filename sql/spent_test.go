@@ -11,7 +11,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// What flushes and compactions took is counted by the day, of UTC, by the server's clock.
+// The cost of flushes and compactions is counted by the day, in UTC, by the server's clock.
 func TestSpentToday(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -66,7 +66,7 @@ func TestSpentToday(t *testing.T) {
 	spent(26, all.Add(u).Add(u))
 }
 
-// What models are asked for adds up by kind, session, day and month, failed work included.
+// The cost of models adds up by kind, session, day and month, failed work included.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

@@ -14,7 +14,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// open opens a store on a database, and a pool beside it for what only a test would do.
+// open opens a store on a database, and a pool for the statements of a test.
 func open(t *testing.T, url string) (*sql.Store, *pgxpool.Pool) {
 	t.Helper()
 	s, err := sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 4})

@@ -279,7 +279,7 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// What opens without an error and dies at once is not asked for ever faster than the pauses allow.
+// A connection that opens without an error and dies at once is not requested faster than the pauses allow.
 func TestConnectionsThatDieYoungAreOpenedEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	tm := defaultTiming()

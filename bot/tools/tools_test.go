@@ -140,7 +140,7 @@ func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
 	return "", nil
 }
 
-// The model's answers for good and bad arguments: an error has the correction.
+// The model's answers for valid and invalid arguments: an error names the correction.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	full := func() *shelf {

@@ -312,7 +312,8 @@ func (r *languageReader) message(args []ast.Expr) {
 	for _, arg := range args {
 		if lit, text := textOf(arg); lit != nil {
 			if strings.Contains(text, " ") && lit.Value[0] == '"' {
-				r.prose(r.line(lit), text)
+				r.dialect(r.line(lit), text, "what is")
+				r.sentences(r.line(lit), text)
 			}
 			return
 		}

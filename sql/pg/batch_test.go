@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What comes while all lanes are busy is done in one go, in the order in which it came, and each gets its own error.
+// Calls that come while all lanes are busy are one batch, in the order in which they came, and each gets its own error.
 func TestConcurrentStatementsAreBatched(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan []int, 10), make(chan struct{})
@@ -54,7 +54,7 @@ func TestConcurrentStatementsAreBatched(t *testing.T) {
 	}
 }
 
-// awaitWaiting returns when n wait. Nothing tells of that but the list itself.
+// awaitWaiting returns when n wait. The list itself is the only sign of that.
 func (g *Batcher[T]) awaitWaiting(n int) {
 	for {
 		g.mu.Lock()
@@ -66,7 +66,7 @@ func (g *Batcher[T]) awaitWaiting(n int) {
 	}
 }
 
-// Whoever waits no longer is not waited for, and is not done after that.
+// A cancelled caller is not waited for, and its call is not done after that.
 func TestCancelledCallersLeaveTheBatch(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan []int, 10), make(chan struct{})

@@ -21,7 +21,7 @@ func TestRefusedByCode(t *testing.T) {
 		err := fmt.Errorf("doing it: %w", &pgconn.PgError{Code: code})
 		got := AsRefused(err)
 		if errors.Is(got, sessions.ErrRefused) != want {
-			t.Errorf("%s: got %v, want for good: %t", code, got, want)
+			t.Errorf("%s: got %v, want permanent: %t", code, got, want)
 		}
 		if !errors.Is(got, err) {
 			t.Errorf("%s: the cause is gone from %v", code, got)

@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// What becomes of an error: refused for good, done again by the store, waited for at the start.
+// Classes of errors: refused permanently, retried by the store, waited for at the start.
 func TestErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	const refuse, again, wait = 1, 2, 4

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever somebody searches for, patterns hold no sign that a pattern would read.
+// For any query, patterns hold no sign that a pattern would read.
 func FuzzTerms(f *testing.F) {
 	for _, s := range []string{"上海预算 budget", "%_\\", "ord-2041", "ＡＢＣ", "é"} {
 		f.Add(s)

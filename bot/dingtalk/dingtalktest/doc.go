@@ -36,11 +36,12 @@
 // # Guesses
 //
 // DingTalk documents little of its failures, and no real one was asked. These are knobs with a default taken from reports.
-// A test must not rely on them: whether, when, how often and to which connection a message is pushed again; the rate of
-// pings and KEEPALIVE frames; the life of a connection.
-// The same holds for messages without a connection, for any order between messages, for the bodies of refusals to open and
-// for the status of a refused handshake. Further guesses: the scope of the 20 replies a minute and whether it holds for
-// session webhooks. Whether msgUuid makes a webhook reply idempotent is one, too, as are the life of download codes and the monthly quotas.
+// A test must not rely on them. Guesses of the stream are the times, the number and the connections of redeliveries, the
+// rate of pings and KEEPALIVE frames, and the life of a connection. The same holds for messages without a connection, for
+// any order between messages, for the bodies of refusals to open and for the status of a refused
+// handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for session
+// webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and the monthly quotas are
+// guesses, too.
 // Nothing here renders markdown or cards as a client does, or moderates content. A streaming call after the last one is
 // reported and changes nothing.
 //
