@@ -139,21 +139,7 @@ func (w *eraseWorld) fillStore(ctx context.Context, url string) error {
 			Key: erasePrivate(i), RobotCode: eraseRobot, ConversationID: conversation, ConversationType: sessions.Private, LastSeq: 2,
 		})
 	}
-	l, err := yardstick.OpenLoader(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	if err := l.LoadSessions(ctx, all); err != nil {
-		return err
-	}
-	if err := l.LoadMemories(ctx, memories); err != nil {
-		return err
-	}
-	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, w.drawEvents) }); err != nil {
-		return err
-	}
-	return l.LoadEnd(ctx)
+	return loadWorld(ctx, url, all, memories, w.drawEvents)
 }
 
 // speaker is the person who says what stands at a place of a group. Each erased person says one thing in some groups.

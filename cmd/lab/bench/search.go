@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -160,6 +161,25 @@ func (w *searchWorld) drawText(n int) string {
 	return strings.Join(words, " ")
 }
 
+// loadWorld fills a database with sessions, memories and events.
+func loadWorld(ctx context.Context, url string, all []sessions.Session, memories []memory.Memory, events iter.Seq[yardstick.LoadedEvent]) error {
+	l, err := yardstick.OpenLoader(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := l.LoadSessions(ctx, all); err != nil {
+		return err
+	}
+	if err := l.LoadMemories(ctx, memories); err != nil {
+		return err
+	}
+	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, events) }); err != nil {
+		return err
+	}
+	return l.LoadEnd(ctx)
+}
+
 func (w *searchWorld) fillStore(ctx context.Context, url string) error {
 	if _, err := sql.Migrate(ctx, url); err != nil {
 		return err
@@ -178,21 +198,7 @@ func (w *searchWorld) fillStore(ctx context.Context, url string) error {
 			})
 		}
 	}
-	l, err := yardstick.OpenLoader(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	if err := l.LoadSessions(ctx, all); err != nil {
-		return err
-	}
-	if err := l.LoadMemories(ctx, memories); err != nil {
-		return err
-	}
-	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, w.drawEvents) }); err != nil {
-		return err
-	}
-	return l.LoadEnd(ctx)
+	return loadWorld(ctx, url, all, memories, w.drawEvents)
 }
 
 var searchBegan = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
