@@ -60,8 +60,8 @@ func NormalizeKey(key string) string {
 // IsIdeograph reports whether a character is of a script that is written without blanks between words.
 func IsIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// Run is a stretch of a folded text: a Latin word or number as a whole, with the marks inside of it (1.5, v2-beta, 12:30),
-// or all characters of Chinese and the like that stand side by side.
+// Run is a stretch of a folded text. It is a Latin word or number as a whole, with the marks inside of it (1.5, v2-beta,
+// 12:30), or adjacent characters of a script without blanks.
 type Run struct {
 	Text string
 	At   int // its place in the text, in characters
