@@ -108,7 +108,7 @@ func TestBeginAnswerLost(t *testing.T) {
 	}
 }
 
-// lossy is a way to the server that loses an answer, and the connection with it, where it is told to.
+// lossy is a way to the server that loses an answer, and the connection with it, where it is reported to.
 type lossy struct {
 	t    *testing.T
 	lose atomic.Bool
