@@ -108,7 +108,7 @@ func TestBeginAnswerLost(t *testing.T) {
 	}
 }
 
-// lossy is a way to the server that loses an answer, and the connection with it, where it is reported to.
+// lossy is a connection to the server that loses an answer, and itself, on command.
 type lossy struct {
 	t    *testing.T
 	lose atomic.Bool
