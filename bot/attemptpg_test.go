@@ -204,7 +204,7 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 	p := imported(t, defaults, 40, 20)
 	p.exec("UPDATE dingtalk_session_events SET created_at = now() - interval '30 hours'")
 	var calls atomic.Int32
-	for i, id := range p.saved(sessions.MaxCuts + 1) {
+	for i, id := range p.saveFacts(sessions.MaxCuts + 1) {
 		cut, asked := make(chan struct{}), make(chan struct{})
 		r := p.run(sessions.ReplicaID(fmt.Sprint("r", i)), func(r *replica, c *Config) {
 			c.DigestAt, c.Location = "04:00", time.UTC
