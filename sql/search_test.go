@@ -8,8 +8,10 @@ import (
 
 	"ebb/memory"
 	"ebb/memory/show"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/index"
 	"ebb/sql/sqltest"
 	"ebb/sql/yardstick"
 )
@@ -199,6 +201,43 @@ func TestIndexBacklog(t *testing.T) {
 		t.Errorf("found %+v", hits)
 	}
 	if n, err := s.IndexBacklog(t.Context(), 3); n != 0 || err != nil {
+		t.Errorf("a second time %d rows were indexed (%v)", n, err)
+	}
+}
+
+// The stems of an older release differ: a database finds its rows again when the backlog has indexed them, once.
+func TestTermsOfAnOlderReleaseAreIndexedAgain(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "zhang", false)
+	c.say("zhang", "the general ledger is closed")
+	fact := group(c, "general ledgers close on Friday")
+	c.save(fact)
+	if _, err := s.IndexBacklog(t.Context(), 10); err != nil { // the message had no turn
+		t.Fatal(err)
+	}
+	if n, err := s.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
+		t.Fatalf("%d rows of this release were indexed again (%v)", n, err)
+	}
+	const old = "gener" // Porter's stem
+	if text.Stem("general") == old {
+		t.Fatal("the stemmers agree")
+	}
+	execute(t, pool, "UPDATE memories SET terms = $1, terms_version = DEFAULT", index.MemoryTerms(fact.Scope, fact.ScopeID, old))
+	execute(t, pool, `UPDATE dingtalk_session_events SET terms = $1, terms_version = DEFAULT
+		WHERE terms IS NOT NULL`, index.EventTerms(c.reader.Key, old))
+	if hits := c.search("general"); len(hits) != 0 {
+		t.Fatalf("with the terms of an older release found %+v", hits)
+	}
+	for range 2 {
+		if _, err := s.IndexBacklog(t.Context(), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hits := c.search("general"); len(hits) != 2 {
+		t.Errorf("found %+v", hits)
+	}
+	if n, err := s.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
 		t.Errorf("a second time %d rows were indexed (%v)", n, err)
 	}
 }

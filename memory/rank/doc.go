@@ -2,7 +2,7 @@
 // database: [Keys] are the index keys of a text, [Query.EventKeys] and [Query.MemoryKeys] those of a query, and a
 // [Pool] ranks the candidates.
 //
-//	terms.go, words.go, stem.go   a text's terms, in Chinese and English
+//	terms.go, words.go, stem.go   a text's terms, in Chinese and English, from the runs and stems of memory/text
 //	synonyms.go                   words of like meaning
 //	index.go                      terms as keys of one scope
 //	query.go                      the terms, people and time of a question

@@ -258,7 +258,7 @@ func markAt(folded string) int {
 }
 
 // copulas stand between the subject of a fact and its value.
-var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will becom call nam equal`)
+var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will become call name equal`)
 
 // valueAt is the position of the value in the tokens of a fact: behind the first copula with at least two meaningful
 // tokens before it, or the end.

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -154,19 +155,14 @@ func inOneWord(a, b rune) bool {
 	return IsWordRune(a) && IsWordRune(b) && !IsIdeograph(a) && !IsIdeograph(b)
 }
 
-// Stem removes the most common English endings of a word, so that "deploys" is "deploy". Words with digits stay.
-func Stem(w string) string {
-	if len(w) < 4 || HasDigit(w) {
-		return w
+// Stem brings the forms of an English word together: "deploys" and "deployed" are "deploy". It is the Snowball stemmer
+// for English. Words that are not plain ASCII letters stay, without a possessive.
+func Stem(word string) string {
+	word = strings.TrimSuffix(word, "'s")
+	if len(word) < 3 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		return word
 	}
-	w = strings.TrimSuffix(w, "'s")
-	for _, end := range []string{"ing", "ed", "es", "s"} {
-		if rest, cut := strings.CutSuffix(w, end); cut && len(rest) >= 3 && !strings.HasSuffix(rest, "s") {
-			w = rest
-			break
-		}
-	}
-	return strings.TrimSuffix(w, "e")
+	return english.Stem(word, true)
 }
 
 // HasDigit reports whether a text has a digit.

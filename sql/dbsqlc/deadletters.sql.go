@@ -42,7 +42,7 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterR
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> $1::text ORDER BY e.id DESC LIMIT $2::int
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> $1::text ORDER BY e.id DESC LIMIT $2::int
 `
 
 type DeadLettersListParams struct {
@@ -87,6 +87,7 @@ func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLetters
 			&i.AttemptTerm,
 			&i.CountedTerm,
 			&i.SentAt,
+			&i.TermsVersion,
 		); err != nil {
 			return nil, err
 		}

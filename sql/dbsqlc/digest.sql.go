@@ -110,9 +110,9 @@ func (q *Queries) DigestEvents(ctx context.Context, db DBTX, arg *DigestEventsPa
 
 const digestInsert = `-- name: DigestInsert :one
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, said_at, last_seen_at,
-    created_at, start_seq, end_seq, terms)
+    created_at, start_seq, end_seq, terms, terms_version)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz, $8::timestamptz,
-    $8::timestamptz, $9, $10, $11::bigint[])
+    $8::timestamptz, $9, $10, $11::bigint[], 2)
 RETURNING id
 `
 

@@ -84,31 +84,32 @@ type EmbeddingCursor struct {
 }
 
 type Event struct {
-	SessionKey  sessions.Key
-	ID          int64
-	Seq         *int64
-	Role        sessions.Role
-	State       sessions.State
-	Attempts    int
-	Content     string
-	SenderID    sessions.UserID
-	SenderNick  string
-	MsgID       *sessions.MessageID
-	ToolCalls   []byte
-	ToolCallID  string
-	ToolName    string
-	Tokens      int
-	IsArchived  bool
-	Message     []byte
-	CreatedAt   time.Time
-	Shown       *string
-	ShownTokens *int
-	BlobID      *string
-	Terms       []int64
-	Candidate   bool
-	AttemptTerm *int64
-	CountedTerm *int64
-	SentAt      time.Time
+	SessionKey   sessions.Key
+	ID           int64
+	Seq          *int64
+	Role         sessions.Role
+	State        sessions.State
+	Attempts     int
+	Content      string
+	SenderID     sessions.UserID
+	SenderNick   string
+	MsgID        *sessions.MessageID
+	ToolCalls    []byte
+	ToolCallID   string
+	ToolName     string
+	Tokens       int
+	IsArchived   bool
+	Message      []byte
+	CreatedAt    time.Time
+	Shown        *string
+	ShownTokens  *int
+	BlobID       *string
+	Terms        []int64
+	Candidate    bool
+	AttemptTerm  *int64
+	CountedTerm  *int64
+	SentAt       time.Time
+	TermsVersion int16
 }
 
 type FlushDebt struct {
@@ -145,6 +146,7 @@ type Memory struct {
 	PromotedBy    sessions.UserID
 	Consolidated  bool
 	Terms         []int64
+	TermsVersion  int16
 }
 
 type MemoryDigest struct {

@@ -20,8 +20,13 @@ FROM (
     SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
         sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
     FROM (
-        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
+        (SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
         WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        LIMIT $2::int)
+        UNION ALL
+        (SELECT o.session_key, o.id, o.content FROM dingtalk_session_events o
+        WHERE o.terms_version < 2 AND o.terms IS NOT NULL AND o.seq IS NOT NULL AND o.role IN ('user', 'assistant')
+        LIMIT $2::int)
         LIMIT $2::int
     ) l
 ) b
@@ -42,8 +47,8 @@ type EventsBacklogRow struct {
 	ContentHash []byte
 }
 
-// EventsBacklog lists unindexed events, of older releases and imports. Together they have at most max_bytes bytes, but
-// at least one comes. Each row has the number of all such events.
+// EventsBacklog lists events without terms, of imports, and events with terms of an older release. Together they have at
+// most max_bytes bytes, but at least one comes. Each row has the number of all such events.
 func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, arg *EventsBacklogParams) ([]EventsBacklogRow, error) {
 	rows, err := db.Query(ctx, eventsBacklog, arg.MaxChars, arg.MaxRows, arg.MaxBytes)
 	if err != nil {
@@ -316,10 +321,10 @@ func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistory
 }
 
 const eventsIndex = `-- name: EventsIndex :execrows
-UPDATE dingtalk_session_events e SET terms = t.terms::bigint[]
+UPDATE dingtalk_session_events e SET terms = t.terms::bigint[], terms_version = 2
 FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::bigint[]) AS id, unnest($3::bytea[]) AS content_hash,
     unnest($4::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND e.terms IS NULL
+WHERE e.session_key = t.session_key AND e.id = t.id AND (e.terms IS NULL OR e.terms_version < 2)
   AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash
 `
 
@@ -612,7 +617,10 @@ func (q *Queries) EventsWindow(ctx context.Context, db DBTX, arg *EventsWindowPa
 }
 
 const memoriesBacklog = `-- name: MemoriesBacklog :many
-SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT $1::int
+(SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT $1::int)
+UNION ALL
+(SELECT o.scope, o.scope_id, o.id, o.content FROM memories o WHERE o.terms_version < 2 AND o.terms IS NOT NULL LIMIT $1::int)
+LIMIT $1::int
 `
 
 type MemoriesBacklogRow struct {
@@ -648,10 +656,11 @@ func (q *Queries) MemoriesBacklog(ctx context.Context, db DBTX, maxRows int) ([]
 }
 
 const memoriesIndex = `-- name: MemoriesIndex :execrows
-UPDATE memories m SET terms = t.terms::bigint[]
+UPDATE memories m SET terms = t.terms::bigint[], terms_version = 2
 FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS scope_id, unnest($3::bigint[]) AS id,
     unnest($4::text[]) AS content, unnest($5::text[]) AS terms) t
-WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content AND m.terms IS NULL
+WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content
+  AND (m.terms IS NULL OR m.terms_version < 2)
 `
 
 type MemoriesIndexParams struct {

@@ -456,7 +456,8 @@ WITH pinning AS MATERIALIZED (
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN $21::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $21::text) END,
-        terms = nullif(t.terms, '')::bigint[]
+        terms = nullif(t.terms, '')::bigint[],
+        terms_version = 2
     FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($22::int[]) AS tokens,
         unnest($23::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
@@ -464,10 +465,10 @@ WITH pinning AS MATERIALIZED (
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
     SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[]
+        nullif(n.terms, '')::bigint[], 2
     FROM held, (SELECT unnest($7::text[]) AS role, unnest($24::text[]) AS content,
         unnest($25::text[]) AS tool_calls, unnest($26::text[]) AS tool_call_id,
         unnest($27::text[]) AS tool_name, unnest($28::int[]) AS tokens, unnest($29::text[]) AS terms,

@@ -51,9 +51,9 @@ LIMIT @max_rows::int;
 -- name: DigestInsert :one
 -- DigestInsert stores a digest with the time of its last event, so that it is found under its day.
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, said_at, last_seen_at,
-    created_at, start_seq, end_seq, terms)
+    created_at, start_seq, end_seq, terms, terms_version)
 VALUES (@scope, @scope_id, @kind, @content, @norm_hash, @source_session, @source_group, @at::timestamptz, @at::timestamptz,
-    @at::timestamptz, @start_seq, @end_seq, @terms::bigint[])
+    @at::timestamptz, @start_seq, @end_seq, @terms::bigint[], 2)
 RETURNING id;
 
 -- name: DigestDone :execrows

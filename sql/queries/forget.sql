@@ -91,4 +91,4 @@ UPDATE memory_digests g SET memory_id = NULL, updated_at = now() WHERE g.memory_
 
 -- name: DigestTrim :exec
 -- DigestTrim replaces the text of a digest.
-UPDATE memories m SET content = @content, norm_hash = @norm_hash, terms = @terms::bigint[] WHERE m.id = @id;
+UPDATE memories m SET content = @content, norm_hash = @norm_hash, terms = @terms::bigint[], terms_version = 2 WHERE m.id = @id;

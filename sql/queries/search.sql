@@ -1,14 +1,19 @@
 -- name: EventsBacklog :many
--- EventsBacklog lists unindexed events, of older releases and imports. Together they have at most max_bytes bytes, but
--- at least one comes. Each row has the number of all such events.
+-- EventsBacklog lists events without terms, of imports, and events with terms of an older release. Together they have at
+-- most max_bytes bytes, but at least one comes. Each row has the number of all such events.
 SELECT b.session_key, b.id, left(b.content, @max_chars::int)::text AS content, b.listed::int AS listed,
     sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
 FROM (
     SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
         sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
     FROM (
-        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
+        (SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
         WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
+        LIMIT @max_rows::int)
+        UNION ALL
+        (SELECT o.session_key, o.id, o.content FROM dingtalk_session_events o
+        WHERE o.terms_version < 2 AND o.terms IS NOT NULL AND o.seq IS NOT NULL AND o.role IN ('user', 'assistant')
+        LIMIT @max_rows::int)
         LIMIT @max_rows::int
     ) l
 ) b
@@ -89,10 +94,10 @@ WHERE w.before < @max_bytes::bigint;
 -- name: EventsIndex :execrows
 -- EventsIndex stores search terms of events. Rows that changed since they were read are left for the next time. Each of
 -- the terms is an array's text.
-UPDATE dingtalk_session_events e SET terms = t.terms::bigint[]
+UPDATE dingtalk_session_events e SET terms = t.terms::bigint[], terms_version = 2
 FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@hashes::bytea[]) AS content_hash,
     unnest(@terms::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND e.terms IS NULL
+WHERE e.session_key = t.session_key AND e.id = t.id AND (e.terms IS NULL OR e.terms_version < 2)
   AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash;
 
 -- name: EventsOutdated :many
@@ -145,7 +150,10 @@ WHERE u.before < @max_bytes::bigint
 ORDER BY u.seq DESC;
 
 -- name: MemoriesBacklog :many
-SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT @max_rows::int;
+(SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT @max_rows::int)
+UNION ALL
+(SELECT o.scope, o.scope_id, o.id, o.content FROM memories o WHERE o.terms_version < 2 AND o.terms IS NOT NULL LIMIT @max_rows::int)
+LIMIT @max_rows::int;
 
 -- name: MemoriesWithTerms :many
 -- MemoriesWithTerms names memories in force with a term of one of some lists, for each list the newest. A list is the
@@ -160,10 +168,11 @@ CROSS JOIN LATERAL (
 ) f;
 
 -- name: MemoriesIndex :execrows
-UPDATE memories m SET terms = t.terms::bigint[]
+UPDATE memories m SET terms = t.terms::bigint[], terms_version = 2
 FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id, unnest(@ids::bigint[]) AS id,
     unnest(@contents::text[]) AS content, unnest(@terms::text[]) AS terms) t
-WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content AND m.terms IS NULL;
+WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content
+  AND (m.terms IS NULL OR m.terms_version < 2);
 
 -- name: MemoriesReadable :many
 -- MemoriesReadable lists memories in force that a reader may see, newest first. It is the only place that decides about

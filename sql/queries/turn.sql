@@ -158,7 +158,8 @@ WITH pinning AS MATERIALIZED (
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
-        terms = nullif(t.terms, '')::bigint[]
+        terms = nullif(t.terms, '')::bigint[],
+        terms_version = 2
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
         unnest(@taken_terms::text[]) AS terms,
         generate_subscripts(@taken::bigint[], 1) AS place) t
@@ -166,10 +167,10 @@ WITH pinning AS MATERIALIZED (
     RETURNING e.id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
     SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[]
+        nullif(n.terms, '')::bigint[], 2
     FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
         unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
         unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,

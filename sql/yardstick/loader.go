@@ -66,7 +66,7 @@ func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) erro
 	next, stop := iter.Pull(all)
 	defer stop()
 	columns := []string{
-		"session_key", "seq", "role", "content", "sender_id", "sender_nick", "msg_id", "tokens", "created_at", "terms",
+		"session_key", "seq", "role", "content", "sender_id", "sender_nick", "msg_id", "tokens", "created_at", "terms", "terms_version",
 	}
 	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_session_events"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		e, ok := next()
@@ -81,7 +81,7 @@ func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) erro
 		}
 		return []any{
 			e.Key, e.Seq, string(e.Role), text, pg.Clean(string(e.SenderID)), pg.Clean(e.SenderNick), msgID, pg.Clamp(e.Tokens), e.CreatedAt,
-			index.EventTerms(e.Key, text),
+			index.EventTerms(e.Key, text), index.TermsVersion,
 		}, nil
 	}))
 	if err != nil {
@@ -97,7 +97,7 @@ func FactText(content string) string { return text.Normalize(pg.Clean(content)) 
 func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	columns := []string{
 		"scope", "scope_id", "id", "kind", "content", "norm_hash", "subject_id", "said_by", "source_session", "source_group",
-		"start_seq", "end_seq", "created_at", "terms",
+		"start_seq", "end_seq", "created_at", "terms", "terms_version",
 	}
 	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"memories"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
 		m := &all[i]
@@ -105,7 +105,7 @@ func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 		return []any{
 			string(m.Scope), m.ScopeID, m.ID, string(m.Kind), d.Content, facts.Hash(d, pg.RobotOf(m.SourceSession)),
 			pg.Clean(string(m.SubjectID)), pg.Clean(string(m.SaidBy)), m.SourceSession, m.SourceGroup, m.StartSeq, m.EndSeq, m.CreatedAt,
-			index.MemoryTerms(m.Scope, m.ScopeID, d.Content),
+			index.MemoryTerms(m.Scope, m.ScopeID, d.Content), index.TermsVersion,
 		}, nil
 	}))
 	if err != nil {
