@@ -211,6 +211,21 @@ func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
 	stays(t, pool, "what is planned?", "remind me")
 }
 
+// Two facts of one message differ by their codes: a code in brackets is no added date.
+func TestForgetKeepsAnotherCode(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	large, small := "大会议室的门禁密码（8246）", "小会议室的门禁密码（9713）"
+	c.exchange(zhangID, large+"，"+small, "记下了") // 3 and 4
+	saved := c.flush(4, from(c, large, zhangID, 3), from(c, small, zhangID, 3)).Saved
+	if done := c.forget(saved[0], zhangID, false); done.Memories != 1 {
+		t.Errorf("forgetting one fact deleted %d", done.Memories)
+	}
+	if kept := collect(t, pool, "SELECT content FROM memories", pgx.RowTo[string]); len(kept) != 1 || kept[0] != small {
+		t.Errorf("the facts that stay are %q", kept)
+	}
+}
+
 // A fact that a turn saved and a flush saved again in other words is one to the member who deletes it; its neighbours
 // stay.
 func TestForgetReachesParaphrases(t *testing.T) {

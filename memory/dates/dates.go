@@ -152,11 +152,54 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 	return found
 }
 
-// addedRE matches what [Resolve] adds.
-var addedRE = regexp.MustCompile(`\s*[(（]\s*(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[^()（）]*|[0-9]{4}(?:-[0-9]{2})?)\s*[)）]`)
+// addedRE matches each form that [Resolve] adds. Codes in brackets have these forms too.
+var addedRE = regexp.MustCompile(`\s*[(（]([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?: (?:至|to) [0-9]{4}-[0-9]{2}-[0-9]{2})?)?)?)[)）]`)
 
-// Strip removes the dates in brackets that [Resolve] adds.
-func Strip(resolved string) string { return addedRE.ReplaceAllString(resolved, "") }
+// Strip removes the dates in brackets that [Resolve] would add again. Other numbers in brackets, such as codes, stay.
+func Strip(resolved string) string {
+	var b strings.Builder
+	done := 0
+	for _, at := range addedRE.FindAllStringSubmatchIndex(resolved, -1) {
+		b.WriteString(resolved[done:at[0]])
+		if done = at[1]; !addsBetween(b.String(), resolved[at[2]:at[3]], resolved[done:]) {
+			b.WriteString(resolved[at[0]:done])
+		}
+	}
+	b.WriteString(resolved[done:])
+	return b.String()
+}
+
+// addsBetween reports whether [Resolve] adds a date of this form between two parts of a text, on any day.
+func addsBetween(before, date, behind string) bool {
+	const window = 256
+	if len(before) > window {
+		before = strings.ToValidUTF8(before[len(before)-window:], "")
+	}
+	around := before + behind[:min(len(behind), window)]
+	if !mayDate(around) {
+		return false
+	}
+	places := relativeDates.places(around)
+	if !slices.ContainsFunc(places, func(at []int) bool { return at[1] == len(before) }) {
+		return false
+	}
+	for _, day := range sampleDays {
+		for _, m := range relativeDates.read(around, places, day, false) {
+			if m.end == len(before) {
+				return len(writeSpan(m.Span, " to ")) == len(strings.Replace(date, "至", "to", 1)) // each form has its length
+			}
+		}
+	}
+	return false
+}
+
+// sampleDays has for each relative date a day on which the calendar has it: "明年2月29日", "上个月31号".
+var sampleDays = func() (days []time.Time) {
+	for year := 2022; year <= 2026; year++ { // 2024 is the leap year
+		days = append(days, time.Date(year, 1, 15, 0, 0, 0, 0, time.UTC), time.Date(year, 12, 15, 0, 0, 0, 0, time.UTC))
+	}
+	return days
+}()
 
 // mayDate reports whether a search for dates can succeed: the expressions cost far more than a search for their words.
 func mayDate(text string) bool {
@@ -196,26 +239,26 @@ func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	return false
 }
 
-// formatSpan writes a span as a reader of the text would: a day, a month, a year, or its first and last day.
+// formatSpan writes a span in the brackets that a reader of the text would use.
 func formatSpan(s Span, chinese bool) string {
-	last := s.To.AddDate(0, 0, -1)
-	written, to := s.From.Format(time.DateOnly), " to "
 	if chinese {
-		to = " 至 "
+		return "（" + writeSpan(s, " 至 ") + "）"
 	}
+	return " (" + writeSpan(s, " to ") + ")"
+}
+
+// writeSpan writes a span as a day, a month, a year, or its first and last day.
+func writeSpan(s Span, to string) string {
+	last := s.To.AddDate(0, 0, -1)
 	switch {
 	case last.Equal(s.From):
+		return s.From.Format(time.DateOnly)
 	case s.From.Day() == 1 && s.From.AddDate(0, 1, 0).Equal(s.To):
-		written = s.From.Format("2006-01")
+		return s.From.Format("2006-01")
 	case s.From.YearDay() == 1 && s.From.AddDate(1, 0, 0).Equal(s.To):
-		written = s.From.Format("2006")
-	default:
-		written += to + last.Format(time.DateOnly)
+		return s.From.Format("2006")
 	}
-	if chinese {
-		return "（" + written + "）"
-	}
-	return " (" + written + ")"
+	return s.From.Format(time.DateOnly) + to + last.Format(time.DateOnly)
 }
 
 // clause is a stretch of text between marks that end a sentence.

@@ -89,14 +89,32 @@ func TestResolveDates(t *testing.T) {
 // Strip removes what Resolve added, a month or year included.
 func TestStripRemovesResolvedDates(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"明天发布，下个月涨价，明年扩招", "下周封版", "The demo is tomorrow, next month or next year.", "下周末（暂定）团建"} {
-		resolved := Resolve(text, saturday)
+	for _, text := range []string{
+		"明天发布，下个月涨价，明年扩招", "下周封版", "The demo is tomorrow, next month or next year.", "下周末（暂定）团建", "明后两天休假，周三交",
+		"本月31号盘点", "上个月30号盘点", "周三的口令（8246），明天换",
+	} {
+		resolved := Resolve(text, time.Date(2026, 12, 21, 9, 0, 0, 0, time.UTC))
 		if got := Strip(resolved); resolved == text || got != text {
 			t.Errorf("Strip(%q) = %q, want %q", resolved, got, text)
 		}
 	}
-	if text := "见 ISO 标准（2024 版）和 (1)"; Strip(text) != text {
-		t.Errorf("Strip(%q) = %q", text, Strip(text))
+	for text, want := range map[string]string{"明年2月29日（2028-02-29）": "明年2月29日", "tomorrow （2026-11-22）": "tomorrow", "3年后(2029)": "3年后"} {
+		if got := Strip(text); got != want {
+			t.Errorf("Strip(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestStripLeavesOtherNumbers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"见 ISO 标准（2024 版）和 (1)", "大会议室的门禁密码（8246）", "李娜的分机（8021）", "the PIN (4711)", "明天（8246）", "tomorrow (4711)", "房间（2026-11）",
+		"明年（2026-11-22）", "评审会（2026-11-25）", "文明（2026-11-22）", "5月2日周三（2026-05-02）", "每周三（2026-11-25）", "下周（2026-11-23）",
+		"明天的口令（8246），后天的口令（9713）", "明天（ 2026-11-22）", "明天（2026-11-22 8246）",
+	} {
+		if got := Strip(text); got != text {
+			t.Errorf("Strip(%q) = %q, want it left", text, got)
+		}
 	}
 }
 
@@ -244,15 +262,21 @@ func TestDatesIn(t *testing.T) {
 
 // dateTexts are put together at random: what stands beside a date decides whether it is one.
 var dateTexts = []string{
-	"明天", "后天", "下周", "周三", "周五", "上周三", "每周", "到", "（2026-11-22）", "(11月22日)", "22日", "本月22日", "今日", "本周", "年底", "两年前", "年",
+	"明天", "后天", "下周", "周三", "周五", "上周三", "每周", "到", "（2026-11-22）", "(11月22日)", "22日", "本月22日", "今日", "本周", "年底", "两年前", "年", "明年", "（2027）", "（8246）", "(2026-12)", "（2026-11-23 至 2026-11-29）",
 	"3", "天后", "天前", "端", " ", "，", "。", "tomorrow", "on Friday", "Friday", " to ", "next week", " ago", "3 days", "Nov 25", "（", "）", "了", "已经", "\xff",
 }
 
-// resolveLaws hold for every text: the added dates can be taken out again, and a second call adds none.
+// resolveLaws hold for every text: the added dates can be stripped again, and a second call adds none.
 func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
 	once := Resolve(text, saturday)
 	if again := Resolve(once, saturday.AddDate(0, 3, 1)); again != once {
 		t.Fatalf("resolved again, on another day:\n text %q\n once %q\nagain %q", text, once, again)
+	}
+	if got, want := Strip(once), Strip(text); got != want {
+		t.Fatalf("stripped:\n text %q gives %q\n once %q gives %q", text, want, once, got)
+	}
+	if len(relativeDates.places(text)) == 0 && Strip(text) != text {
+		t.Fatalf("%q has no resolved date, and became %q", text, Strip(text))
 	}
 	at := 0
 	for i := 0; at < len(text); i++ {

@@ -66,6 +66,8 @@ func TestSameStatement(t *testing.T) {
 		want bool
 	}{
 		{"张伟：预算定在两百万元", "预算定在两百万元。", true}, {"联调定在明天（2026-11-22）", "联调定在明天", true},
+		{"李娜的分机（8021）", "李娜的分机（8022）", false}, {"大会议室的门禁密码（8246）", "小会议室的门禁密码（9713）", false},
+		{"the PIN of the safe (4711)", "the PIN of the safe (4712)", false},
 		{"预算定在 200 万元整", "预算定在 300 万元整", false}, {"发布窗口在周四晚上", "发布窗口在周四晚上十点开始，由王芳主持并通知大家", false},
 	} {
 		if got := SameStatement(c.a, c.b); got != c.want {
