@@ -240,7 +240,7 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 	}
 }
 
-// Facts are forgotten one after the other while a slow model answers somebody else: the answer comes after the last one, and
+// Facts are forgotten one after the other while a slow model answers another member: the answer comes after the last one, and
 // the message is not set aside.
 func TestForgettingSetsNothingAside(t *testing.T) {
 	t.Parallel()
