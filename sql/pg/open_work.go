@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/periodic"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -32,6 +34,7 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 
 // ended waits for the end of work. It holds nothing.
 func (d *DB) ended(ctx context.Context, o *OpenWork) error {
+	zerolog.Ctx(ctx).Info().Str("session", string(o.Key)).Int64("term", o.Term).Msg("Erasure waits for a turn or upkeep")
 	err := periodic.Poll(ctx, cutPoll, func() (bool, error) {
 		open, err := d.IsWorkOpen(ctx, d.Pool, o)
 		return !open, err
