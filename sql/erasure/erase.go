@@ -40,7 +40,7 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 // letter, or a waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
-	err := drafted(func(final bool) error {
+	err := repeated(errStale, func(final bool) error {
 		d, err := s.draftEvents(ctx, key, seqs, ids, final)
 		if err != nil {
 			return err

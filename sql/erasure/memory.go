@@ -26,21 +26,25 @@ const tellingRows = 200
 // memoryErasure is the state of forgetting one memory.
 type memoryErasure struct {
 	*Store
-	db    dbsqlc.DBTX // for reads
 	from  memory.Asking
 	only  []string                 // senders whose messages may be wiped; empty: all
 	rows  []dbsqlc.MemorySourceRow // the memories to delete, with their source events
+	grown bool                     // rows changed after the affected sessions were listed
 	like  similarity.Set
 	turns map[sessions.Key][]turnSpan // turns by session, read once
 	done  *memory.Forgotten
 }
 
+// errSavedAgain reports that a session saved the memory once more, or committed its source, during the erasure.
+var errSavedAgain = errors.New("a session saved the memory again during its erasure")
+
 // ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]. Sessions that
 // repeat the memory come before its source sessions, since the sources identify the repeats. The asking session comes
-// last, with the memory's rows, so that an interrupted process is asked again.
+// last, with the memory's rows, so that an interrupted process is asked again. Work that the erasure waits for may save
+// the memory again from its source: then the erasure starts over.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &memoryErasure{Store: s, db: s.Pool, from: from, like: similarity.New(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	u := &memoryErasure{Store: s, from: from, like: similarity.New(), turns: map[sessions.Key][]turnSpan{}, done: &done}
 	if err := u.run(ctx, id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
@@ -49,15 +53,21 @@ func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) 
 
 func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	var err error
-	if u.only, err = u.identities.IDs(ctx, u.db, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
+	if u.only, err = u.identities.IDs(ctx, u.Pool, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
 		return err
 	}
-	if err := u.values(ctx, id); err != nil {
+	if err := u.values(ctx, u.Pool, id); err != nil {
 		return err
 	}
-	if err := u.addSame(ctx); err != nil {
+	if err := u.addSame(ctx, u.Pool); err != nil {
 		return err
 	}
+	return repeated(errSavedAgain, func(final bool) error { return u.everywhere(ctx, final) })
+}
+
+// everywhere wipes the affected sessions, and then deletes the rows.
+func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
+	u.grown = false
 	keys, err := u.sessions(ctx)
 	if err != nil {
 		return err
@@ -74,12 +84,56 @@ func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	if u.from.Lease.Owner == "" {
 		asking = ""
 	}
-	return u.held(ctx, asking, func(tx pgx.Tx) error { return u.memory(ctx, tx) })
+	return u.held(ctx, asking, func(tx pgx.Tx) error {
+		if err := u.refresh(ctx, tx); err != nil {
+			return err
+		}
+		if u.grown && !final {
+			return errSavedAgain
+		}
+		return u.memory(ctx, tx)
+	})
+}
+
+// refresh locks the source sessions, and reads again which rows they saved. None of them saves one until the
+// transaction ends.
+func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
+	for _, key := range u.sources() {
+		if _, err := u.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+	}
+	clear(u.turns)
+	for i, m := range u.rows {
+		placed, err := u.located(ctx, tx, m)
+		if err != nil {
+			return err
+		}
+		if placed.EndSeq == m.EndSeq || m.Kind == memory.KindDigest {
+			continue
+		}
+		u.rows[i], u.grown = placed, true
+		if err := u.learn(ctx, tx, placed); err != nil {
+			return err
+		}
+	}
+	return u.addSame(ctx, tx)
+}
+
+// sources lists the sessions that the rows came from, in order. A digest summarizes many messages, and has no source.
+func (u *memoryErasure) sources() []sessions.Key {
+	said := map[sessions.Key]bool{}
+	for _, m := range u.rows {
+		if m.Kind != memory.KindDigest {
+			said[m.SourceSession] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(said))
 }
 
 // held wipes one session, when key is set, and runs do in the same transaction.
 func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
-	return drafted(func(final bool) error {
+	return repeated(errStale, func(final bool) error {
 		var p *prepared
 		if key != "" {
 			var err error
@@ -126,8 +180,8 @@ func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 }
 
 // values reads the memory and the values that it corrected. A later value is another fact to its people.
-func (u *memoryErasure) values(ctx context.Context, id int64) error {
-	m, err := u.Q.MemorySource(ctx, u.db, id)
+func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) error {
+	m, err := u.Q.MemorySource(ctx, db, id)
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
@@ -135,10 +189,10 @@ func (u *memoryErasure) values(ctx context.Context, id int64) error {
 		if slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
 			continue
 		}
-		if err := u.add(ctx, todo[0]); err != nil {
+		if err := u.add(ctx, db, todo[0]); err != nil {
 			return err
 		}
-		older, err := u.before(ctx, todo[0])
+		older, err := u.before(ctx, db, todo[0])
 		if err != nil {
 			return err
 		}
@@ -149,12 +203,12 @@ func (u *memoryErasure) values(ctx context.Context, id int64) error {
 
 // before lists the values that a memory corrected, and those consolidated facts and similar ones that it repeats. The
 // other facts lost nothing by its content.
-func (u *memoryErasure) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
-	older, err := u.Q.MemoriesBefore(ctx, u.db, m.ID)
+func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+	older, err := u.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
 		return nil, err
 	}
-	others, err := u.Q.MemoriesToldWith(ctx, u.db, m.ID)
+	others, err := u.Q.MemoriesToldWith(ctx, db, m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -171,22 +225,28 @@ func (u *memoryErasure) before(ctx context.Context, m dbsqlc.MemorySourceRow) ([
 }
 
 // add takes a memory into the deletion, and learns its words and those of its source messages.
-func (u *memoryErasure) add(ctx context.Context, m dbsqlc.MemorySourceRow) error {
+func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
+	u.grown = true
 	if m.Kind == memory.KindDigest { // it summarizes many senders, which stays
 		u.rows = append(u.rows, m)
 		return nil
 	}
-	m, err := u.located(ctx, m)
+	m, err := u.located(ctx, db, m)
 	if err != nil {
 		return err
 	}
 	u.rows = append(u.rows, m)
 	u.like.Add(m.Content)
 	u.like.AddSaying(m.Content)
+	return u.learn(ctx, db, m)
+}
+
+// learn adds the words of a memory's source messages.
+func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
-	said, err := u.Q.EventsSaid(ctx, u.db, &dbsqlc.EventsSaidParams{
+	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{
 		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
 	})
 	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return m.SaidBy != "" && m.SaidBy != e.SenderID })
@@ -198,14 +258,14 @@ func (u *memoryErasure) add(ctx context.Context, m dbsqlc.MemorySourceRow) error
 
 // located finds the events of a memory. A memory that a turn saved has the messages of that turn, or no events while
 // the turn is not in the log.
-func (u *memoryErasure) located(ctx context.Context, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
+func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
 	if m.EndSeq != 0 {
 		return m, nil
 	}
 	turns, known := u.turns[m.SourceSession]
 	if !known {
 		var err error
-		if turns, err = u.Store.turns(ctx, u.db, m.SourceSession); err != nil {
+		if turns, err = u.Store.turns(ctx, db, m.SourceSession); err != nil {
 			return m, err
 		}
 		u.turns[m.SourceSession] = turns
@@ -218,7 +278,7 @@ func (u *memoryErasure) located(ctx context.Context, m dbsqlc.MemorySourceRow) (
 
 // addSame adds memories with the same content and source events. A turn saves what the user asks for, and a flush may
 // save it again in its own words.
-func (u *memoryErasure) addSame(ctx context.Context) error {
+func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 	for _, m := range slices.Clone(u.rows) {
 		if m.Kind == memory.KindDigest {
 			continue
@@ -227,7 +287,7 @@ func (u *memoryErasure) addSame(ctx context.Context) error {
 		for i := range u.rows {
 			ids[i] = u.rows[i].ID
 		}
-		others, err := u.Q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
+		others, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
 		if err != nil {
 			return err
 		}
@@ -235,12 +295,12 @@ func (u *memoryErasure) addSame(ctx context.Context) error {
 			if !similarity.SameStatement(row.Content, m.Content) {
 				continue
 			}
-			o, err := u.located(ctx, dbsqlc.MemorySourceRow(row))
+			o, err := u.located(ctx, db, dbsqlc.MemorySourceRow(row))
 			if err != nil {
 				return err
 			}
 			if o.StartSeq <= m.EndSeq && m.StartSeq <= o.EndSeq {
-				if err := u.add(ctx, o); err != nil {
+				if err := u.add(ctx, db, o); err != nil {
 					return err
 				}
 			}
@@ -251,17 +311,16 @@ func (u *memoryErasure) addSame(ctx context.Context) error {
 
 // sessions lists where the memory could be read and repeated, then where it was said.
 func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
-	said := map[sessions.Key]bool{}
+	said := u.sources()
 	p := &dbsqlc.SessionsTellingParams{
 		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
 		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
 	}
 	speakers, users := identity.ByRobot{}, identity.ByRobot{}
+	for _, key := range said {
+		p.Besides = append(p.Besides, string(key))
+	}
 	for _, m := range u.rows {
-		if m.Kind != memory.KindDigest && !said[m.SourceSession] {
-			said[m.SourceSession] = true
-			p.Besides = append(p.Besides, string(m.SourceSession))
-		}
 		if m.SaidBy != "" {
 			speakers.Add(m.SourceSession, m.SaidBy)
 		}
@@ -277,15 +336,15 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 		}
 	}
 	var err error
-	if p.Speakers, err = u.identities.AllIDs(ctx, u.db, speakers); err != nil {
+	if p.Speakers, err = u.identities.AllIDs(ctx, u.Pool, speakers); err != nil {
 		return nil, err
 	}
-	if p.Users, err = u.identities.AllIDs(ctx, u.db, users); err != nil {
+	if p.Users, err = u.identities.AllIDs(ctx, u.Pool, users); err != nil {
 		return nil, err
 	}
 	var keys []sessions.Key
 	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
-		telling, err := u.Q.SessionsTelling(ctx, u.db, p)
+		telling, err := u.Q.SessionsTelling(ctx, u.Pool, p)
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +353,7 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 		}
 		keys = append(keys, telling...)
 	}
-	return append(keys, slices.Sorted(maps.Keys(said))...), nil
+	return append(keys, said...), nil
 }
 
 // prepared is a source or summary session, as read before it is locked.

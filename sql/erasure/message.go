@@ -50,7 +50,7 @@ func (s *Store) MessagesBefore(
 func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	key := from.Lease.Key
-	err := drafted(func(final bool) error {
+	err := repeated(errStale, func(final bool) error {
 		m := &retraction{Store: s, event: event, from: from}
 		if err := m.prepare(ctx, final); err != nil {
 			return err
@@ -108,8 +108,8 @@ func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSa
 func (m *retraction) facts(
 	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
 ) (ids []int64, gone unsaid, err error) {
-	u := &memoryErasure{Store: m.Store, db: db, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
-	drawn, err := u.drawn(ctx, m.from.Lease.Key, said)
+	u := &memoryErasure{Store: m.Store, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
+	drawn, err := u.drawn(ctx, db, m.from.Lease.Key, said)
 	gone = unsaid{repeats: m.like.Repeats, own: true}
 	for _, f := range drawn {
 		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
@@ -148,8 +148,10 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 
 // drawn lists the memories from a message: those that repeat it, and those that no other message of its person can be
 // the source of. A message without a place is in no range, yet its broken turn may have saved a memory of it.
-func (u *memoryErasure) drawn(ctx context.Context, key sessions.Key, said dbsqlc.MessageSaidRow) ([]dbsqlc.MemorySourceRow, error) {
-	rows, err := u.Q.MemoriesBeside(ctx, u.db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
+func (u *memoryErasure) drawn(
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
+) ([]dbsqlc.MemorySourceRow, error) {
+	rows, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (u *memoryErasure) drawn(ctx context.Context, key sessions.Key, said dbsqlc
 		if row.SaidBy != "" && row.SaidBy != said.SenderID {
 			continue
 		}
-		m, err := u.located(ctx, dbsqlc.MemorySourceRow(row))
+		m, err := u.located(ctx, db, dbsqlc.MemorySourceRow(row))
 		if err != nil {
 			return nil, err
 		}

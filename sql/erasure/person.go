@@ -126,7 +126,7 @@ func (g *forgetting) run(ctx context.Context) error {
 		}
 	}
 	before := *g.done
-	return drafted(func(final bool) error {
+	return repeated(errStale, func(final bool) error {
 		var sv *survey
 		if spoke {
 			var err error
@@ -149,7 +149,7 @@ func (g *forgetting) run(ctx context.Context) error {
 // one forgets the person in one session, in a transaction of its own.
 func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
 	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
-	return drafted(func(final bool) error {
+	return repeated(errStale, func(final bool) error {
 		var sv *survey
 		if r.Spoke && !alone {
 			var err error

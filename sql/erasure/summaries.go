@@ -19,7 +19,7 @@ const (
 	stayingPage   = 250
 )
 
-// maxDrafts is the number of drafts that an erasure makes for changing summaries. Then it empties them, and the
+// maxDrafts is the number of tries of an erasure beside changes. After the last one it empties the changed summaries; the
 // background writes them again.
 const maxDrafts = 3
 
@@ -42,10 +42,10 @@ type healed struct {
 	tokens int
 }
 
-// drafted repeats an erasure when its draft is stale.
-func drafted(erase func(final bool) error) error {
+// repeated repeats an erasure that ends with an error, such as that of a stale draft.
+func repeated(because error, erase func(final bool) error) error {
 	for try := 1; ; try++ {
-		if err := erase(try >= maxDrafts); !errors.Is(err, errStale) || try >= maxDrafts {
+		if err := erase(try >= maxDrafts); !errors.Is(err, because) || try >= maxDrafts {
 			return err
 		}
 	}

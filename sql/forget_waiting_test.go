@@ -1,0 +1,99 @@
+package sql_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+)
+
+// waits signals each wait of an erasure for open work.
+type waits chan struct{}
+
+func (w waits) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "Erasure waits") {
+		w <- struct{}{}
+	}
+	return len(line), nil
+}
+
+// watched is a context whose erasures signal their waits.
+func watched(t *testing.T) (context.Context, waits) {
+	t.Helper()
+	w := make(waits, 100)
+	return zerolog.New(w).WithContext(t.Context()), w
+}
+
+// spareWork makes the next erasure wait for the open turn or upkeep of a session.
+func spareWork(t *testing.T, pool *pgxpool.Pool, key sessions.Key) {
+	t.Helper()
+	execute(t, pool, "UPDATE dingtalk_sessions SET cut_turns = $2::int, cut_upkeep = $2::int WHERE session_key = $1::text", string(key), sessions.MaxCuts)
+}
+
+// forgetting starts ForgetMemory, and waits until it waits for open work.
+func forgetting(t *testing.T, s *sql.Store, id int64) <-chan memory.Forgotten {
+	t.Helper()
+	ctx, waits := watched(t)
+	done := make(chan memory.Forgotten, 1)
+	go func() {
+		f, err := s.ForgetMemory(ctx, id, memory.Asking{})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- f
+	}()
+	select {
+	case <-waits:
+	case <-done:
+		t.Fatal("the erasure did not wait")
+	}
+	return done
+}
+
+// A flush that an erasure waits for has read the message, and saves the fact again in another scope: it goes too.
+func TestForgetReachesFactOfSparedFlush(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	const content = "财务室保险柜的密码是海棠八号"
+	c.exchange(zhangID, content, "好") // 3 and 4
+	id := c.save(from(c, content, zhangID, 3)).Saved[0]
+	spareWork(t, pool, c.reader.Key)
+	if err := s.MarkUpkeep(t.Context(), c.lease, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	done := forgetting(t, s, id)
+	own := about(zhangID, content)
+	own.SourceGroup, own.StartSeq, own.EndSeq = memory.GroupID(robot, c.reader.Conversation), 3, 3
+	c.flush(4, own)
+	if f := <-done; f.Memories != 2 || f.Messages != 2 {
+		t.Errorf("forgetting gave %+v, want both facts, the message and its answer", f)
+	}
+	gone(t, pool, "海棠")
+}
+
+// The messages of a turn get their places while an erasure waits for it: the source of the fact that it saved goes too.
+func TestForgetReachesMessageOfSparedTurn(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	asked := c.speak("z1", zhangID, zhangNick, "记住：暗号是 "+secret, nil)
+	if _, err := s.Begin(t.Context(), c.lease, 1); err != nil {
+		t.Fatal(err)
+	}
+	d := group(c, "门禁的口令以 "+secret[:2]+" 开头")
+	d.SaidBy = zhangID
+	id := c.save(d).Saved[0]
+	spareWork(t, pool, c.reader.Key)
+	done := forgetting(t, s, id)
+	c.turn(zhangID, zhangNick, "记住了", asked)
+	if f := <-done; f.Memories != 1 || f.Messages != 2 {
+		t.Errorf("forgetting gave %+v, want the fact, the message and its answer", f)
+	}
+	gone(t, pool, secret, "记住了")
+}
