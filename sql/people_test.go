@@ -27,6 +27,32 @@ func (c *chat) introduce(robot sessions.RobotCode, staff, encrypted sessions.Use
 	}
 }
 
+// A fact goes with the messages that its author sent under either id.
+func TestForgetFactSaidUnderTwoIDs(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	c.exchange(zhangOut, "暗号是 "+secret, "好")     // 3 and 4
+	c.exchange(zhangID, "再说一遍，暗号是 "+secret, "好") // 5 and 6
+	c.introduce(robot, zhangID, zhangOut)
+	c.forget(c.flush(6, from(c, "暗号是 "+secret, zhangID, 5)).Saved[0], zhangID, true)
+	gone(t, pool, secret)
+}
+
+// A message sent under one id goes with the fact that was saved under the other.
+func TestForgetMessageWithFactUnderOtherID(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	said := c.speak("z1", zhangOut, zhangNick, "暗号是 "+secret, nil) // 3
+	c.turn(zhangOut, zhangNick, "好", said)
+	c.introduce(robot, zhangID, zhangOut)
+	c.flush(4, from(c, "暗号是 "+secret, zhangID, 3))
+	asked := c.speak("z2", zhangID, zhangNick, "/forget last", nil)
+	if _, err := s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pool, secret)
+}
+
 // A person's facts under the encrypted id are theirs once a frame had both ids, and no row is written again for it.
 func TestPersonWithTwoIDs(t *testing.T) {
 	t.Parallel()

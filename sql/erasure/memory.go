@@ -29,6 +29,7 @@ type memoryErasure struct {
 	from  memory.Asking
 	only  []string                 // senders whose messages may be wiped; empty: all
 	rows  []dbsqlc.MemorySourceRow // the memories to delete, with their source events
+	ids   map[int64][]string       // all ids of each memory's author
 	grown bool                     // rows changed after the affected sessions were listed
 	like  similarity.Set
 	turns map[sessions.Key][]turnSpan // turns by session, read once
@@ -44,7 +45,7 @@ var errSavedAgain = errors.New("a session saved the memory again during its eras
 // the memory again from its source: then the erasure starts over.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &memoryErasure{Store: s, from: from, like: similarity.New(), turns: map[sessions.Key][]turnSpan{}, done: &done}
+	u := &memoryErasure{Store: s, from: from, like: similarity.New(), ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
 	if err := u.run(ctx, id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
@@ -235,6 +236,9 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	if err != nil {
 		return err
 	}
+	if u.ids[m.ID], err = u.identities.IDs(ctx, db, pg.RobotOf(m.SourceSession), m.SaidBy); err != nil {
+		return err
+	}
 	u.rows = append(u.rows, m)
 	u.like.Add(m.Content)
 	u.like.AddSaying(m.Content)
@@ -249,11 +253,16 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{
 		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
 	})
-	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return m.SaidBy != "" && m.SaidBy != e.SenderID })
+	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return !u.mayHaveSaid(e.SenderID, m) })
 	for _, e := range said {
 		u.like.AddSource(e.Content, m.Content, len(said) == 1)
 	}
 	return err
+}
+
+// mayHaveSaid reports whether a sender, under any id, is the author of a memory, or the author is unknown.
+func (u *memoryErasure) mayHaveSaid(sender sessions.UserID, m dbsqlc.MemorySourceRow) bool {
+	return m.SaidBy == "" || slices.Contains(u.ids[m.ID], string(sender))
 }
 
 // located finds the events of a memory. A memory that a turn saved has the messages of that turn, or no events while
@@ -369,7 +378,7 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
-			if m.SaidBy != "" && m.SaidBy != e.SenderID || len(u.only) > 0 && !slices.Contains(u.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
+			if !u.mayHaveSaid(e.SenderID, m) || len(u.only) > 0 && !slices.Contains(u.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
 				return false
 			}
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {

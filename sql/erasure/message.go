@@ -155,9 +155,13 @@ func (u *memoryErasure) drawn(
 	if err != nil {
 		return nil, err
 	}
+	ids, err := u.identities.IDs(ctx, db, pg.RobotOf(key), said.SenderID)
+	if err != nil {
+		return nil, err
+	}
 	var list []dbsqlc.MemorySourceRow
 	for _, row := range rows {
-		if row.SaidBy != "" && row.SaidBy != said.SenderID {
+		if row.SaidBy != "" && !slices.Contains(ids, string(row.SaidBy)) {
 			continue
 		}
 		m, err := u.located(ctx, db, dbsqlc.MemorySourceRow(row))
