@@ -2,6 +2,8 @@ package sql_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/sqltest"
 )
 
 // waits signals each wait of an erasure for open work.
@@ -96,4 +99,45 @@ func TestForgetReachesMessageOfSparedTurn(t *testing.T) {
 		t.Errorf("forgetting gave %+v, want the fact, the message and its answer", f)
 	}
 	gone(t, pool, secret, "记住了")
+}
+
+// Turns of two groups that each ask for an erasure of a team fact wait for no turn that waits itself.
+func TestForgetByTwoTurnsAtOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	type request struct {
+		id    int64
+		asked sessions.Accepted
+	}
+	var requests []request
+	for i, content := range []string{"保险柜放在三楼档案室里", "食堂的后门十二点开"} {
+		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u", false)
+		id := must[memory.Memory](t)(s.Promote(t.Context(), c.save(from(c, content, "u", 1)).Saved[0], "admin")).ID
+		requests = append(requests, request{id, c.speak("ask", "u", "u", "/forget", nil)})
+		if _, err := s.Begin(t.Context(), c.lease, 1); err != nil {
+			t.Fatal(err)
+		}
+		spareWork(t, pool, c.reader.Key)
+	}
+	ended := make(chan error, len(requests))
+	for _, r := range requests {
+		go func() {
+			_, err := s.ForgetMemory(ctx, r.id, memory.Asking{Lease: r.asked.Lease, Event: r.asked.EventID})
+			ended <- err
+		}()
+	}
+	done := 0
+	for range requests {
+		switch err := <-ended; {
+		case err == nil:
+			done++
+		case !errors.Is(err, sessions.ErrLeaseLost): // the other erasure ended this turn, which begins again
+			t.Error(err)
+		}
+	}
+	if done == 0 {
+		t.Error("no erasure was done")
+	}
 }

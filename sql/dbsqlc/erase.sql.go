@@ -60,6 +60,63 @@ func (q *Queries) AsideErase(ctx context.Context, db DBTX, arg *AsideEraseParams
 	return items, nil
 }
 
+const attemptRelease = `-- name: AttemptRelease :many
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = $2::bigint
+RETURNING e.id
+`
+
+type AttemptReleaseParams struct {
+	SessionKey sessions.Key
+	Term       int64
+}
+
+// AttemptRelease removes the marks of a turn that waits with its erasure: other erasures need not spare it.
+func (q *Queries) AttemptRelease(ctx context.Context, db DBTX, arg *AttemptReleaseParams) ([]int64, error) {
+	rows, err := db.Query(ctx, attemptRelease, arg.SessionKey, arg.Term)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const attemptRestore = `-- name: AttemptRestore :exec
+UPDATE dingtalk_session_events e SET attempt_term = $1::bigint
+WHERE e.session_key = $2 AND e.state = 'pending' AND e.id = ANY($3::bigint[]) AND e.attempt_term IS NULL
+  AND EXISTS (SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = $2 AND s.lease_owner = $4::text AND s.lease_term = $1::bigint)
+`
+
+type AttemptRestoreParams struct {
+	Term       int64
+	SessionKey sessions.Key
+	Ids        []int64
+	Owner      string
+}
+
+// AttemptRestore marks the messages of a turn again after its wait, unless the turn lost its lease.
+func (q *Queries) AttemptRestore(ctx context.Context, db DBTX, arg *AttemptRestoreParams) error {
+	_, err := db.Exec(ctx, attemptRestore,
+		arg.Term,
+		arg.SessionKey,
+		arg.Ids,
+		arg.Owner,
+	)
+	return err
+}
+
 const compactionViewSet = `-- name: CompactionViewSet :exec
 UPDATE compaction_log c SET view_before = $1
 WHERE c.session_key = $2 AND c.id = $3

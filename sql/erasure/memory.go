@@ -46,7 +46,7 @@ var errSavedAgain = errors.New("a session saved the memory again during its eras
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
 	u := &memoryErasure{Store: s, from: from, like: similarity.New(), ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
-	if err := u.run(ctx, id); err != nil {
+	if err := u.run(s.waiting(ctx, from.Lease), id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
 	return done, nil

@@ -50,6 +50,7 @@ func (s *Store) MessagesBefore(
 func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	key := from.Lease.Key
+	ctx = s.waiting(ctx, from.Lease)
 	err := repeated(errStale, func(final bool) error {
 		m := &retraction{Store: s, event: event, from: from}
 		if err := m.prepare(ctx, final); err != nil {

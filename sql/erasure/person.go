@@ -29,7 +29,7 @@ func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgo
 		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
 	defer done()
-	err = g.run(ctx)
+	err = g.run(s.waiting(ctx, f.From.Lease))
 	return *g.done, forgettingError(err)
 }
 

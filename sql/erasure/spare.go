@@ -2,6 +2,8 @@ package erasure
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,4 +28,27 @@ func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, askin
 		return err
 	}
 	return o
+}
+
+// restoreTime bounds the restoration of a turn's marks after its erasure ended.
+const restoreTime = 5 * time.Second
+
+// waiting returns a context in which other erasures need not spare the asking turn while it waits: two turns that ask
+// would wait for each other.
+func (s *Store) waiting(ctx context.Context, asking sessions.Lease) context.Context {
+	if asking.Owner == "" {
+		return ctx
+	}
+	return pg.AroundWaits(ctx, func(wait func() error) error {
+		ids, err := s.Q.AttemptRelease(ctx, s.Pool, &dbsqlc.AttemptReleaseParams{SessionKey: asking.Key, Term: asking.Term})
+		if err != nil {
+			return err
+		}
+		ended := wait()
+		short, stop := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
+		defer stop()
+		return errors.Join(ended, s.Q.AttemptRestore(short, s.Pool, &dbsqlc.AttemptRestoreParams{
+			SessionKey: asking.Key, Ids: append([]int64{}, ids...), Owner: string(asking.Owner), Term: asking.Term,
+		}))
+	})
 }

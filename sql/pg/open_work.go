@@ -32,8 +32,24 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 	})
 }
 
+// around is the key of a context's function around each wait for open work.
+type around struct{}
+
+// AroundWaits returns a context in which do runs each wait for open work. It releases what others need meanwhile.
+func AroundWaits(ctx context.Context, do func(wait func() error) error) context.Context {
+	return context.WithValue(ctx, around{}, do)
+}
+
 // ended waits for the end of work. It holds nothing.
 func (d *DB) ended(ctx context.Context, o *OpenWork) error {
+	wait := func() error { return d.poll(ctx, o) }
+	if do, ok := ctx.Value(around{}).(func(func() error) error); ok {
+		return do(wait)
+	}
+	return wait()
+}
+
+func (d *DB) poll(ctx context.Context, o *OpenWork) error {
 	zerolog.Ctx(ctx).Info().Str("session", string(o.Key)).Int64("term", o.Term).Msg("Erasure waits for a turn or upkeep")
 	err := periodic.Poll(ctx, cutPoll, func() (bool, error) {
 		open, err := d.IsWorkOpen(ctx, d.Pool, o)

@@ -13,6 +13,19 @@ SELECT EXISTS (
         OR NOT @asks::boolean AND s.cut_turns >= @most_cut::int AND EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term))) AS spared;
 
+-- name: AttemptRelease :many
+-- AttemptRelease removes the marks of a turn that waits with its erasure: other erasures need not spare it.
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term::bigint
+RETURNING e.id;
+
+-- name: AttemptRestore :exec
+-- AttemptRestore marks the messages of a turn again after its wait, unless the turn lost its lease.
+UPDATE dingtalk_session_events e SET attempt_term = @term::bigint
+WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = ANY(@ids::bigint[]) AND e.attempt_term IS NULL
+  AND EXISTS (SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term::bigint);
+
 -- name: ViewVersion :one
 -- ViewVersion is the version of a session's view: an erasure and a compaction change it, a turn does not.
 SELECT s.view_version FROM dingtalk_sessions s WHERE s.session_key = @session_key;
