@@ -43,18 +43,25 @@ func (s *Store) accept(
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
+	robot, encrypted, staff := sessions.RobotCode(pg.Clean(string(m.RobotCode))), pg.Clean(string(m.EncryptedID)), pg.Clean(string(m.StaffID))
 	row, err := s.Q.MessageAccept(ctx, s.Pool, &dbsqlc.MessageAcceptParams{
 		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.TTL.Seconds(),
 		Title:     pg.Clean(m.ConversationTitle),
-		RobotCode: sessions.RobotCode(pg.Clean(string(m.RobotCode))), ConversationType: m.ConversationType,
+		RobotCode: robot, ConversationType: m.ConversationType,
 		ConversationID: sessions.ConversationID(pg.Clean(string(m.ConversationID))),
 		Content:        pg.Clean(m.Text), Message: message,
 		SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick),
 		SentAt: pg.OrNil(m.SentAt), Waited: waited(m).Seconds(),
-		EncryptedID: pg.Clean(string(m.EncryptedID)), StaffID: pg.Clean(string(m.StaffID)),
+		EncryptedID: encrypted, StaffID: staff,
 	})
 	if err != nil {
 		return sessions.Accepted{}, err
+	}
+	if row.IsOld {
+		seen := dbsqlc.SenderIDSeeParams{EncryptedID: encrypted, RobotCode: robot, StaffID: staff}
+		if err := s.Q.SenderIDSee(ctx, s.Pool, &seen); err != nil {
+			return sessions.Accepted{}, err
+		}
 	}
 	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
 		other, err := s.Q.MessageFind(ctx, s.Pool, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})

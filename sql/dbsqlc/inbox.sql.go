@@ -93,12 +93,17 @@ WITH deleted AS (
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
         EXISTS (SELECT 1 FROM learned) AND EXISTS (
             SELECT 1 FROM sender_ids k WHERE k.sender_id = $15::text AND k.robot_code = $13) AS is_clash,
+        EXISTS (
+            SELECT 1 FROM sender_ids k
+            WHERE k.sender_id = $15::text AND k.robot_code = $13 AND k.staff_id = $16::text
+              AND k.seen_at <= now() - interval '1 day') AS is_old,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = $2), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = $2), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash,
+    outcome.is_old::boolean AS is_old, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> $1::text
         THEN pg_notify('ebb', outcome.owner || '|' || $2::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome
@@ -128,6 +133,7 @@ type MessageAcceptRow struct {
 	IsNew     bool
 	IsDeleted bool
 	IsClash   bool
+	IsOld     bool
 	Owner     string
 	Term      int64
 	Notified  bool
@@ -148,7 +154,7 @@ type MessageAcceptRow struct {
 // server's clock, takes its place: waited is the time since then.
 //
 // learned: the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash:
-// from then on the encrypted id alone identifies no member of staff.
+// from then on the encrypted id alone identifies no member of staff. is_old: the pair was last noted a day ago or more.
 //
 // Notifications go only to another replica, since they put all commits of the server into one queue.
 func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAcceptParams) (MessageAcceptRow, error) {
@@ -176,6 +182,7 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		&i.IsNew,
 		&i.IsDeleted,
 		&i.IsClash,
+		&i.IsOld,
 		&i.Owner,
 		&i.Term,
 		&i.Notified,
@@ -225,6 +232,25 @@ func (q *Queries) MessageIsAccepted(ctx context.Context, db DBTX, arg *MessageIs
 	var accepted bool
 	err := row.Scan(&accepted)
 	return accepted, err
+}
+
+const senderIDSee = `-- name: SenderIDSee :exec
+UPDATE sender_ids k SET seen_at = now()
+WHERE k.sender_id = $1::text AND k.robot_code = $2 AND k.staff_id = $3::text
+  AND k.seen_at <= now() - interval '1 day'
+`
+
+type SenderIDSeeParams struct {
+	EncryptedID string
+	RobotCode   sessions.RobotCode
+	StaffID     string
+}
+
+// SenderIDSee notes the use of a pair of ids. As a part of MessageAccept it could lock the pair before the session,
+// in the reverse order of an erasure.
+func (q *Queries) SenderIDSee(ctx context.Context, db DBTX, arg *SenderIDSeeParams) error {
+	_, err := db.Exec(ctx, senderIDSee, arg.EncryptedID, arg.RobotCode, arg.StaffID)
+	return err
 }
 
 const senderStaff = `-- name: SenderStaff :one

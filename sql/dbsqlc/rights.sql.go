@@ -1531,11 +1531,23 @@ DELETE FROM sender_ids k USING (
 ) ranked
 WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.staff_id = ranked.staff_id AND ranked.place > $1::bigint
   AND NOT EXISTS (
-    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.staff_id <> k.staff_id)
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id)
+  AND NOT EXISTS (
+    SELECT 1 FROM dingtalk_session_events e WHERE e.sender_id = k.sender_id AND e.sender_id <> ''
+    UNION ALL
+    SELECT 1 FROM dingtalk_session_events q
+    WHERE q.message #>> '{quote,sender_id}' = k.sender_id AND q.message #>> '{quote,sender_id}' <> ''
+    UNION ALL
+    SELECT 1 FROM memories a WHERE a.subject_id = k.sender_id AND a.subject_id <> ''
+    UNION ALL
+    SELECT 1 FROM memories b WHERE b.said_by = k.sender_id AND b.said_by <> ''
+    UNION ALL
+    SELECT 1 FROM memories c WHERE c.scope = 'user' AND c.scope_id = k.sender_id)
 `
 
 // SenderIDsTrim deletes the encrypted ids of each person except the newest. One that had two staff ids stays: without
-// the other it would count as the second person's.
+// the other it would count as the second person's. One under which rows are stored stays, since only this pair leads
+// from the person to them. The union keeps the planner from joining whole tables.
 func (q *Queries) SenderIDsTrim(ctx context.Context, db DBTX, most int64) error {
 	_, err := db.Exec(ctx, senderIDsTrim, most)
 	return err

@@ -18,11 +18,11 @@ import (
 // expiredRest is the time that an expired fact is kept unread, since it returns when it is said again.
 const expiredRest = 30 * 24 * time.Hour
 
-// maxSenderIDs is the number of encrypted ids kept of a person for each robot.
+// maxSenderIDs is the number of encrypted ids kept of a person for each robot, besides those under which rows are stored.
 const maxSenderIDs = 10
 
 // DeleteExpired deletes memories that expired long ago, and counts them. It also deletes day-old marks of deleted messages,
-// and old encrypted ids of people with many newer ones.
+// and old encrypted ids of people with many newer ones, where nothing is stored under them.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {

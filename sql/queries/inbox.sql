@@ -19,7 +19,7 @@ LISTEN ebb;
 -- server's clock, takes its place: waited is the time since then.
 --
 -- learned: the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash:
--- from then on the encrypted id alone identifies no member of staff.
+-- from then on the encrypted id alone identifies no member of staff. is_old: the pair was last noted a day ago or more.
 --
 -- Notifications go only to another replica, since they put all commits of the server into one queue.
 WITH deleted AS (
@@ -91,15 +91,27 @@ WITH deleted AS (
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
         EXISTS (SELECT 1 FROM learned) AND EXISTS (
             SELECT 1 FROM sender_ids k WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code) AS is_clash,
+        EXISTS (
+            SELECT 1 FROM sender_ids k
+            WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.staff_id = @staff_id::text
+              AND k.seen_at <= now() - interval '1 day') AS is_old,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = @session_key), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash, outcome.owner, outcome.term,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash,
+    outcome.is_old::boolean AS is_old, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> @owner::text
         THEN pg_notify('ebb', outcome.owner || '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
 FROM outcome;
+
+-- name: SenderIDSee :exec
+-- SenderIDSee notes the use of a pair of ids. As a part of MessageAccept it could lock the pair before the session,
+-- in the reverse order of an erasure.
+UPDATE sender_ids k SET seen_at = now()
+WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.staff_id = @staff_id::text
+  AND k.seen_at <= now() - interval '1 day';
 
 -- name: MessageFind :one
 SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
