@@ -314,3 +314,67 @@ func TestRequestsForASummaryAreCountedOnce(t *testing.T) {
 		}
 	})
 }
+
+// The chunks before a failed one are paid for: they are committed, and the next compaction begins behind them.
+func TestPaidChunksOfAFailedSummaryAreKept(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]struct {
+		failure  func(context.Context) (llm.Response, error)
+		deadline bool // the failed chunk takes until the end of the compaction's time
+	}{
+		"refused": {func(context.Context) (llm.Response, error) {
+			return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errors.New("denied")}
+		}, false},
+		"hangs": {func(ctx context.Context) (llm.Response, error) { <-ctx.Done(); return llm.Response{}, ctx.Err() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				broken, paid, turns := true, 0, 0
+				m := &script{summary: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+					asked := lastWords(r)
+					switch {
+					case len(asked) > 9000:
+						return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
+					case broken && paid == 2:
+						return ends.failure(ctx)
+					}
+					paid, turns = paid+1, turns+strings.Count(asked, `"who":"alice`)
+					a := text(goodSummary)
+					a.Usage = sessions.Usage{Prompt: 100}
+					return a, nil
+				}}
+				w := start(t, setup{model: m, config: func(c *Config) {
+					c.Admins, c.SummaryRetries, c.Compaction.Window.Threshold = []sessions.UserID{"u-root"}, 1, 10000
+				}})
+				w.fill(8000)
+				before := w.state(group).SpentToday
+				w.post(compactByRoot(w))
+				after(10 * time.Minute)
+				if ends.deadline { // staged by the attempt that was cut off
+					w.post(compactByRoot(w))
+					after(time.Minute)
+				}
+				first := w.view()
+				want(t, "paid chunks", paid, 2)
+				if len(first.Summaries) != 1 || first.Session.CompactedSeq == 0 || first.Tail[0].Seq != first.Session.CompactedSeq+1 {
+					t.Fatalf("%d summaries, through %d", len(first.Summaries), first.Session.CompactedSeq)
+				}
+				want(t, "summarized turns", turns*2, int(first.Session.CompactedSeq))
+				want(t, "spent", w.state(group).SpentToday-before, 200)
+				broken = false
+				w.post(compactByRoot(w))
+				after(10 * time.Minute)
+				second := w.view()
+				if second.Session.CompactedSeq <= first.Session.CompactedSeq {
+					t.Errorf("the rest of the range is not summarized: through %d, then %d", first.Session.CompactedSeq, second.Session.CompactedSeq)
+				}
+			})
+		})
+	}
+}
+
+// compactByRoot is a manual compaction.
+func compactByRoot(w *world) sessions.Message {
+	return said(fmt.Sprint("c", w.store.called("accept")), "root", "/压缩")
+}

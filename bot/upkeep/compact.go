@@ -252,7 +252,19 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	}
 	r.recordDraft(draft)
 	if err != nil {
-		return cut, draft, "", fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+		err = fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+		part, ok := r.summarizedPart(draft)
+		if !ok {
+			return cut, draft, "", err
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Int64("through", part.Through).Msg("Summary ended early: its first part is kept")
+		cut, r.EndSeq, job.Through, r.partial = part, part.Through, part.Through, true
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*r.cfg.CommitTimeout) // the part is paid for
+		defer stop()
+		if src, err = r.store.OpenJob(one, r.lease, job); err != nil {
+			return cut, draft, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+		}
+		ctx = one
 	}
 	if err := r.gate(p, cut, draft); err != nil {
 		return cut, draft, "", err
@@ -266,6 +278,15 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	}
 	r.staged = true
 	return cut, draft, src.Hash, nil
+}
+
+// summarizedPart is the cut after the chunks that were summarized before one failed; ok is false where they end within a
+// turn.
+func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
+	if len(d.Summaries) == 0 {
+		return part, false
+	}
+	return cutAt(r.view.Tail, d.Summaries[0].EndSeq)
 }
 
 // recordDraft copies a draft's report and usage to the attempt. The attempt that commits a draft counts its usage, also

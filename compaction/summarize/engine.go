@@ -67,8 +67,8 @@ type Report struct {
 }
 
 // Summarize makes the summaries of a task: one of the range, which continues the active ones under a rolling policy,
-// and a roll-up when segments are too many. After an error nothing is committed; the draft then holds the cost of the
-// attempt. Audit findings are no errors.
+// and a roll-up when segments are too many. After an error the draft holds the cost of the attempt, and the summary of
+// the chunks before the one that failed, if any. Audit findings are no errors.
 func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
 		Events: t.Events, Target: t.Policy.SegmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
@@ -82,6 +82,9 @@ func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	d := Draft{Model: res.Model, Usage: res.Usage, Cost: res.Cost, Report: res.Report}
 	d.Report.SourceTokens, d.Report.SummaryTokens, d.Report.Unavailable = compaction.TokensOf(t.Events), res.Tokens, countUnavailable(t.Events)
 	if err != nil {
+		if res.Through > 0 {
+			d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: res.Through, Text: res.Text, Tokens: res.Tokens}}
+		}
 		return d, fmt.Errorf("session %s: %w", t.Session.Key, err)
 	}
 	d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: t.Through, Text: res.Text, Tokens: res.Tokens}}

@@ -75,8 +75,9 @@ type Request struct {
 
 // Result is a summary that passed the gate, with its audit.
 type Result struct {
-	Text   string
-	Tokens int
+	Text    string
+	Tokens  int
+	Through int64 // the last event that Text summarizes; 0: none
 	Model  string
 	Usage  sessions.Usage
 	Cost   float64
@@ -84,7 +85,8 @@ type Result struct {
 }
 
 // Summarize summarizes r.Events as a continuation of r.Previous. A range that exceeds the model's window is split into
-// chunks; each chunk continues the last. After an error there is no usable summary; the result holds the cost.
+// chunks; each chunk continues the last. After an error the result holds the cost, and the summary of the chunks before,
+// of which the last ends with [Result.Through].
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	if len(r.Events) == 0 {
 		return Result{}, errors.New("no events to summarize")
@@ -178,6 +180,12 @@ func (t *summaryRun) nextChunk() chunkRequest {
 	scribe := transcript.Writer{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, Cleaner: t.cleaned}
 	limit := min(t.limit, room)
 	text, n := scribe.Write(t.rest, limit)
+	if n < len(t.rest) && !t.Summaries { // a chunk ends with a turn, so that it can be committed without the next one
+		starts := compaction.TurnStarts(t.rest[:n+1])
+		if last := starts[len(starts)-1]; last > 0 && last < n {
+			text, n = scribe.Write(t.rest[:last], limit)
+		}
+	}
 	if n < len(t.rest) { // a small rest costs a whole call, and its summary is often a copy
 		if whole, all := scribe.Write(t.rest, min(limit+limit/smallRest, room)); all == len(t.rest) {
 			text, n = whole, all
@@ -267,6 +275,7 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completion, text string) {
 	text = t.auditText(ctx, c, text)
 	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.Counter.Count(text), a.Model, t.rest[len(c.events):]
+	t.res.Through = c.events[len(c.events)-1].Seq
 	if t.model != t.Name {
 		t.res.Fallback = a.Model
 	}
