@@ -24,6 +24,25 @@ func busyOnce(f func(ctx context.Context, try int, o sessions.Outgoing) (chat.Se
 	})
 }
 
+// doubtfulSecond is a busyOnce whose second try may have arrived; lost is called before its outcome.
+func doubtfulSecond(lost func()) *wire {
+	return busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
+		if try == 2 {
+			lost()
+			return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
+		}
+		return arrived, nil
+	})
+}
+
+// eraseSecond erases the answer to the second message.
+func (w *world) eraseSecond() {
+	w.t.Helper()
+	if _, err := w.store.mem.Erase(w.t.Context(), group, []int64{4}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // waits has a world hold three replies that go out as one message.
 func (w *world) waits() {
 	w.t.Helper()
@@ -67,17 +86,10 @@ func TestJoinedMessageIsRepeatedByTheNextOwner(t *testing.T) {
 func TestErasureTakesReplyOutOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
-			if try == 2 {
-				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
-			}
-			return arrived, nil
-		})})
+		w := start(t, setup{wire: doubtfulSecond(func() {})})
 		w.waits()
 		after(5 * time.Second)
-		if _, err := w.store.mem.Erase(t.Context(), group, []int64{4}); err != nil { // the answer to the second
-			t.Fatal(err)
-		}
+		w.eraseSecond()
 		after(time.Minute)
 		sent := w.wire.sends()
 		want(t, "tries", len(sent), 4)
@@ -200,13 +212,7 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
-		w := start(t, setup{wire: busyOnce(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
-			if try == 2 {
-				away.Store(true)
-				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
-			}
-			return arrived, nil
-		})})
+		w := start(t, setup{wire: doubtfulSecond(func() { away.Store(true) })})
 		w.store.fail(func(op string) error {
 			if op == "settle" && away.Load() {
 				return errAway
@@ -216,9 +222,7 @@ func TestErasureAfterLostMarksOfJoinedMessage(t *testing.T) {
 		w.waits()
 		after(5 * time.Second)
 		w.store.fail(nil)
-		if _, err := w.store.mem.Erase(t.Context(), group, []int64{4}); err != nil { // the answer to the second
-			t.Fatal(err)
-		}
+		w.eraseSecond()
 		after(time.Minute)
 		want(t, "unsent", len(w.unsent()), 0)
 		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 2)

@@ -26,29 +26,18 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	rows, err := s.Q.OutboxUnsent(ctx, s.Pool, &dbsqlc.OutboxUnsentParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: ClaimTime.Seconds(),
 	})
-	if err == nil && len(rows) == 0 {
-		err = sessions.ErrLeaseLost
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing unsent replies of session %s: %w", l.Key, err)
-	}
-	var unsent []sessions.Outgoing
-	for _, r := range rows {
-		if r.ID == 0 {
-			continue
-		}
-		target, err := convert.Target(r.Target)
-		if err != nil {
-			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
-		}
+	unsent, err := outgoing(l, rows, err, func(r dbsqlc.OutboxUnsentRow) (sessions.Outgoing, []byte) {
 		o := sessions.Outgoing{
-			ID: r.ID, Key: l.Key, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took,
-			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Nonce: r.Nonce},
+			ID: r.ID, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took, Created: r.CreatedAt,
+			Reply: sessions.Reply{Nonce: r.Nonce},
 		}
 		if r.State == waiting {
 			o.NextAt = r.NextAt
 		}
-		unsent = append(unsent, o)
+		return o, r.Target
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing unsent replies of session %s: %w", l.Key, err)
 	}
 	return unsent, nil
 }
@@ -58,27 +47,40 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 	rows, err := s.Q.OutboxClaim(ctx, s.Pool, &dbsqlc.OutboxClaimParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: ClaimTime.Seconds(),
 	})
+	claimed, err := outgoing(l, rows, err, func(r dbsqlc.OutboxClaimRow) (sessions.Outgoing, []byte) {
+		return sessions.Outgoing{
+			ID: r.ID, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: t.Joint, Maybe: r.Resumed, Created: r.CreatedAt,
+			Reply: sessions.Reply{Text: r.Body, Nonce: r.Nonce},
+		}, r.Target
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claiming replies of session %s: %w", l.Key, err)
+	}
+	return claimed, nil
+}
+
+// outgoing reads the rows of open replies. The lease is lost if there is none; one with the id 0 says that no reply is
+// open.
+func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessions.Outgoing, []byte)) ([]sessions.Outgoing, error) {
 	if err == nil && len(rows) == 0 {
 		err = sessions.ErrLeaseLost
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claiming replies of session %s: %w", l.Key, err)
+		return nil, err
 	}
-	var claimed []sessions.Outgoing
+	var replies []sessions.Outgoing
 	for _, r := range rows {
-		if r.ID == 0 {
+		o, target := read(r)
+		if o.ID == 0 {
 			continue
 		}
-		target, err := convert.Target(r.Target)
-		if err != nil {
-			return nil, fmt.Errorf("reading the target of reply %d of session %s: %w", r.ID, l.Key, err)
+		o.Key = l.Key
+		if o.Reply.Target, err = convert.Target(target); err != nil {
+			return nil, fmt.Errorf("reading the target of reply %d: %w", o.ID, err)
 		}
-		claimed = append(claimed, sessions.Outgoing{
-			ID: r.ID, Key: l.Key, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: t.Joint, Maybe: r.Resumed,
-			Created: r.CreatedAt, Reply: sessions.Reply{Target: target, Text: r.Body, Nonce: r.Nonce},
-		})
+		replies = append(replies, o)
 	}
-	return claimed, nil
+	return replies, nil
 }
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
