@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// A person at a keyboard sees a mark when the first word of an answer takes longer than a second.
+func TestChatShowsThatItWaits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		piped    bool          // the input is no terminal
+		streamed bool          // words arrive at once, the end of the answer later
+		takes    time.Duration // until the answer
+		shown    string
+	}{
+		"slow":     {takes: 3 * waitingAfter, shown: "> …\nanswer\n> "},
+		"fast":     {takes: waitingAfter / 2, shown: "> answer\n> "},
+		"streamed": {streamed: true, takes: 3 * waitingAfter, shown: "> answer\n> "},
+		"piped":    {piped: true, takes: 3 * waitingAfter, shown: "answer\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in, typed := io.Pipe()
+				var out bytes.Buffer
+				ctx, stop := context.WithCancel(t.Context())
+				term := &terminal{in: in, out: &out, session: "s", prompt: !c.piped, answered: make(chan struct{}, 1), end: stop}
+				go func() {
+					_, _ = io.WriteString(typed, "hello\n")
+					<-ctx.Done()
+					_ = typed.Close()
+				}()
+				err := term.Run(ctx, func(ctx context.Context, m sessions.Message) error {
+					if m.Text != "hello" {
+						t.Errorf("accepted %q", m.Text)
+					}
+					if c.streamed {
+						term.watch("")("answer", false)
+					}
+					time.AfterFunc(c.takes, func() {
+						if _, err := term.Send(ctx, sessions.Outgoing{Reply: sessions.Reply{Text: "answer"}}); err != nil {
+							t.Error(err)
+						}
+						time.AfterFunc(time.Second, stop)
+					})
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if got := out.String(); strings.TrimRight(got, " ") != strings.TrimRight(c.shown, " ") {
+					t.Errorf("shown %q, want %q", got, c.shown)
+				}
+			})
+		})
+	}
+}
