@@ -23,6 +23,7 @@ type shyRights struct {
 	previews int
 	failing  int // erasures that fail, from now on
 	erased   int
+	unmarked bool // messages have no outcomes, as in a log of an older release
 }
 
 func (r *shyRights) PreviewForget(context.Context, memory.Forget) (memory.Preview, error) {
@@ -44,6 +45,10 @@ func (r *shyRights) MessagesBefore(ctx context.Context, key sessions.Key, who se
 	var found []sessions.Event
 	for _, e := range slices.Backward(r.world.store.mem.Events(ctx, key)) {
 		if e.Role == sessions.RoleUser && e.SenderID == who && e.ID < before && len(found) < limit {
+			if r.unmarked && e.Message != nil {
+				m := *e.Message
+				m.Outcome, e.Message = "", &m
+			}
 			found = append(found, e)
 		}
 	}
@@ -103,6 +108,50 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	})
 }
 
+// The name of another person may be gone from the log after a part of the erasure: the administrator is asked to go on by
+// id, and the log keeps no id.
+func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := &directory{people: []memory.Person{{ID: "staff77", Nick: "王芳芳"}}, shyRights: shyRights{previews: 1, failing: 1}}
+		w := start(t, setup{config: func(c *Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+		rights.world = w
+		w.told("m1", "root", "/忘记 @芳")
+		want(t, "half done", w.told("m2", "root", "确认"), wording.Say(wording.ForgetHalfWho, "zh", "staff77"))
+		rights.named = "staff77" // the nick is gone
+		want(t, "by name", w.told("m3", "root", "/忘记 @芳"), wording.Say(wording.UnknownPerson, "zh"))
+		if got := w.told("m4", "root", "/忘记 @staff77"); !strings.Contains(got, "(staff77)") || rights.erased != 0 {
+			t.Errorf("by id: %q, %d erasures", got, rights.erased)
+		}
+		want(t, "confirmed", w.told("m5", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "erasures", rights.erased, 1)
+		for _, e := range w.store.mem.Events(t.Context(), group) {
+			if e.Role == sessions.RoleAssistant && strings.Contains(e.Content, "staff77") {
+				t.Errorf("the log keeps %q", e.Content)
+			}
+		}
+	})
+}
+
+// A preview of an older release has no mark: it can't be confirmed, and the command shows the counts again.
+func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rights := &shyRights{previews: 1}
+		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
+		rights.world = w
+		w.told("m1", "alice", "/忘记我")
+		rights.unmarked = true
+		want(t, "confirmed", w.told("m2", "alice", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
+		if got := w.told("m3", "alice", "/忘记我"); !strings.Contains(got, "回复“确认”") || rights.erased != 0 {
+			t.Errorf("the command again: %q, %d erasures", got, rights.erased)
+		}
+		rights.unmarked = false
+		want(t, "after the new preview", w.told("m4", "alice", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "erasures", rights.erased, 1)
+	})
+}
+
 // A typed command never counts as one whose erasure is done: that is kept beside the message, and not in its words.
 func TestDoneErasureCannotBeTyped(t *testing.T) {
 	t.Parallel()
@@ -132,9 +181,13 @@ func TestDoneErasureCannotBeTyped(t *testing.T) {
 type directory struct {
 	shyRights
 	people []memory.Person
+	named  string // the only name under which they are found; empty: any
 }
 
-func (d *directory) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+func (d *directory) People(_ context.Context, _ sessions.RobotCode, name string) ([]memory.Person, error) {
+	if d.named != "" && name != d.named {
+		return nil, nil
+	}
 	return d.people, nil
 }
 

@@ -48,7 +48,7 @@ type Rights interface {
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
 	// People finds people who spoke to a robot, or to any if robot is empty, by staff id or by nick: the last seen
-	// first.
+	// first. A person of whom only memories are left is found by id.
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
 
 	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work done so far, and a

@@ -132,3 +132,35 @@ func TestSharedSenderID(t *testing.T) {
 		}
 	}
 }
+
+// An erasure that ended before its last step left memories alone of a person: they are still found by id.
+func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", liID, false)
+	c.tell(zhangID, "我的手机号是 "+secret, "好的")
+	d := ofPerson(zhangID, "手机号是 "+secret)
+	d.SaidBy = zhangID
+	c.save(d)
+	find := func(robot sessions.RobotCode, name string) []memory.Person {
+		return must[[]memory.Person](t)(s.People(t.Context(), robot, name))
+	}
+	if got := find(robot, string(zhangID)); len(got) != 1 || got[0].Messages != 1 {
+		t.Errorf("a person who spoke is found as %+v", got)
+	}
+	execute(t, pool, "UPDATE dingtalk_session_events SET sender_id = '', sender_nick = '' WHERE sender_id = $1", zhangID)
+	for _, in := range []sessions.RobotCode{robot, ""} {
+		if got := find(in, string(zhangID)); len(got) != 1 || got[0].ID != zhangID || got[0].Messages != 0 || got[0].Last.IsZero() {
+			t.Errorf("robot %q: a person with memories alone is found as %+v", in, got)
+		}
+	}
+	for name, in := range map[string]sessions.RobotCode{string(zhangID): "other", zhangNick: robot} {
+		if got := find(in, name); len(got) != 0 {
+			t.Errorf("%q is found at robot %q: %+v", name, in, got)
+		}
+	}
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
+	if got := find(robot, string(zhangID)); len(got) != 0 {
+		t.Errorf("after the erasure the person is found as %+v", got)
+	}
+}

@@ -56,7 +56,7 @@ func TestPersonPlans(t *testing.T) {
 		},
 		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, []string{"p7", "$:p7"}); return err },
 		"by a name": func() error {
-			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{Robot: "robot", Name: "nick7"})
+			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{Robot: "robot", RobotSessions: "robot/", Name: "nick7"})
 			return err
 		},
 		"their memories": func() error {

@@ -329,7 +329,11 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 	}
 	if err != nil {
 		t.Outcome = sessions.HalfErased
-		return wording.Say(wording.ForgetHalf, t.Lang)
+		if self {
+			return wording.Say(wording.ForgetHalf, t.Lang)
+		}
+		t.Kept = wording.Say(wording.MemoryHalf, t.Lang)
+		return wording.Say(wording.ForgetHalfWho, t.Lang, who) // the log may not have their name any more
 	}
 	if self {
 		t.Asked[0] = nameless(t.Asked[0], t.Lang)

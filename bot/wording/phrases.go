@@ -96,6 +96,7 @@ const (
 	PersonForgotten
 	ForgotBefore
 	ForgetHalf
+	ForgetHalfWho
 	MemoryHalf
 	ForgetOften
 	ForgetLittle
@@ -216,6 +217,7 @@ var Phrases = map[Phrase]Text{
 		"还没有全部删完。请过一会儿（10 分钟内）再确认一次：回复“确认”。",
 		"Not everything is deleted yet. Please confirm once more in a while, within 10 minutes: reply \"confirm\".",
 	},
+	ForgetHalfWho: {"还没有全部删完。请过一会儿再发一次：`/忘记 @%s`。", "Not everything is deleted yet. Please send this again in a while: `/forget @%s`."},
 	MemoryHalf:    {"还没有全部删完。请稍后再发一次命令。", "Not everything is deleted yet. Please send the command again in a while."},
 	ForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
 	ForgetLittle:  {"现在没有保存什么", "nothing is kept at the moment"},

@@ -78,9 +78,9 @@ type Result struct {
 	Text    string
 	Tokens  int
 	Through int64 // the last event that Text summarizes; 0: none
-	Model  string
-	Usage  sessions.Usage
-	Cost   float64
+	Model   string
+	Usage   sessions.Usage
+	Cost    float64
 	Report
 }
 

@@ -1005,24 +1005,38 @@ func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnamePa
 
 const peopleNamed = `-- name: PeopleNamed :many
 WITH named AS MATERIALIZED (
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = $2::text AND x.sender_id <> ''
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = $1::text AND x.sender_id <> ''
     UNION
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = $2::text AND x.sender_id <> ''
+    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = $1::text AND x.sender_id <> ''
 )
 SELECT named.sender_id, f.nick, f.messages, f.last_at
 FROM named CROSS JOIN LATERAL (
     SELECT (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
     FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-    WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND ($1::text = '' OR s.robot_code = $1::text)
+    WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND ($2::text = '' OR s.robot_code = $2::text)
 ) f
 WHERE f.messages > 0
-ORDER BY f.last_at DESC, named.sender_id
+UNION ALL
+SELECT $1::text, '', 0, k.last_at FROM (
+    SELECT max(m.created_at)::timestamptz AS last_at FROM (
+        SELECT a.created_at, a.source_session FROM memories a WHERE a.subject_id = $1::text AND a.subject_id <> ''
+        UNION ALL
+        SELECT b.created_at, b.source_session FROM memories b WHERE b.said_by = $1::text AND b.said_by <> ''
+        UNION ALL
+        SELECT c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = $1::text
+    ) m WHERE $2::text = '' OR starts_with(m.source_session, $3::text)
+) k
+WHERE k.last_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+    WHERE e.sender_id = $1::text AND e.role = 'user' AND e.sender_id <> '' AND ($2::text = '' OR s.robot_code = $2::text))
+ORDER BY last_at DESC, sender_id
 LIMIT 20
 `
 
 type PeopleNamedParams struct {
-	Robot string
-	Name  string
+	Name          string
+	Robot         string
+	RobotSessions string
 }
 
 type PeopleNamedRow struct {
@@ -1032,9 +1046,9 @@ type PeopleNamedRow struct {
 	LastAt   time.Time
 }
 
-// PeopleNamed finds who spoke, by id or by nick.
+// PeopleNamed finds people who spoke, by id or by nick, and people of whom only memories are left, by id.
 func (q *Queries) PeopleNamed(ctx context.Context, db DBTX, arg *PeopleNamedParams) ([]PeopleNamedRow, error) {
-	rows, err := db.Query(ctx, peopleNamed, arg.Robot, arg.Name)
+	rows, err := db.Query(ctx, peopleNamed, arg.Name, arg.Robot, arg.RobotSessions)
 	if err != nil {
 		return nil, err
 	}

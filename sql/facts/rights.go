@@ -206,7 +206,9 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 
 // People implements memory.Rights.
 func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
-	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{Robot: string(robot), Name: pg.Clean(name)})
+	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{
+		Robot: string(robot), RobotSessions: pg.SessionPrefix(robot), Name: pg.Clean(name),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
 	}

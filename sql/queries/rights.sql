@@ -92,7 +92,7 @@ UPDATE memories t SET
 FROM old WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.id = @promoted::bigint;
 
 -- name: PeopleNamed :many
--- PeopleNamed finds who spoke, by id or by nick.
+-- PeopleNamed finds people who spoke, by id or by nick, and people of whom only memories are left, by id.
 WITH named AS MATERIALIZED (
     SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = @name::text AND x.sender_id <> ''
     UNION
@@ -105,7 +105,20 @@ FROM named CROSS JOIN LATERAL (
     WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND (@robot::text = '' OR s.robot_code = @robot::text)
 ) f
 WHERE f.messages > 0
-ORDER BY f.last_at DESC, named.sender_id
+UNION ALL
+SELECT @name::text, '', 0, k.last_at FROM (
+    SELECT max(m.created_at)::timestamptz AS last_at FROM (
+        SELECT a.created_at, a.source_session FROM memories a WHERE a.subject_id = @name::text AND a.subject_id <> ''
+        UNION ALL
+        SELECT b.created_at, b.source_session FROM memories b WHERE b.said_by = @name::text AND b.said_by <> ''
+        UNION ALL
+        SELECT c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = @name::text
+    ) m WHERE @robot::text = '' OR starts_with(m.source_session, @robot_sessions::text)
+) k
+WHERE k.last_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+    WHERE e.sender_id = @name::text AND e.role = 'user' AND e.sender_id <> '' AND (@robot::text = '' OR s.robot_code = @robot::text))
+ORDER BY last_at DESC, sender_id
 LIMIT 20;
 
 -- name: PersonNicks :many
