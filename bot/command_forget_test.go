@@ -108,7 +108,7 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	})
 }
 
-// The name of another person may be gone from the log after a part of the erasure: the administrator is asked to go on by
+// The name of another person may be gone from the log after a part of the erasure. The administrator is asked to go on by
 // id, and the log keeps no id.
 func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
 	t.Parallel()
