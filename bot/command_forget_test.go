@@ -116,14 +116,14 @@ func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
 		rights := &directory{people: []memory.Person{{ID: "staff77", Nick: "王芳芳"}}, shyRights: shyRights{previews: 1, failing: 1}}
 		w := start(t, setup{config: func(c *Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
 		rights.world = w
-		w.told("m1", "root", "/忘记 @芳")
-		want(t, "half done", w.told("m2", "root", "确认"), wording.Say(wording.ForgetHalfWho, "zh", "staff77"))
+		w.answerTo("m1", "root", "/忘记 @芳")
+		want(t, "half done", w.answerTo("m2", "root", "确认"), wording.Say(wording.ForgetHalfWho, "zh", "staff77"))
 		rights.named = "staff77" // the nick is gone
-		want(t, "by name", w.told("m3", "root", "/忘记 @芳"), wording.Say(wording.UnknownPerson, "zh"))
-		if got := w.told("m4", "root", "/忘记 @staff77"); !strings.Contains(got, "(staff77)") || rights.erased != 0 {
+		want(t, "by name", w.answerTo("m3", "root", "/忘记 @芳"), wording.Say(wording.UnknownPerson, "zh"))
+		if got := w.answerTo("m4", "root", "/忘记 @staff77"); !strings.Contains(got, "(staff77)") || rights.erased != 0 {
 			t.Errorf("by id: %q, %d erasures", got, rights.erased)
 		}
-		want(t, "confirmed", w.told("m5", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "confirmed", w.answerTo("m5", "root", "确认"), wording.Say(wording.ForgotBefore, "zh"))
 		want(t, "erasures", rights.erased, 1)
 		for _, e := range w.store.mem.Events(t.Context(), group) {
 			if e.Role == sessions.RoleAssistant && strings.Contains(e.Content, "staff77") {
@@ -140,14 +140,14 @@ func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
 		rights := &shyRights{previews: 1}
 		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
 		rights.world = w
-		w.told("m1", "alice", "/忘记我")
+		w.answerTo("m1", "alice", "/忘记我")
 		rights.unmarked = true
-		want(t, "confirmed", w.told("m2", "alice", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
-		if got := w.told("m3", "alice", "/忘记我"); !strings.Contains(got, "回复“确认”") || rights.erased != 0 {
+		want(t, "confirmed", w.answerTo("m2", "alice", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
+		if got := w.answerTo("m3", "alice", "/忘记我"); !strings.Contains(got, "回复“确认”") || rights.erased != 0 {
 			t.Errorf("the command again: %q, %d erasures", got, rights.erased)
 		}
 		rights.unmarked = false
-		want(t, "after the new preview", w.told("m4", "alice", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "after the new preview", w.answerTo("m4", "alice", "确认"), wording.Say(wording.ForgotBefore, "zh"))
 		want(t, "erasures", rights.erased, 1)
 	})
 }

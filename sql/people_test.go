@@ -138,7 +138,7 @@ func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	c := newChat(t, s, "cid", liID, false)
-	c.tell(zhangID, "我的手机号是 "+secret, "好的")
+	c.exchange(zhangID, "我的手机号是 "+secret, "好的")
 	d := ofPerson(zhangID, "手机号是 "+secret)
 	d.SaidBy = zhangID
 	c.save(d)
