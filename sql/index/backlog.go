@@ -20,8 +20,8 @@ const backlogBytes = 4 << 20
 // MaxRead is the number of characters of an event that are indexed, and searched for the piece in a hit.
 const MaxRead = 200_000
 
-// IndexBacklog indexes up to limit events, fewer when they are long, and as many memories: those without terms, from an
-// import or a change of scope, and those with terms of an older release. Searches read the newest events without terms
+// IndexBacklog indexes up to limit events, fewer when they are long, and as many memories. It takes rows without terms, of
+// an import or a change of scope, and rows with terms of an older release. Searches read the newest events without terms
 // meanwhile, and find outdated ones by the words that both stemmers reduce alike. It returns their number; less than limit
 // means that nothing is left.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
