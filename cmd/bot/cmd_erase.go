@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -24,6 +26,11 @@ func (f sureFlags) requireYes(what string) error {
 		return nil
 	}
 	return usageError{fmt.Errorf("%s can't be taken back; say --yes to do it", what)}
+}
+
+// withWaits returns a context in which an erasure logs to stderr that it waits for a turn or upkeep.
+func withWaits(ctx context.Context, app *App) context.Context {
+	return gateway.NewLogger(config.LogConfig{Level: "info", Format: "auto"}, app.Stderr).WithContext(ctx)
 }
 
 // sessionsEraseCmd is bot sessions erase.
@@ -47,7 +54,7 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 		if _, err := s.Session(ctx, key); err != nil {
 			return noSession(c.Key, err)
 		}
-		done, err := m.EraseEvents(ctx, operator, key, seqs, ids)
+		done, err := m.EraseEvents(withWaits(ctx, app), operator, key, seqs, ids)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("%w; nothing was erased, bot sessions export shows the events", err)}
 		}

@@ -322,7 +322,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 		if !c.Yes {
 			return c.preview(ctx, app, s, at)
 		}
-		done, err := c.forget(ctx, m)
+		done, err := c.forget(withWaits(ctx, app), m)
 		if err != nil {
 			return err
 		}
