@@ -96,7 +96,7 @@ func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 	})
 }
 
-// refresh locks the source sessions, and reads again which rows they saved. None of them saves one until the
+// refresh locks the source sessions, and reads again which rows they saved. They save no row until the
 // transaction ends.
 func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	for _, key := range u.sources() {
