@@ -33,9 +33,9 @@ func Run(ctx context.Context, t Task) {
 	var outage *retry.Series
 	for again := t.AtOnce; ; again = true {
 		if again {
-			err := t.runOnce(ctx)
+			ran, err := t.runOnce(ctx)
 			switch {
-			case err == nil && outage != nil:
+			case ran && err == nil && outage != nil:
 				zerolog.Ctx(ctx).Info().Msg(t.Recovery)
 				outage = nil
 				tick.Reset(t.Interval)
@@ -57,9 +57,10 @@ func Run(ctx context.Context, t Task) {
 	}
 }
 
-func (t *Task) runOnce(ctx context.Context) error {
+// runOnce reports whether Do was called.
+func (t *Task) runOnce(ctx context.Context) (ran bool, err error) {
 	if t.Ready != nil && !t.Ready() {
-		return nil
+		return false, nil
 	}
 	if t.Timeout > 0 {
 		one, stop := context.WithTimeout(ctx, t.Timeout)
@@ -68,10 +69,10 @@ func (t *Task) runOnce(ctx context.Context) error {
 	}
 	if t.Leads != nil {
 		if leads, err := t.Leads(ctx); err != nil || !leads {
-			return err
+			return false, err
 		}
 	}
-	return t.Do(ctx)
+	return true, t.Do(ctx)
 }
 
 func (t *Task) pause(outage *retry.Series, err error) time.Duration {

@@ -91,6 +91,11 @@ func TestRunLogsFailures(t *testing.T) {
 		if want := []float64{0, 1, 3, 7, 15, 25, 26}; !slices.Equal(at, want) || strings.Count(log, "Recovered") != 1 {
 			t.Errorf("ran at %v, want %v; log:\n%s", at, want, log)
 		}
+		n, fails = 0, []error{errors.New("busy")}
+		task.Leads = func(context.Context) (bool, error) { return n < 2, nil } // the lead is lost within the outage
+		if at, log = runFor(t, time.Minute, task); len(at) != 2 || strings.Contains(log, "Recovered") {
+			t.Errorf("ran at %v without the lead; log:\n%s", at, log)
+		}
 	})
 }
 

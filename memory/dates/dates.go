@@ -344,7 +344,7 @@ var lookAlikes = []struct{ first, last, before, behind string }{
 	{last: "周", behind: "期围转边刊岁"},
 	{last: "前", behind: "端台缀缘言"},
 	{last: "后", behind: "端台缀勤面"},
-	{last: "号", behind: "楼线机店库院柜门位服"},
+	{last: "号", behind: "楼线机店库院柜门位服桌桩仓区栋层窗车房井泵炉厅"},
 	{first: "周", before: "一二三四五六七八九十两几半每隔单双逢个0123456789０１２３４５６７８９"},
 	{first: "星期", before: "每逢个"},
 	{first: "礼拜", before: "每逢个"},
@@ -362,6 +362,12 @@ func insideWord(text string, at, end int) bool {
 		return true
 	}
 	word := text[at:end]
+	if last, _ := utf8.DecodeLastRuneInString(word); unicode.IsLetter(last) && domainRE.MatchString(text[end:]) {
+		return true
+	}
+	if strings.HasSuffix(word, "号") && strings.HasPrefix(text[end:], "会议室") {
+		return true
+	}
 	for _, l := range lookAlikes {
 		if !strings.HasPrefix(word, l.first) || !strings.HasSuffix(word, l.last) {
 			continue
@@ -372,6 +378,9 @@ func insideWord(text string, at, end int) bool {
 	}
 	return false
 }
+
+// domainRE matches the rest of a host name, as behind "monday" in "monday.com".
+var domainRE = regexp.MustCompile(`^\.[a-z]`)
 
 // IsTime reports whether a folded text consists of times only: dates of any kind, hours, parts of the day, spans of them,
 // and their connectives.

@@ -145,6 +145,21 @@ func TestSpanHolds(t *testing.T) {
 	}
 }
 
+// Numbers of rooms and names of hosts are no dates.
+func TestFindIgnoresNames(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{"5号会议室谁订了", "3号仓的钥匙", "2号窗口", "monday.com 账号是谁管"} {
+		if found := Find(query, saturday); len(found) > 0 {
+			t.Errorf("%q has the spans %v", query, found)
+		}
+	}
+	for _, query := range []string{"5号会下雨吗", "3号发布了什么", "who came on monday. Tell me", "what about Monday?"} {
+		if found := Find(query, saturday); len(found) != 1 {
+			t.Errorf("%q has the spans %v", query, found)
+		}
+	}
+}
+
 func TestIsTime(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -179,8 +179,8 @@ func (s *sessionRows) showEvent(sh sessions.Shown) {
 	s.shown[sh.Seq] = sh
 }
 
-// isShown is an event as the view shows it.
-func (s *sessionRows) isShown(e *sessions.Event) sessions.Event {
+// shownEvent is an event as the view shows it.
+func (s *sessionRows) shownEvent(e *sessions.Event) sessions.Event {
 	v := *e
 	if sh, ok := s.shown[e.Seq]; ok {
 		v.Content, v.Tokens, v.Blob = sh.Text, sh.Tokens, sh.Blob

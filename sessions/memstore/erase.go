@@ -58,7 +58,7 @@ func spareWork(ctx context.Context, m *Store, key sessions.Key) error {
 		m.mu.Lock()
 		s := m.sessions[key]
 		if s == nil || !m.isAlive(s.state.Lease.Owner) ||
-			(s.cut < sessions.MaxCuts || !s.openReplies()) && (s.upkeep.cut < sessions.MaxCuts || !s.upkeepRuns()) {
+			(s.cut < sessions.MaxCuts || !s.turnRuns()) && (s.upkeep.cut < sessions.MaxCuts || !s.upkeepRuns()) {
 			return nil
 		}
 		m.mu.Unlock()
@@ -70,9 +70,9 @@ func spareWork(ctx context.Context, m *Store, key sessions.Key) error {
 	}
 }
 
-// openReplies reports whether a turn is under way under the lease as it is.
-func (s *sessionRows) openReplies() bool {
-	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.isWaiting(), func(e *sessions.Event) bool {
+// turnRuns reports whether a turn is under way under the lease as it is.
+func (s *sessionRows) turnRuns() bool {
+	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.waitingMessages(), func(e *sessions.Event) bool {
 		return s.marks[e.ID].attempt == s.state.Lease.Term
 	})
 }
@@ -91,7 +91,7 @@ func (s *sessionRows) viewTokens() int {
 		}
 	}
 	for _, e := range s.eventSpan(s.state.CompactedSeq, s.state.LastSeq) {
-		n += s.isShown(e).Tokens
+		n += s.shownEvent(e).Tokens
 	}
 	return n
 }
@@ -216,7 +216,7 @@ func (s *sessionRows) markErased(freed int) {
 	st.Pinned, st.PinnedDue = "", true
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.ViewVersion++
-	if s.openReplies() {
+	if s.turnRuns() {
 		s.cut++
 	}
 	if s.upkeepRuns() {

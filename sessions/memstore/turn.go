@@ -44,7 +44,7 @@ func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alon
 	slices.SortFunc(v.Summaries, func(a, b sessions.Summary) int { return cmp.Compare(a.StartSeq, b.StartSeq) })
 	for _, e := range s.events {
 		if e.Seq > s.state.CompactedSeq {
-			v.Tail = append(v.Tail, s.isShown(e))
+			v.Tail = append(v.Tail, s.shownEvent(e))
 		}
 	}
 	slices.SortFunc(v.Tail, func(a, b sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -63,7 +63,7 @@ type turnMark struct{ attempt, counted int64 }
 // and whether other messages wait.
 func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
 	free, n, bytes := true, 0, 0
-	for _, e := range s.isWaiting() {
+	for _, e := range s.waitingMessages() {
 		if limit <= 0 {
 			break
 		}
@@ -92,8 +92,8 @@ func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event
 	return taken, suspect, more
 }
 
-// isWaiting lists the messages that wait: those that are marked, then in the order in which they were sent.
-func (s *sessionRows) isWaiting() []*sessions.Event {
+// waitingMessages lists the messages that wait: those that are marked, then in the order in which they were sent.
+func (s *sessionRows) waitingMessages() []*sessions.Event {
 	var waiting []*sessions.Event
 	for _, e := range s.events {
 		if e.State == sessions.Pending {

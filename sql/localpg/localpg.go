@@ -286,9 +286,9 @@ const pollInterval = 20 * time.Millisecond
 
 // waitReady waits until the server accepts connections, and creates the database at the first start.
 func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
-	return periodic.Poll(ctx, pollInterval, func() (bool, error) {
-		err := p.makeDatabase(ctx)
-		if err == nil {
+	var last error
+	err := periodic.Poll(ctx, pollInterval, func() (bool, error) {
+		if last = p.makeDatabase(ctx); last == nil {
 			return true, nil
 		}
 		select {
@@ -297,11 +297,12 @@ func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
 			return false, fmt.Errorf("the server ended: %w: %s", failure, lastLines(out))
 		default:
 		}
-		if ctx.Err() != nil {
-			return false, fmt.Errorf("the server does not answer: %w", errors.Join(ctx.Err(), err))
-		}
 		return false, nil
 	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the server does not answer: %w", errors.Join(err, last))
+	}
+	return err
 }
 
 func (p *Server) makeDatabase(ctx context.Context) error {
