@@ -160,7 +160,8 @@ type Inbox interface {
 	// one, and with several: an ambiguous id gives no rights.
 	StaffOf(ctx context.Context, robot RobotCode, encrypted UserID) (UserID, error)
 
-	// IsAccepted reports whether a message was stored under a session key, also where it was deleted with its session.
+	// IsAccepted reports whether a message was stored under a session key, or was deleted with a session of the same
+	// conversation: a deletion holds for all ids of the sender.
 	IsAccepted(ctx context.Context, key Key, id MessageID) (bool, error)
 
 	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. This sweep

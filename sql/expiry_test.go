@@ -52,6 +52,19 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	}
 }
 
+// The mark of an earlier release names the whole session.
+func TestMarkOfAnEarlierRelease(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	key := sessions.NewKey(robot, "cid", zhangID)
+	execute(t, pool, `INSERT INTO deleted_messages (message) VALUES (sha256(convert_to($1::text || ' m1', 'UTF8')))`, string(key))
+	m := sessions.Message{RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m1", SenderID: zhangID, Kind: "text", Text: "好"}
+	known := must[bool](t)(s.IsAccepted(t.Context(), key, m.ID))
+	if a := must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m)); a.New || !known {
+		t.Errorf("the deleted message was accepted as %+v, known %v", a, known)
+	}
+}
+
 // The newest ten encrypted ids of a person stay for each robot, and those that two people had at the robot.
 func TestOldSenderIDsExpire(t *testing.T) {
 	t.Parallel()

@@ -258,6 +258,19 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	return nil
 }
 
+// deletedMessage is a message that was deleted with its session. The conversation is without the member, whose id may
+// differ in the next delivery.
+type deletedMessage struct {
+	robot        sessions.RobotCode
+	conversation sessions.ConversationID
+	id           sessions.MessageID
+}
+
+func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
+	robot, conversation := key.Conversation()
+	return deletedMessage{robot, conversation, id}
+}
+
 // Delete implements sessions.Store; memory itself is kept elsewhere.
 func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	if err := ctx.Err(); err != nil {
@@ -270,11 +283,8 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, sessions.ErrNotFound)
 	}
 	delete(m.sessions, key)
-	if m.deleted[key] == nil {
-		m.deleted[key] = map[sessions.MessageID]bool{}
-	}
 	for _, e := range s.events {
-		m.deleted[key][e.MsgID] = e.MsgID != ""
+		m.deleted[deletionOf(key, e.MsgID)] = e.MsgID != ""
 	}
 	return sessions.Deleted{
 		Events: len(s.events), Summaries: len(s.summaries), Compactions: len(s.log), Blobs: len(s.blobs), Replies: len(s.outbox),

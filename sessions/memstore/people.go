@@ -31,7 +31,7 @@ func (m *Store) IsAccepted(_ context.Context, key sessions.Key, id sessions.Mess
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions[key]
-	return m.deleted[key][id] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
+	return m.deleted[deletionOf(key, id)] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
 		return e.Role == sessions.RoleUser && e.MsgID == id
 	}), nil
 }

@@ -30,7 +30,7 @@ type tables struct {
 	beats     map[sessions.ReplicaID]time.Time
 	standing  []replicaMark // in the order of their first beats
 	sessions  map[sessions.Key]*sessionRows
-	deleted   map[sessions.Key]map[sessions.MessageID]bool // messages of deleted sessions
+	deleted   map[deletedMessage]bool
 	lastID    int64
 	staff     staffIDs
 	listeners map[*wakeListener]bool
@@ -96,7 +96,7 @@ func New(ttl time.Duration) *Store {
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*sessionRows{},
-		deleted:   map[sessions.Key]map[sessions.MessageID]bool{},
+		deleted:   map[deletedMessage]bool{},
 		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
 	}
@@ -154,7 +154,7 @@ func (m *Store) Accept(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sessions[key]
-	if m.deleted[key][msg.ID] {
+	if m.deleted[deletionOf(key, msg.ID)] {
 		a := sessions.Accepted{Lease: sessions.Lease{Key: key}}
 		if s != nil {
 			a.Lease = s.state.Lease

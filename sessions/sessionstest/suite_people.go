@@ -100,3 +100,28 @@ func testStaffClash(b *suite) {
 		}
 	}
 }
+
+func testDeletedUnderOtherID(b *suite) {
+	b.sendBeat(replicaA)
+	m := withStaff(1, "staff-1")
+	accept := func(robot sessions.RobotCode, conversation sessions.ConversationID, sender sessions.UserID) sessions.Accepted {
+		b.Helper()
+		m.RobotCode, m.ConversationID, m.SenderID = robot, conversation, sender
+		a, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey(robot, conversation, sender), m)
+		b.checkError(err)
+		return a
+	}
+	first := accept("robot", "cid/1", "staff-1")
+	_, err := b.Store.Delete(b.ctx, first.Lease.Key)
+	b.checkError(err)
+	for _, sender := range []sessions.UserID{"staff-1", encrypted, "staff-2", ""} {
+		known, err := b.Other.IsAccepted(b.ctx, sessions.NewKey("robot", "cid/1", sender), m.ID)
+		b.checkError(err)
+		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || !known {
+			b.Errorf("the deleted message under id %q was accepted as %+v, known %v", sender, a, known)
+		}
+	}
+	if !accept("robot", "cid/2", encrypted).New || !accept("robot-2", "cid/1", encrypted).New {
+		b.Error("a deletion in one conversation refuses a message of another")
+	}
+}

@@ -82,6 +82,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
 		{"erasures end upkeep of a session a few times, and wait for the next", testEraseWaitsForUpkeep},
 		{"a session is deleted with all it has", testDelete},
+		{"a deleted message stays deleted under another id of its sender", testDeletedUnderOtherID},
 		{"whatever happens nothing is lost", testHistories},
 	}
 	for _, tt := range tests {

@@ -272,7 +272,7 @@ WITH gone AS (
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
     INSERT INTO deleted_messages (message)
-    SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
+    SELECT sha256(convert_to(split_part(gone.session_key, '/', 1) || '/' || split_part(gone.session_key, '/', 2) || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
     ON CONFLICT (message) DO NOTHING
 )
 SELECT count(*) FROM gone
@@ -285,7 +285,8 @@ type EventsDeleteParams struct {
 }
 
 // EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
-// them. It remembers the deleted messages for a day, since they may be pushed again.
+// them. It remembers the deleted messages for a day, since they may be pushed again. A mark names the conversation without the
+// member: the sender may have another id then.
 func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
 	row := db.QueryRow(ctx, eventsDelete, arg.SessionKey, arg.Asked, arg.Answers)
 	var count int64

@@ -26,7 +26,8 @@ func (q *Queries) ListenForWakes(ctx context.Context, db DBTX) error {
 const messageAccept = `-- name: MessageAccept :one
 WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
-    WHERE d.message = sha256(convert_to($2::text || ' ' || $3::text, 'UTF8'))
+    WHERE d.message IN (sha256(convert_to(split_part($2::text, '/', 1) || '/' || split_part($2::text, '/', 2) || ' ' || $3::text, 'UTF8')),
+        sha256(convert_to($2::text || ' ' || $3::text, 'UTF8')))
 ), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = $2 AND e.msg_id = $3::text
@@ -141,7 +142,8 @@ type MessageAcceptRow struct {
 
 // MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 //
-// deleted: the message was deleted with its session. known: it was stored before, or deleted, so nothing is written.
+// deleted: the message was deleted with its session. The mark names the conversation without the member, whose id may
+// differ in the next delivery; marks of earlier releases name the whole session. known: it was stored before, or deleted, so nothing is written.
 // living: the session exists and its lease is valid. Its row stays untouched, since a turn may be committing on it.
 // taken: the session is created, its free or stale lease is taken, its broken term is replaced, or its title or kind is
 // renewed. A group stays a group, and a private chat's pins are not shown to a group. An id of 0 says that the same
@@ -218,7 +220,9 @@ const messageIsAccepted = `-- name: MessageIsAccepted :one
 SELECT (EXISTS (
     SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.msg_id = $2::text
 ) OR EXISTS (
-    SELECT FROM deleted_messages d WHERE d.message = sha256(convert_to($1::text || ' ' || $2::text, 'UTF8'))
+    SELECT FROM deleted_messages d
+    WHERE d.message IN (sha256(convert_to(split_part($1::text, '/', 1) || '/' || split_part($1::text, '/', 2) || ' ' || $2::text, 'UTF8')),
+        sha256(convert_to($1::text || ' ' || $2::text, 'UTF8')))
 ))::bool AS accepted
 `
 

@@ -265,7 +265,8 @@ WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_sessi
 
 -- name: EventsDelete :one
 -- EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
--- them. It remembers the deleted messages for a day, since they may be pushed again.
+-- them. It remembers the deleted messages for a day, since they may be pushed again. A mark names the conversation without the
+-- member: the sender may have another id then.
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
@@ -273,7 +274,7 @@ WITH gone AS (
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
     INSERT INTO deleted_messages (message)
-    SELECT sha256(convert_to(gone.session_key || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
+    SELECT sha256(convert_to(split_part(gone.session_key, '/', 1) || '/' || split_part(gone.session_key, '/', 2) || ' ' || gone.msg_id, 'UTF8')) FROM gone WHERE gone.msg_id IS NOT NULL
     ON CONFLICT (message) DO NOTHING
 )
 SELECT count(*) FROM gone;

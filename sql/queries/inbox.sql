@@ -6,7 +6,8 @@ LISTEN ebb;
 -- name: MessageAccept :one
 -- MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
 --
--- deleted: the message was deleted with its session. known: it was stored before, or deleted, so nothing is written.
+-- deleted: the message was deleted with its session. The mark names the conversation without the member, whose id may
+-- differ in the next delivery; marks of earlier releases name the whole session. known: it was stored before, or deleted, so nothing is written.
 -- living: the session exists and its lease is valid. Its row stays untouched, since a turn may be committing on it.
 -- taken: the session is created, its free or stale lease is taken, its broken term is replaced, or its title or kind is
 -- renewed. A group stays a group, and a private chat's pins are not shown to a group. An id of 0 says that the same
@@ -24,7 +25,8 @@ LISTEN ebb;
 -- Notifications go only to another replica, since they put all commits of the server into one queue.
 WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
-    WHERE d.message = sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8'))
+    WHERE d.message IN (sha256(convert_to(split_part(@session_key::text, '/', 1) || '/' || split_part(@session_key::text, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
+        sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8')))
 ), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
@@ -161,5 +163,7 @@ LIMIT @max_sessions::int;
 SELECT (EXISTS (
     SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
 ) OR EXISTS (
-    SELECT FROM deleted_messages d WHERE d.message = sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8'))
+    SELECT FROM deleted_messages d
+    WHERE d.message IN (sha256(convert_to(split_part(@session_key::text, '/', 1) || '/' || split_part(@session_key::text, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
+        sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8')))
 ))::bool AS accepted;
