@@ -34,6 +34,7 @@ var overAllSessions = map[string]string{
 	"EventsBacklog":            "background: events of older releases that no search knows yet",
 	"SessionsUnembedded":       "background: sessions whose events have no vectors yet",
 	"EmbeddingCursorsOutdated": "background: once for a new model of vectors",
+	"SenderIDsTrim":            "background: the encrypted ids under which rows are stored anywhere, once an hour, by indexes on the person",
 
 	"DebtsList":       "for admins: a list",
 	"SessionsList":    "for admins: a list",
