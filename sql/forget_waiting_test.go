@@ -101,6 +101,54 @@ func TestForgetReachesMessageOfSparedTurn(t *testing.T) {
 	gone(t, pool, secret, "记住了")
 }
 
+// Erasures of people that wait for a flush do not delay those of others.
+func TestForgetPersonWaitsWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	ctx, waits := watched(t)
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	const busy = 3 // more than are forgotten at a time
+	var leases []sessions.Lease
+	var ended []chan error
+	for i := range busy {
+		one := make(chan error, 1)
+		ended = append(ended, one)
+		person := sessions.UserID(fmt.Sprint("u", i))
+		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), person, false)
+		spareWork(t, pool, c.reader.Key)
+		if err := s.MarkUpkeep(ctx, c.lease, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, c.lease)
+		go func() {
+			_, err := s.ForgetPerson(ctx, memory.Forget{Robot: robot, Person: person})
+			one <- err
+		}()
+		select {
+		case <-waits:
+		case err := <-one:
+			t.Fatal("the erasure did not wait: ", err)
+		case <-ctx.Done():
+			t.Fatal("the erasure was not begun")
+		}
+	}
+	newChat(t, s, "quiet", "other", false)
+	if p, err := s.PreviewForget(ctx, memory.Forget{Robot: robot, Person: "other"}); err != nil || p.Messages == 0 {
+		t.Errorf("the preview of another person gave %+v, %v", p, err)
+	}
+	for _, l := range leases {
+		if err := s.MarkUpkeep(ctx, l, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range ended {
+		if err := <-one; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Turns of two groups that each ask for an erasure of a team fact wait for no turn that waits itself.
 func TestForgetByTwoTurnsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,12 @@ func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgo
 		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
 	defer done()
-	err = g.run(s.waiting(ctx, f.From.Lease))
+	ctx = pg.AroundWaits(s.waiting(ctx, f.From.Lease), func(wait func() error) error {
+		<-s.erasing // an erasure that waits holds no connection
+		defer func() { s.erasing <- struct{}{} }()
+		return wait()
+	})
+	err = g.run(ctx)
 	return *g.done, forgettingError(err)
 }
 

@@ -35,9 +35,14 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 // around is the key of a context's function around each wait for open work.
 type around struct{}
 
-// AroundWaits returns a context in which do runs each wait for open work. It releases what others need meanwhile.
+// AroundWaits returns a context in which do runs each wait for open work. It releases what others need meanwhile. The do of
+// an outer context runs around it.
 func AroundWaits(ctx context.Context, do func(wait func() error) error) context.Context {
-	return context.WithValue(ctx, around{}, do)
+	inner := do
+	if outer, ok := ctx.Value(around{}).(func(func() error) error); ok {
+		inner = func(wait func() error) error { return outer(func() error { return do(wait) }) }
+	}
+	return context.WithValue(ctx, around{}, inner)
 }
 
 // ended waits for the end of work. It holds nothing.
