@@ -101,7 +101,7 @@ func TestForgetReachesMessageOfSparedTurn(t *testing.T) {
 	gone(t, pool, secret, "记住了")
 }
 
-// Erasures of people that wait for a flush do not delay those of others.
+// Erasures of people that wait for a flush do not delay erasures of other people.
 func TestForgetPersonWaitsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))

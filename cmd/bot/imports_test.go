@@ -99,7 +99,7 @@ var owners = map[string][]string{
 	"github.com/cenkalti/backoff/v5":                  {"retry"},
 	"github.com/gorilla/websocket":                    {"bot/dingtalk"},
 	"github.com/jackc/pgx/v5":                         {"sql", "sql/*"},
-	"github.com/kljensen/snowball":                    {"memory/text"},
+	"github.com/blevesearch/snowballstem":             {"memory/text"},
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go": {"bot/dingtalk"},
 	"github.com/pkoukk/tiktoken-go":                   {"compaction/tokens", "compaction/tokens/*"},
 	"github.com/pkoukk/tiktoken-go-loader":            {"compaction/tokens", "compaction/tokens/*"},
