@@ -330,9 +330,6 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 		v, begun = o.sendPart(batch, outs), outs
 		o.applyResult(q, batch, v)
 	}
-	for _, p := range batch {
-		p.runThen()
-	}
 }
 
 // interrupt ends an attempt before its first part or between two parts. The rows keep the number of parts that arrived.
@@ -351,9 +348,6 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 	v.more, v.maybe, v.retry = false, len(batch) > 1, next
 	o.recordOutcome(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: next})
 	o.applyResult(q, batch, v)
-	for _, p := range batch {
-		p.runThen()
-	}
 }
 
 // errBetweenParts is the error in the row of a reply whose next part could not be claimed.
@@ -453,8 +447,14 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	}
 }
 
-// applyResult updates the queue with the result of an attempt.
+// applyResult updates the queue with the result of an attempt. What follows the attempt begins before a reply leaves the
+// queue: the process is not idle in between.
 func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
+	if !v.more {
+		for _, p := range batch {
+			p.runThen()
+		}
+	}
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	q.waited = false
