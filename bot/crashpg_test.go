@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
@@ -55,10 +54,9 @@ func scenarios() []scenario {
 // ground is a database in which a compaction is due with the next message, and what happens when nothing goes wrong.
 type ground struct {
 	scenario
-	began    time.Time // creation of all events
-	url      string    // database
-	base     *place    // as it was before the first crash
-	last     int       // the number of the message that sets the compaction off
+	url      string // database
+	base     *place // as it was before the first crash
+	last     int    // the number of the message that sets the compaction off
 	steps    []step
 	before   string // decision before the compaction
 	after    string // and after it
@@ -155,11 +153,11 @@ func (r *replica) dieAt(n, cut, statements int) {
 // it happen.
 func prepare(t *testing.T, sc scenario) *ground {
 	t.Helper()
-	g := &ground{scenario: sc, began: time.Now()}
+	g := &ground{scenario: sc}
 	committed := func(p *place) int {
 		return one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'")
 	}
-	first := g.fresh(t)
+	first := g.at(t, sqltest.URL(t))
 	r := first.run("first", nil)
 	for g.last = 1; ; g.last++ {
 		r.post(first.message(g.last))
@@ -173,7 +171,7 @@ func prepare(t *testing.T, sc scenario) *ground {
 	}
 	r.stop()
 
-	base := g.fresh(t)
+	base := g.at(t, sqltest.URL(t))
 	r = base.run("base", nil)
 	for i := 1; i < g.last; i++ {
 		r.post(base.message(i))
@@ -202,15 +200,6 @@ func prepare(t *testing.T, sc scenario) *ground {
 	r.die()
 	r.stop()
 	return g
-}
-
-// fresh is a new database for the scenario's conversation. Each minute with a message takes tokens, so all events have the
-// time of the ground: the runs of a conversation are of one size.
-func (g *ground) fresh(t *testing.T) *place {
-	t.Helper()
-	p := g.at(t, sqltest.URL(t))
-	p.exec("ALTER TABLE dingtalk_session_events ALTER COLUMN created_at SET DEFAULT '" + g.began.Format(time.RFC3339) + "'")
-	return p
 }
 
 // at is a database with the scenario's conversation.
