@@ -447,7 +447,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	}
 }
 
-// applyResult updates the queue with the result of an attempt. What follows the attempt begins before a reply leaves the
+// applyResult updates the queue with the result of an attempt. The work after it begins before a reply leaves the
 // queue: the process is not idle in between.
 func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	if !v.more {
