@@ -189,7 +189,7 @@ type eraseRequest struct {
 var (
 	erasurePreview = regexp.MustCompile(`回复“确认”`)
 	erasureReceipt = regexp.MustCompile(`已(经|全部)?删除`)
-	sayAgain       = regexp.MustCompile(`请稍后再|没有等待确认|已放在一边`) // to send it again, later or from its beginning
+	sayAgain       = regexp.MustCompile(`请稍后再|还没有全部删完|没有等待确认|已放在一边`) // to send it again, later or from its beginning
 )
 
 // runErasure sends a command and records its receipt.
