@@ -22,25 +22,28 @@ demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once e
 	go run ./cmd/lab demo $(DEMO_FLAGS)
 
 # Tests of a minute each, on large tables, and those that measure pure functions. The race detector would make them several
-# times longer.
-LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestPersonPlans|TestBacklogOfLongMessages|TestDigestPlan|TestVectorsAsText|TestSearchAmongLongMessages
-# The packages with goroutines. Pure packages and the scenarios of the program run without the race detector only.
-CONCURRENT := ./bot/... ./sessions/... ./sql/... ./cmd/bot/gateway
+# times longer. The whole suite of stores behind a pooler is one: the scenario postgres_pooler stays among the short tests.
+LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestPersonPlans|TestBacklogOfLongMessages|TestDigestPlan|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler
+# The packages with goroutines, and the tests of package sql with some. Others run without the race detector only.
+CONCURRENT := ./bot ./bot/admin ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/openai/... ./bot/outbox ./bot/turn ./bot/upkeep ./sessions/... ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
+SHARED := TestStore|TestOneDigestADay|TestErasureOverALongSummary|TestConnectionsCut|TestForgottenAtTheSameTime|TestForgettingATeamFactWakesFew|TestLateReadersPinNothingForgotten|TestForgetPersonWaitsWithoutAPlace|TestForgetByTwoTurnsAtOnce|TestFrozenInATransaction|TestHeartbeatWaitsBehindNothing|TestMigrateAtOnce|TestSerializable|TestUnconfiguredPoolerIsReported|TestRestartIsReportedOnce|TestMeaningStaysInItsScope|TestSearchWithoutTheEndpoint
 
-# The first command is the vet of all packages: that of each test would repeat a part of it.
+# The first command is the vet of all packages: that of each test would repeat a part of it. -w leaves out debug information:
+# to link the tests takes a third less, and traces have their lines all the same.
 test: ## Run the tests of all packages, without the long ones
 	@.ci/deps.sh tests
 	go vet ./...
-	go test -vet=off -shuffle=on -timeout 20m -skip '$(LONG)' ./...
+	go test -vet=off -ldflags=-w -shuffle=on -timeout 20m -skip '$(LONG)' ./...
 
 # -short makes the property tests draw a fifth of their cases: a race shows in few.
 test-race: ## Run the packages with goroutines under the race detector
 	@.ci/deps.sh tests
-	CGO_ENABLED=1 go test -race -vet=off -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -run '^($(SHARED))$$' ./sql
 
 test-long: ## Run the long tests
 	@.ci/deps.sh tests
-	go test -vet=off -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/... ./cmd/bot
+	go test -vet=off -ldflags=-w -shuffle=on -timeout 30m -run '$(LONG)' ./bot/... ./compaction/... ./memory/... ./sessions/... ./sql/... ./cmd/bot
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

@@ -274,7 +274,7 @@ func TestEmergencyView(t *testing.T) {
 			t.Fatalf("%d bytes for %d, with %d events and %d summaries", size(got), room, len(got.Tail), len(got.Summaries))
 		}
 		if left > 0 {
-			note := summarize.GapNote(v.Tail[:left], time.UTC, "zh", view.GapIdentifiers)
+			note := summarize.GapNote(v.Tail[:left], time.UTC, "zh", gapIdentifiers)
 			if !strings.Contains(written(testFrame.Assemble(got, aPolicy, "", asked)), note) {
 				t.Fatalf("%q is not said", note)
 			}

@@ -2,14 +2,18 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/bot/llm"
-	"ebb/bot/turn"
+	"ebb/bot/tools"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
@@ -81,7 +85,7 @@ func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 		r.stop()
 		p.forget(name)
 	}
-	want(t, "deaths", deaths, turn.MaxBroken)
+	want(t, "deaths", deaths, maxBroken)
 	want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
 	want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
 	want(t, "attempts of the others at most", one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"), 1)
@@ -98,13 +102,14 @@ func (p *place) saveFacts(n int) (ids []int64) {
 	return ids
 }
 
-// Erasures come faster than a turn takes: 50, each 100 ms after the one before, beside turns of 1.5 s. The message is answered
-// before they end, with a handful of calls, and no request after a receipt has what that one was for.
+// Erasures come faster than a turn takes: 50, each 100 ms after the one before, beside turns that take as long as ten of them.
+// The message is answered before they end, with a handful of calls, and no request after a receipt has what that one was for.
 func TestErasuresStarveNoTurn(t *testing.T) {
 	t.Parallel()
-	const facts = 50
+	const facts, long = 50, 10
 	p := newPlace(t)
 	var calls, gone atomic.Int32 // gone: the erasures that were acknowledged
+	erased := make(chan struct{}, facts)
 	r := p.run("a", func(r *replica, c *Config) {
 		c.Rights = r.store
 		r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
@@ -114,12 +119,18 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 					r.t.Errorf("call %d has %s, which was erased", n, w)
 				}
 			}
-			select {
-			case <-time.After(1500 * time.Millisecond):
-				return text("noted"), nil
-			case <-ctx.Done():
-				return llm.Response{}, context.Cause(ctx)
+			for len(erased) > 0 {
+				<-erased
 			}
+			for range long {
+				select {
+				case <-erased:
+				case <-time.After(1500 * time.Millisecond): // the next one waits for this turn
+				case <-ctx.Done():
+					return llm.Response{}, context.Cause(ctx)
+				}
+			}
+			return text("noted"), nil
 		}
 	})
 	ids := p.saveFacts(facts)
@@ -135,6 +146,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone.Add(1)
+		erased <- struct{}{}
 		if answered < 0 && one[int](t, p.db(), open) == 0 {
 			answered = i
 		}
@@ -147,6 +159,60 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	}
 	r.settle()
 	t.Logf("answered beside erasure %d, after %d calls", answered, calls.Load())
+}
+
+// A fact is deleted while a turn goes on that read it, as by an erasure that saw no lease. Its answer is made again, without it.
+func TestForgottenFactsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	const fact = "cabinet 0."
+	for name, read := range map[string]sessions.ToolCall{
+		"recalled": {},
+		"found":    {ID: "c1", Name: "memory_search", Arguments: `{"query":"key of cabinet"}`},
+		"listed":   {ID: "c1", Name: sessions.GetTool, Arguments: `{"path":"MEMORY.md"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			question := "Who keeps the key of the cabinet?"
+			if read.Name != "" {
+				question = "And?" // recalls nothing
+			}
+			deleted := false
+			r := p.run("a", func(r *replica, c *Config) {
+				c.Remember = view.Remember{Recall: view.RecallAlways, RecallTokens: 800, RecallTime: patience}
+				c.Tools = append(c.Tools, tools.All(r.store, r.store, time.UTC)...)
+				r.model.chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
+					last := q.Messages[len(q.Messages)-1]
+					if read.Name != "" && last.Role != "tool" {
+						return calls(read), nil
+					}
+					if !strings.Contains(fmt.Sprint(q.Messages), fact) {
+						return text("no idea"), nil
+					}
+					if !deleted {
+						deleted = true
+						conn, err := pgx.Connect(t.Context(), p.url)
+						if err == nil {
+							_, err = conn.Exec(t.Context(), "DELETE FROM memories")
+							err = errors.Join(err, conn.Close(t.Context()))
+						}
+						if err != nil {
+							t.Error(err)
+						}
+					}
+					return text("Eve keeps the key of " + fact), nil
+				}
+			})
+			r.post(said("m0", "bob", "Hello!"))
+			r.settle()
+			p.saveFacts(1)
+			r.post(said("m1", "bob", question))
+			r.settle()
+			want(t, "deleted during a turn", deleted, true)
+			want(t, "answers with the fact", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%'||$1||'%'", fact), 0)
+			want(t, "replies with the fact", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE body LIKE '%'||$1||'%'", fact), 0)
+		})
+	}
 }
 
 // Each flush and each summary is met by an erasure. The context is compacted all the same, with a handful of calls.

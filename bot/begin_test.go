@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,6 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
 	"ebb/sessions"
 )
 
@@ -40,12 +40,12 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*world){
 		"the storage refuses": func(w *world) {
-			w.store.fail(times(turn.MaxBroken, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
+			w.store.fail(times(maxBroken, "commit", fmt.Errorf("no row: %w", sessions.ErrRefused)))
 		},
 		"a panic": func(w *world) {
 			n := 0
 			w.model.chat = func(_ context.Context, r llm.Request) (llm.Response, error) {
-				if n++; n <= turn.MaxBroken {
+				if n++; n <= maxBroken {
 					panic("broken")
 				}
 				return text("re: " + lastWords(r)), nil
@@ -63,7 +63,7 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 				after(time.Second)
 				events := w.store.mem.Events(t.Context(), group)
 				want(t, "state of the message that breaks", events[0].State, sessions.Dead)
-				want(t, "attempts", events[0].Attempts, turn.MaxBroken)
+				want(t, "attempts", events[0].Attempts, maxBroken)
 				want(t, "replies", len(w.wire.sends()), 2)
 				want(t, "the neighbour's answer", w.wire.texts()[1], "re: bob(u-bob): q1")
 			})
@@ -132,6 +132,51 @@ func TestErasuresCountNoAttempt(t *testing.T) {
 		texts := w.wire.texts()
 		want(t, "replies", len(texts), 2)
 		want(t, "the last reply", texts[len(texts)-1], "re: bob(u-bob): q1")
+	})
+}
+
+// Erasures take the lease of a turn that waits for its slot. It keeps the slot, and is answered before the conversation behind
+// it.
+func TestErasuresTakeNoSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		full := make(chan struct{})
+		w := start(t, setup{
+			model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+				<-full
+				<-time.After(time.Second) // on the clock of the bubble
+				return text("re: " + lastWords(r)), nil
+			}},
+			config: func(c *Config) { c.MaxConcurrent = 1 },
+		})
+		post := func(conversation, words string) {
+			m := said(conversation+words, "bob", words)
+			m.ConversationID = sessions.ConversationID(conversation)
+			w.post(m)
+			synctest.Wait()
+		}
+		_, conversation := group.Conversation()
+		post(string(conversation), "q0")
+		close(full)
+		after(10 * time.Second)
+		full = make(chan struct{})
+		for i := range llm.TurnsPerCall {
+			post(fmt.Sprint("busy", i), "busy")
+		}
+		post(string(conversation), "q1")
+		post("behind", "q2")
+		for range 5 {
+			if _, err := w.store.mem.Erase(t.Context(), group, []int64{1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(full)
+		after(time.Minute)
+		texts := w.wire.texts()
+		want(t, "replies", len(texts), 1+llm.TurnsPerCall+2)
+		if slices.Index(texts, "re: bob(u-bob): q1") > slices.Index(texts, "re: bob(u-bob): q2") {
+			t.Errorf("the conversation behind was answered first: %q", texts)
+		}
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/access"
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/leader"
@@ -38,6 +39,7 @@ type Config struct {
 	Elector   sessions.Elector        // nil: no replica leads
 	Transport chat.Transport
 	Model     llm.Model
+	Models    []llm.Listed // that a conversation may choose, the default first; nil: none
 	Tools     []chat.Tool
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
@@ -52,6 +54,13 @@ type Config struct {
 	Prompt    string // further instructions for the model
 	Location  *time.Location
 	Admins    []sessions.UserID
+	Limits    sessions.Limits
+	Access    *access.Rules // nil: everyone is served
+	// CommandRights replace rights of commands, by their English names.
+	CommandRights map[string]command.Right
+
+	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
+	CallBudget func() command.CallBudget
 
 	OneStream     bool // only the replica that leads runs the transport; needs Elector
 	PerMember     bool // a session for each member of a group, instead of one for the group
@@ -60,6 +69,7 @@ type Config struct {
 	MaxToolRounds int  // [8]
 	MaxConcurrent int  // concurrent model calls; four times as many turns [32]
 	StaleAfter    time.Duration
+	BusyNote      time.Duration // a turn that runs longer is announced once; 0: never
 	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // timeout of one attempt to commit [5 s]
@@ -82,8 +92,8 @@ type Config struct {
 	Drain time.Duration // deadline of turns in flight at a stop [20 s]
 	Flush time.Duration // deadline of the flushes after that [8 s]
 
-	// Watch returns the receiver of a turn's streamed text; nil for a turn without one. The field may be nil.
-	Watch func(sessions.Key) func(text string, reset bool)
+	Display    chat.Display    // shows running turns; nil: none is shown
+	Background []periodic.Task // work of the transport besides messages, until the end of a drain
 }
 
 func (c *Config) defaults() {
@@ -150,6 +160,8 @@ type Bot struct {
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 9 to 11
 
+	refuser *refuser
+
 	views   *view.Builder
 	runner  *turn.Runner
 	worker  *upkeep.Worker
@@ -185,7 +197,7 @@ func New(cfg Config) (*Bot, error) {
 	if b.views, err = view.New(view.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools, Commands: command.Commands,
 		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
-		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Remember: cfg.Remember,
+		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Models: cfg.Models, Remember: cfg.Remember,
 	}); err != nil {
 		return nil, err
 	}
@@ -198,15 +210,15 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
-		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, Own: cfg.Own,
+		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, CommandRights: cfg.CommandRights, Own: cfg.Own, CallBudget: cfg.CallBudget, Models: cfg.Models,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Upkeep: b.worker,
 		Commands: b.handler, Tools: cfg.Tools, Transport: cfg.Transport, Now: b.now, Stopping: b.stopping, Draining: b.draining,
-		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Watch: cfg.Watch,
+		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Display: cfg.Display,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
-		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
+		Limits: cfg.Limits, BusyNote: cfg.BusyNote, StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
 	})
 	return b, nil
 }
@@ -219,9 +231,13 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.outbox = outbox.New(replies, outbox.Config{
 		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
 	})
+	b.refuser = newRefuser(replies)
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.stats.metrics = b.metrics
 	b.gate.Report(b.metrics.models)
+	if t, ok := b.cfg.Transport.(chat.Clickable); ok {
+		t.OnClick(b.click)
+	}
 	b.runner.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.worker.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.handler.Connect(b.upkeep, b.stats)
@@ -250,6 +266,9 @@ func (b *Bot) Run(ctx context.Context) error {
 		background.Go(func() error { periodic.Run(ctx, t); return nil })
 	}
 	run(keep, periodic.Task{Interval: sweepEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
+	for _, t := range b.cfg.Background {
+		run(keep, t)
+	}
 	background.Go(func() error { b.listen(keep); return nil })
 	background.Go(func() error { b.keepReport(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/command"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
@@ -24,6 +23,13 @@ type shyRights struct {
 	failing  int // erasures that fail, from now on
 	erased   int
 	unmarked bool // messages have no outcomes, as in a log of an older release
+}
+
+func startShy(t *testing.T, rights shyRights) (*world, *shyRights) {
+	t.Helper()
+	r := &rights
+	r.world = start(t, setup{config: func(c *Config) { c.Rights = r }})
+	return r.world, r
 }
 
 func (r *shyRights) PreviewForget(context.Context, memory.Forget) (memory.Preview, error) {
@@ -59,9 +65,7 @@ func (r *shyRights) MessagesBefore(ctx context.Context, key sessions.Key, who se
 func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rights := &shyRights{}
-		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
-		rights.world = w
+		w, rights := startShy(t, shyRights{})
 		answer := func(id, words string) string {
 			w.say(id, "alice", words)
 			texts := w.wire.texts()
@@ -86,13 +90,11 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rights := &shyRights{previews: 1, failing: 3}
-		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
-		rights.world = w
+		w, rights := startShy(t, shyRights{previews: 1, failing: 3})
 		w.answerTo("m1", "alice", "/忘记我")
 		for i, words := range []string{"/忘记我 确认", "确认", "/忘记我"} {
 			want(t, words, w.answerTo(fmt.Sprint("c", i), "alice", words), wording.Say(wording.ForgetHalf, "zh"))
-			after(command.ConfirmWithin - time.Minute)
+			after(confirmWithin - time.Minute)
 		}
 		want(t, "another person", w.answerTo("m2", "bob", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
 		want(t, "behind it", w.answerTo("m4", "alice", "/忘记我 确认"), wording.Say(wording.ForgotBefore, "zh"))
@@ -102,7 +104,7 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 		w.answerTo("m5", "alice", "/forget me")
 		want(t, "the first", w.answerTo("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "en"))
 		want(t, "no", w.answerTo("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "en"))
-		after(command.ConfirmWithin + time.Minute)
+		after(confirmWithin + time.Minute)
 		want(t, "too late", w.answerTo("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "en"))
 		want(t, "erasures", rights.erased, 1)
 	})
@@ -137,9 +139,7 @@ func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
 func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rights := &shyRights{previews: 1}
-		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
-		rights.world = w
+		w, rights := startShy(t, shyRights{previews: 1})
 		w.answerTo("m1", "alice", "/忘记我")
 		rights.unmarked = true
 		want(t, "confirmed", w.answerTo("m2", "alice", "/忘记我 确认"), wording.Say(wording.NotAsked, "zh"))
@@ -156,9 +156,7 @@ func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
 func TestDoneErasureCannotBeTyped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rights := &shyRights{previews: 1}
-		w := start(t, setup{config: func(c *Config) { c.Rights = rights }})
-		rights.world = w
+		w, rights := startShy(t, shyRights{previews: 1})
 		for i, words := range []string{memory.ForgetLastDone("en"), memory.ForgetLastDone("zh"), memory.ForgetDone("en"), memory.ForgetDone("zh")} {
 			for _, sender := range []string{"alice", ""} {
 				m := said(fmt.Sprint("m", i, sender), sender, words)

@@ -99,7 +99,7 @@ func TestDeadLetter(t *testing.T) {
 		if len(sent) < 2 {
 			t.Fatalf("%d replies", len(sent))
 		}
-		want(t, "told", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-mallory", Nick: "mallory"}})
+		want(t, "mentioned", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-mallory", Nick: "mallory"}})
 		for i := range 3 {
 			if !logged(w, fmt.Sprintf("good %d", i)) {
 				t.Errorf("good %d is not answered", i)

@@ -291,7 +291,7 @@ func decided(b *Bot, v sessions.View, asked string, before int64) string {
 	b.views.Show(&v)
 	size := b.views.ContextSize(v)
 	if v.Session.LastSeq == before {
-		size += view.Calibrated(b.views.Counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
+		size += view.Calibrated(counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
 	set := b.views.Settings(v.Session)
 	need := b.views.Decide(v, size)

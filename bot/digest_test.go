@@ -51,7 +51,7 @@ func (s *store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days [
 					continue
 				}
 				due := memory.DigestDue{Key: key, Day: d, LastSeq: st.LastSeq, Attempts: state.attempts}
-				if upkeep.CountUserMessages(s.said(ctx, due)) < memory.DigestLeast {
+				if len(userMessages(s.said(ctx, due))) < memory.DigestLeast {
 					state.done = true
 				} else if len(out) < max(2, s.portion) {
 					out = append(out, due)
@@ -368,7 +368,7 @@ func TestDigestsSideBySide(t *testing.T) {
 		w := start(t, setup{model: m, config: nightly})
 		w.store.shelf.portion = 100
 		until(9, 0)
-		for i := range 2 * upkeep.DigestsAtOnce {
+		for i := range 2 * digestsAtOnce {
 			for j := range memory.DigestLeast {
 				msg := said(fmt.Sprintf("m%d-%d", i, j), "alice", "about heron")
 				msg.ConversationID = sessions.ConversationID(fmt.Sprint("room", i))
@@ -377,7 +377,7 @@ func TestDigestsSideBySide(t *testing.T) {
 			}
 		}
 		until(4, 3)
-		want(t, "digests, and at once", []int{len(w.store.digests()), most}, []int{2 * upkeep.DigestsAtOnce, upkeep.DigestsAtOnce})
+		want(t, "digests, and at once", []int{len(w.store.digests()), most}, []int{2 * digestsAtOnce, digestsAtOnce})
 	})
 }
 
@@ -486,11 +486,7 @@ func TestInterruptedDigestIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestLanguageOfDay(t *testing.T) {
-	t.Parallel()
-	for words, language := range map[string]string{
-		"发布 v2 下周 release branch": "zh", "please ask 张三 about the database migration": "en", "12345": "zh", "": "zh",
-	} {
-		want(t, words, upkeep.LanguageOfDay([]sessions.Event{{Role: sessions.RoleUser, Content: words}, {Role: sessions.RoleAssistant, Content: "answered in English"}}, "zh"), language)
-	}
+// userMessages are the events that people sent.
+func userMessages(events []sessions.Event) []sessions.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e sessions.Event) bool { return e.Role != sessions.RoleUser })
 }

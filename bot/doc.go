@@ -29,8 +29,9 @@
 // after growing pauses.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. Adapters implement the ports
-// of chat and llm: bot/dingtalk, bot/tools, bot/openai. cmd/bot/gateway composes all of it from what bot/config reads. The
-// equipment (demo, benchmarks, fault injection, search evaluation) is cmd/lab, a program of its own.
+// of chat and llm: bot/dingtalk, bot/tools, bot/openai. bot/dingtalk/markdown cuts long texts into sound pieces.
+// cmd/bot/gateway composes all of it from what bot/config reads. The equipment (demo, benchmarks, fault injection, search
+// evaluation) is cmd/lab, a program of its own.
 //
 // Planned packages have their place:
 //
@@ -57,6 +58,7 @@
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read again only with a compaction. Recall stands right before the question, only in that turn's requests.
 //  6. A tool call is recorded before it runs. After a crash a call that may have had an effect is not repeated unasked.
+//     A /stop ends the model's work, and the words so far are committed (turn/stop.go).
 //  7. A turn commits as a whole or not at all. While the database is unavailable the commit is retried: an answer is not lost.
 //  8. The row exists before the send and is marked after it. Only the first attempt is made from memory. Each later attempt,
 //     and each later part of a long reply, claims the row. A reply is sent again under the same idempotency key, where the

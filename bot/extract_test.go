@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ebb/bot/llm"
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -94,7 +93,7 @@ func TestIdleIsFlushed(t *testing.T) {
 				for i, words := range c.words {
 					w.say(fmt.Sprint("m", i), "alice", words)
 				}
-				after(upkeep.IdleAfter - time.Minute)
+				after(idleAfter - time.Minute)
 				want(t, "flushes before it rests", len(w.store.flushes(group).ranges), 0)
 				after(2 * time.Minute)
 				after(3 * time.Hour)
@@ -126,12 +125,12 @@ func TestPassedOverSessionsDelayNoFlush(t *testing.T) {
 		quiet.Policy.Flush = false
 		groups := func(c *Config) {
 			c.Groups = map[sessions.ConversationID]compaction.Settings{}
-			for i := range upkeep.PageSize + 5 {
+			for i := range onePage + 5 {
 				c.Groups[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
 			}
 		}
 		a := start(t, setup{shelf: shelf, name: "a", config: groups})
-		for i := range upkeep.PageSize + 5 {
+		for i := range onePage + 5 {
 			a.room(fmt.Sprint("off", i), "记住：集群叫 heron")
 		}
 		after(time.Minute)
@@ -139,7 +138,7 @@ func TestPassedOverSessionsDelayNoFlush(t *testing.T) {
 		a.kill()
 		a.stop()
 		b := start(t, setup{shelf: shelf, name: "b", config: groups})
-		after(upkeep.IdleAfter + time.Minute)
+		after(idleAfter + time.Minute)
 		want(t, "flushed", shelf.flushes(last).triggers, []string{"idle"})
 		want(t, "leases taken", b.store.called("acquire"), 1)
 	})
@@ -172,20 +171,20 @@ func TestTimeoutsEndACheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attic{}
 		w := start(t, setup{model: &script{flush: hang}, config: func(c *Config) { c.Keeper = a }})
-		for i := range upkeep.MaxTimeouts + 2 { // between two checks, so that one check finds them all idle
+		for i := range maxTimeouts + 2 { // between two checks, so that one check finds them all idle
 			after(time.Second)
 			w.room(fmt.Sprint("room", i), "记住：集群叫 heron")
 		}
-		after(upkeep.IdleAfter)
+		after(idleAfter)
 		after(time.Minute) // the first is under way
 		a.mu.Lock()
 		a.backlog = 700
 		a.mu.Unlock()
-		after(upkeep.BackgroundInterval)
+		after(backgroundInterval)
 		a.mu.Lock()
 		want(t, "without an index while a flush hangs", a.backlog, 0)
 		a.mu.Unlock()
-		after(upkeep.MaxTimeouts * w.bot.cfg.CompactDeadline)
+		after(maxTimeouts * w.bot.cfg.CompactDeadline)
 		var order []string
 		for _, line := range w.log.lines(t, "Executing memory flush") {
 			order = append(order, fmt.Sprint(line["trigger"]))

@@ -2,11 +2,8 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,85 +11,8 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/outbox"
 	"ebb/sessions"
 )
-
-// A noisy group whose members have sessions of their own takes its turns among the others.
-func TestNoisyGroupDoesNotStarveOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := llm.NewFairSemaphore(2, nil)
-		var order []string
-		var mu sync.Mutex
-		call := func(key sessions.Key, name string) {
-			leave, err := f.Enter(t.Context(), llm.WaiterOf(key))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer leave()
-			mu.Lock()
-			order = append(order, name)
-			mu.Unlock()
-			<-time.After(time.Second)
-		}
-		var all sync.WaitGroup
-		defer all.Wait()
-		for i := range 200 {
-			all.Go(func() { call(sessions.NewKey("robot", "noisy", sessions.UserID(fmt.Sprint("u", i%50))), "noisy") })
-		}
-		synctest.Wait()
-		all.Go(func() { call(sessions.NewKey("robot", "quiet", ""), "quiet") })
-		after(2500 * time.Millisecond)
-		mu.Lock()
-		defer mu.Unlock()
-		if !slices.Contains(order, "quiet") {
-			t.Errorf("after two rounds of the model: %v", order)
-		}
-	})
-}
-
-// Upkeep has a quarter of the places and waits for more behind people.
-func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
-	t.Parallel()
-	for most, quarter := range map[int]int{1: 1, 2: 1, 7: 1, 8: 2, 32: 8} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			var low, high atomic.Int64
-			g := llm.NewGate(&script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-				if r.Model == "upkeep" {
-					low.Add(1)
-				} else {
-					high.Add(1)
-				}
-				return hang(ctx, r)
-			}}, most)
-			var all sync.WaitGroup
-			ask := func(ctx context.Context, name string) {
-				all.Go(func() {
-					if _, err := g.Generate(ctx, llm.Request{Model: name, Tools: []llm.ToolSpec{{}}}); !errors.Is(err, context.Canceled) {
-						t.Errorf("%s: %v", name, err)
-					}
-				})
-			}
-			for range 3 * most {
-				ask(ctx, "upkeep")
-			}
-			synctest.Wait()
-			for range 3 * most {
-				ask(llm.WithWaiter(ctx, group), "people")
-			}
-			synctest.Wait()
-			want(t, fmt.Sprint("upkeep of ", most), low.Load(), int64(quarter))
-			want(t, fmt.Sprint("people of ", most), high.Load(), int64(most-quarter))
-			want(t, "waiting", g.Waiting(), 6*most-most)
-			stop()
-			all.Wait()
-			want(t, "places free at the end", fmt.Sprint(g.Calls.Free, g.Upkeep.Free), fmt.Sprint(most, quarter))
-		})
-	}
-}
 
 // One place is enough for turns that compact before they go on, with the upkeep behind them.
 func TestOneCallAtATimeIsEnough(t *testing.T) {
@@ -174,10 +94,10 @@ func TestFloodWaitsInTheStorage(t *testing.T) {
 				w.post(said(fmt.Sprint("m", i), "alice", "hello"))
 			}
 			after(time.Minute)
-			if n := w.bot.outbox.Waiting(); n > outbox.MaxQueued {
+			if n := w.bot.outbox.Waiting(); n > maxQueued {
 				t.Errorf("%d replies wait in memory", n)
 			}
-			if n, most := len(w.model.requests("chat")), outbox.MaxQueued+1; n > most {
+			if n, most := len(w.model.requests("chat")), maxQueued+1; n > most {
 				t.Errorf("%d answers were made without a reader, want at most %d", n, most)
 			}
 			open.Store(true)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"ebb/bot/llm"
-	"ebb/bot/upkeep"
-	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -100,14 +98,6 @@ func TestFailedFlushReportsTheOperation(t *testing.T) {
 				want(t, "reason", f.debt.Reason, c.reason)
 			})
 		})
-	}
-	for err, reason := range map[error]string{
-		fmt.Errorf("x: %w", extract.ErrUnusable):                   "model called memory_save with nothing usable",
-		fmt.Errorf("x: %w", &llm.CallError{Class: llm.Malformed}):  "model error: malformed",
-		fmt.Errorf("x: %w", extract.ErrSpent):                      "tokens of the day are used up",
-		fmt.Errorf("%w: %w", extract.ErrStorage, context.Canceled): "ran out of time",
-	} {
-		want(t, "reason", upkeep.FlushFailureReason(err), reason)
 	}
 }
 

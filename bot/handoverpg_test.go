@@ -117,7 +117,7 @@ func receive(t *testing.T, in <-chan struct{}) {
 	select {
 	case <-in:
 	case <-time.After(patience):
-		t.Fatal("no compaction came to the gate")
+		t.Fatal("waited in vain for a signal")
 	}
 }
 

@@ -10,13 +10,18 @@ import (
 )
 
 // accept is steps 1 and 2: it stores a message in the log, and returns nil only after the commit. Then it wakes the
-// session: here if this replica holds the lease, otherwise by a notification.
+// session: here if this replica holds the lease, otherwise by a notification. A message that access rules refuse is
+// acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	asSent := b.keyOf(m)
 	m, err := b.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
+	}
+	if why := b.cfg.Access.Check(m); why != "" {
+		b.refuse(ctx, m, why)
+		return nil
 	}
 	key := b.keyOf(m)
 	if key != asSent { // its first delivery may have come before the staff id was learned

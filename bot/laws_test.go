@@ -12,7 +12,6 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
 	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -291,9 +290,7 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 					return text(words), nil
 				}
 				w := start(t, setup{model: &script{flush: aloud, summary: aloud}, config: func(c *Config) {
-					c.Watch = func(sessions.Key) func(string, bool) {
-						return func(s string, _ bool) { mu.Lock(); defer mu.Unlock(); streamed.WriteString(s) }
-					}
+					c.Display = listener(func(s string) { mu.Lock(); defer mu.Unlock(); streamed.WriteString(s) })
 				}})
 				w.fill(4050)
 				after(10 * time.Minute)
@@ -343,7 +340,7 @@ func TestOverflowByToolResults(t *testing.T) {
 					return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 				}
 				results := strings.Count(written(r.Messages), "== tool")
-				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), strings.TrimSpace(turn.NoMoreCalls)) {
+				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), noMoreCalls) {
 					return calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, results)), call("c2", "look", fmt.Sprintf(`{"n":%d}`, results+1))), nil
 				}
 				return text("answered"), nil
@@ -357,3 +354,11 @@ func TestOverflowByToolResults(t *testing.T) {
 		want(t, "requests that were too large", overflows, 1)
 	})
 }
+
+// listener receives the streamed text of all turns.
+type listener func(text string)
+
+func (l listener) Show(context.Context, chat.Shown) chat.Live { return l }
+func (l listener) Text(text string, _ bool)                   { l(text) }
+func (l listener) Tool(string)                                {}
+func (l listener) Stop() string                               { return "" }

@@ -40,7 +40,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calm = !m.w.bot.worker.Locks.Busy(group)
+	m.calm = !m.w.bot.worker.Busy(group)
 }
 
 // settle waits until everybody is answered. A process that died meanwhile is followed by another one. That a summariser
@@ -295,7 +295,7 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.Locks.Busy(group) || m.forced() {
+	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.Busy(group) || m.forced() {
 		return // not skipped: later draws must not depend on it
 	}
 	asked := false
@@ -303,7 +303,7 @@ func (m *machine) poke(*rapid.T) {
 		n := len(m.summaries())
 		m.w.bot.upkeep.Wake(group)
 		synctest.Wait()
-		if m.w.bot.worker.Locks.Busy(group) || m.isDead() {
+		if m.w.bot.worker.Busy(group) || m.isDead() {
 			return
 		}
 		more := len(m.summaries()) > n

@@ -111,7 +111,7 @@ func (m *machine) checkCoverage(v sessions.View) {
 	}
 	for _, e := range v.Tail {
 		if e.Seq != next {
-			m.broken("P1: an event is neither told nor raw", e.Seq, next)
+			m.broken("P1: an event is neither summarized nor raw", e.Seq, next)
 		}
 		next++
 	}
@@ -204,7 +204,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	}
 	job, err := m.shelf.mem.Job(m.t.Context(), group)
 	staged := err == nil && job.Staged
-	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.Locks.Busy(group)
+	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.Busy(group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
 	// P37: with a provider that reports no count, the count of a context never falls unless the context was made
 	// smaller.
@@ -246,7 +246,7 @@ func (m *machine) checkNotices() {
 		case slices.ContainsFunc(commandReplies, func(p string) bool { return strings.HasPrefix(text, p) }):
 			m.checkFull(text)
 		default:
-			m.broken("P91: the group is told what is not for it", text)
+			m.broken("P91: the group receives a text of upkeep", text)
 		}
 	}
 	m.before.sent = len(sent)
@@ -262,7 +262,7 @@ var commandReplies = append([]string{"✅ 压缩完成：", "⚠️ 压缩完成
 // beginnings are the Chinese texts of phrases up to their first value.
 func beginnings(of ...wording.Phrase) (texts []string) {
 	for _, p := range of {
-		fixed, _, _ := strings.Cut(wording.Phrases[p][0], "%")
+		fixed, _, _ := strings.Cut(wording.Say(p, "zh"), "%")
 		texts = append(texts, fixed)
 	}
 	return texts

@@ -18,7 +18,6 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -199,7 +198,18 @@ func (m *machine) change() { m.mu.Lock(); defer m.mu.Unlock(); m.epoch++ }
 
 // tokensOf counts texts once.
 var tokensOf = func() func(string) int {
-	return view.NewTokenCache(counter).Count
+	var mu sync.Mutex
+	known := map[string]int{}
+	return func(text string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		n, ok := known[text]
+		if !ok {
+			n = counter.Count(text)
+			known[text] = n
+		}
+		return n
+	}
 }()
 
 // Generate counts like a provider, refuses requests that are too large, and answers as the machine's modes say.
@@ -217,7 +227,7 @@ func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 	}
 	if a.kind == "chat" {
 		// Recalled text stands before the question, for this turn alone: everything else is as if it were not there.
-		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, view.RecallHead) })
+		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, recallHead) })
 	}
 	m.mu.Lock()
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
@@ -242,7 +252,7 @@ func (m *machine) answerChat(a asked) (llm.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := text("re: " + tokens.HeadTail(lastWords(a.Request), 60))
-	if strings.Contains(lastWords(a.Request), strings.TrimSpace(turn.NoMoreCalls)) {
+	if strings.Contains(lastWords(a.Request), noMoreCalls) {
 		m.rounds = 0
 	}
 	if m.rounds > 0 {
@@ -271,7 +281,7 @@ func (m *machine) answerFlush(ctx context.Context, mode string) (llm.Response, e
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return saveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is told again and again"), nil
+	return saveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is repeated"), nil
 }
 
 // tap sees what goes to the storage.

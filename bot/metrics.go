@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ebb/bot/access"
 	"ebb/bot/llm"
 	"ebb/memory/extract"
 	"ebb/sessions"
@@ -13,20 +14,23 @@ import (
 
 // metrics are the Prometheus metrics of a replica. Labels come from small fixed sets, never from names, ids or text.
 type metrics struct {
-	accepted     *prometheus.CounterVec
-	turns        *prometheus.CounterVec
-	turnSeconds  prometheus.Histogram
-	waitSeconds  prometheus.Histogram
-	replies      *prometheus.CounterVec
-	maybeDoubled prometheus.Counter
-	models       *llm.Metrics
-	toolCalls    *prometheus.CounterVec
-	flushes      *prometheus.CounterVec
-	digests      *prometheus.CounterVec
-	compactions  *prometheus.CounterVec
-	freed        prometheus.Counter
-	ended        *prometheus.CounterVec
-	endedLost    prometheus.Counter
+	accepted        *prometheus.CounterVec
+	clicks, ratings *prometheus.CounterVec
+	refused         *prometheus.CounterVec
+	turns           *prometheus.CounterVec
+	turnSeconds     prometheus.Histogram
+	waitSeconds     prometheus.Histogram
+	replies         *prometheus.CounterVec
+	maybeDoubled    prometheus.Counter
+	models          *llm.Metrics
+	toolCalls       *prometheus.CounterVec
+	limited         *prometheus.CounterVec
+	flushes         *prometheus.CounterVec
+	digests         *prometheus.CounterVec
+	compactions     *prometheus.CounterVec
+	freed           prometheus.Counter
+	ended           *prometheus.CounterVec
+	endedLost       prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
@@ -68,6 +72,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	}
 	m := &metrics{
 		accepted:     vec("messages_accepted_total", "Messages stored before they were acknowledged, by outcome: new, duplicate, error.", "outcome"),
+		refused:      vec("messages_refused_total", "Messages that access rules refused, which are not stored, by reason: group, person, external.", "reason"),
 		turns:        vec("turns_total", "Turns committed, by kind.", "kind"),
 		turnSeconds:  hist("turn_seconds", "Time of a turn from its begin to its commit."),
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
@@ -75,11 +80,14 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
 		models:       llm.NewMetrics(r, b.cfg.Model),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
+		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
 		ended:        vec("restarts_total", "Ends of processes that this one reported first, by ending: clean, killed.", "ending"),
+		clicks:       vec("card_clicks_total", "Presses of buttons on cards, by action and outcome: done, refused, error.", "action", "outcome"),
+		ratings:      vec("ratings_total", "Ratings of answers by their askers: good, bad.", "rating"),
 		endedLost:    one("restarts_lost_total", "Acknowledged messages that were not in the log at the ends of processes that this one reported first."),
 	}
 	m.begin()
@@ -91,7 +99,10 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
 		m.accepted: {"new", "duplicate", "error"},
+		m.refused:  {string(access.Group), string(access.Person), string(access.External)},
+		m.ratings:  {string(sessions.Good), string(sessions.Bad)},
 		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
+		m.limited:  {string(sessions.PersonTurns), string(sessions.GroupTurns), string(sessions.PersonTokens), string(sessions.AllTokens)},
 		m.flushes:  {"saved", "nothing", "failed"},
 		m.digests:  {"written", "nothing", "failed"},
 	} {
@@ -132,6 +143,11 @@ const noWay = "none"
 // ToolCalled counts a tool call by outcome: ok or error.
 func (r *recorder) ToolCalled(tool, outcome string) {
 	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
+}
+
+// LimitReached counts the notice of a limit.
+func (r *recorder) LimitReached(limit sessions.Limit) {
+	r.metrics.limited.WithLabelValues(string(limit)).Inc()
 }
 
 // ReplyResumed counts a reply inherited from an earlier process.

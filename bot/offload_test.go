@@ -9,7 +9,6 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
 	"ebb/bot/upkeep"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -100,7 +99,7 @@ func TestFullWindowNamesPaths(t *testing.T) {
 		}})
 		w.say("q", "alice", "look it up")
 		asked := w.model.requests("chat")
-		cut := tokens.HeadTail(long, turn.SqueezedBytes)
+		cut := tokens.HeadTail(long, squeezed)
 		if last := written(asked[len(asked)-1].Messages); !strings.Contains(last, cut) {
 			t.Errorf("a page is not cut to %q:\n%s", cut, last)
 		}

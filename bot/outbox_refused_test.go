@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/chat"
-	"ebb/bot/outbox"
 	"ebb/sessions"
 )
 
@@ -34,16 +33,16 @@ func TestRefusedReplyIsGivenUp(t *testing.T) {
 			return arrived, nil
 		})})
 		w.say("m0", "alice", "bad")
-		for i := range outbox.MaxQueued - 2 {
+		for i := range maxQueued - 2 {
 			w.say(fmt.Sprint("n", i), "bob", fmt.Sprintf("question %d.", i))
 		}
 		after(10 * time.Second)
-		for i := range outbox.MaxQueued - 2 {
+		for i := range maxQueued - 2 {
 			want(t, fmt.Sprint("tries of answer ", i), strings.Count(strings.Join(w.wire.texts(), "\n"), fmt.Sprintf("question %d.", i)), 1)
 		}
 		after(5 * time.Minute)
 		posts := strings.Count(strings.Join(w.wire.texts(), "\n"), "bad")
-		want(t, "tries of the refused one", posts, outbox.MaxRefusals)
+		want(t, "tries of the refused one", posts, maxRefusals)
 		want(t, "unsent", len(w.unsent()), 0)
 		lines := slices.DeleteFunc(w.log.lines(t, "Reply did not arrive"), func(l map[string]any) bool { return l["given_up"] != true })
 		if len(lines) != 1 || lines[0]["level"] != "error" {
@@ -126,7 +125,7 @@ func TestRefusalsHarmNoOtherReply(t *testing.T) {
 			}
 			at, ok := r.sent[i]
 			switch late := at.Sub(asked[i]); {
-			case refused == never && r.posts[i] > outbox.MaxRefusals+1:
+			case refused == never && r.posts[i] > maxRefusals+1:
 				rt.Fatalf("reply %d was posted %d times", i, r.posts[i])
 			case refused < never && !ok:
 				rt.Fatalf("reply %d did not arrive", i)
@@ -190,17 +189,17 @@ func TestOutageKeepsQueueShort(t *testing.T) {
 			}
 			return arrived, nil
 		})})
-		const questions = 2 * outbox.MaxQueued
+		const questions = 2 * maxQueued
 		for i := range questions {
 			w.say(fmt.Sprint("m", i), "alice", fmt.Sprintf("q%d.", i))
 			after(time.Minute)
 		}
-		want(t, "replies in the queue", w.bot.outbox.Waiting(), outbox.MaxQueued)
+		want(t, "replies in the queue", w.bot.outbox.Waiting(), maxQueued)
 		tried := len(w.wire.texts())
 		away.Store(false)
 		after(3 * time.Minute)
 		all := strings.Join(w.wire.texts()[tried:], "\n")
-		for i := range outbox.MaxQueued { // later questions have one answer for all
+		for i := range maxQueued { // later questions have one answer for all
 			want(t, fmt.Sprintf("times that q%d. arrived", i), strings.Count(all, fmt.Sprintf("q%d.", i)), 1)
 		}
 		want(t, "times that the last answer arrived", strings.Count(all, fmt.Sprintf("q%d.", questions-1)), 1)

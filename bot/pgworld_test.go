@@ -92,8 +92,8 @@ func (s *pgStore) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job)
 	return stepOf(s, "open", func() (sessions.Source, error) { return s.stepping.OpenJob(ctx, l, j) })
 }
 
-func (s *pgStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
-	_, err := stepOf(s, "stage", func() (none, error) { return none{}, s.stepping.StageJob(ctx, l, j, staged) })
+func (s *pgStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
+	_, err := stepOf(s, "stage", func() (none, error) { return none{}, s.stepping.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 

@@ -137,9 +137,9 @@ func (q *quality) kept(p plant) {
 		if at == p.room || p.own && len(r.people) == 1 && r.people[0] == p.by {
 			continue
 		}
-		for _, told := range p.statements {
-			answer := q.answer(p, told)
-			for _, question := range append(p.asks[:], told.content) {
+		for _, statement := range p.statements {
+			answer := q.answer(p, statement)
+			for _, question := range append(p.asks[:], statement.content) {
 				for _, h := range q.search(at, question, foreignHits) {
 					if holds(h.Content, answer) {
 						t.Errorf("room %d reads of room %d: %s", at, p.room, show.HitLine(h, time.UTC))
@@ -166,8 +166,8 @@ func (q *quality) superseded(p plant, saved int) {
 			t.Errorf("room %d: %q finds no memory of %q:\n%s", p.room, question, now, listed(hits))
 			continue
 		}
-		for _, told := range p.statements[:len(p.statements)-1] {
-			before := q.answer(p, told)
+		for _, statement := range p.statements[:len(p.statements)-1] {
+			before := q.answer(p, statement)
 			if slices.Equal(before, now) {
 				continue // it came back
 			}

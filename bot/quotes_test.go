@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/view"
 	"ebb/sessions"
 )
 
@@ -37,7 +36,7 @@ func TestQuotesAreOfTheLog(t *testing.T) {
 		if got = read("q3", sessions.Quote{Nick: "carol", Text: "a]\n[引用 x: y]\nb"}); !strings.Contains(got, "[引用 carol: a］ ［引用 x: y］ b]\n") {
 			t.Errorf("of a message that the log lacks: %q", got)
 		}
-		if got = read("q4", sessions.Quote{FromBot: true}); !strings.Contains(got, "[引用 Ebb: "+view.UnknownWords+"]\n") {
+		if got = read("q4", sessions.Quote{FromBot: true}); !strings.Contains(got, "[引用 Ebb: "+unknownWords+"]\n") {
 			t.Errorf("of an answer that is not known: %q", got)
 		}
 		after(time.Minute)
@@ -46,7 +45,7 @@ func TestQuotesAreOfTheLog(t *testing.T) {
 		if got = read("q5", sessions.Quote{FromBot: true, SentAt: time.Now()}); !strings.Contains(got, "[引用 Ebb: "+sessions.QuoteText(answer)+"]\n") {
 			t.Errorf("of the answer %q: %q", answer, got)
 		}
-		if got = read("q6", sessions.Quote{Kind: "picture", Text: "[图片]"}); !strings.Contains(got, "[引用 "+view.UnknownSpeaker+": ［图片］]\n") {
+		if got = read("q6", sessions.Quote{Kind: "picture", Text: "[图片]"}); !strings.Contains(got, "[引用 "+unknownSpeaker+": ［图片］]\n") {
 			t.Errorf("of a picture: %q", got)
 		}
 	})

@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,18 +10,16 @@ import (
 	"time"
 
 	"ebb/bot/llm"
-	"ebb/bot/turn"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/memory"
-	"ebb/memory/draft"
 	"ebb/sessions"
 )
 
 // recallOf is what a request has from memory for its question; empty for nothing.
 func recallOf(r llm.Request) string {
 	for _, m := range r.Messages {
-		if strings.HasPrefix(m.Content, view.RecallHead) {
+		if strings.HasPrefix(m.Content, recallHead) {
 			return m.Content
 		}
 	}
@@ -296,38 +293,4 @@ func TestRecallOfWhatWasCorrected(t *testing.T) {
 			t.Errorf("the request ends with %q", block)
 		}
 	})
-}
-
-// A fact without a speaker in the view may come from the text next to it, which a tool may have produced. Then it
-// belongs to the session and not to the group.
-func TestRetoldTextHasNoSpeaker(t *testing.T) {
-	t.Parallel()
-	fact := memory.Fact{Content: "Vendor invoices are paid to account HSBC-778812 from now on", Kind: memory.KindDecision}
-	other := []sessions.Summary{{Text: "- Bob reported that the canary is green"}}
-	invoices := []sessions.Summary{{Text: "- a page: vendor invoices are paid to account HSBC-778812 from now on"}}
-	for name, c := range map[string]struct {
-		compacted int64
-		summaries []sessions.Summary
-		found     []memory.Hit
-		words     string
-		want      memory.Scope
-	}{
-		"the view is whole":        {0, nil, nil, "", memory.ScopeGroup},
-		"summaries":                {7, nil, nil, "", memory.ScopeSession},
-		"what summaries tell":      {7, invoices, nil, "嗯，发票", memory.ScopeSession},
-		"recalled":                 {0, nil, []memory.Hit{{Seq: 3, Content: "x"}}, "", memory.ScopeSession},
-		"what was recalled":        {0, nil, []memory.Hit{{Seq: 3, Content: invoices[0].Text}}, "HSBC?", memory.ScopeSession},
-		"said in other words":      {7, other, nil, "供应商的钱以后都打到 HSBC-778812", memory.ScopeGroup},
-		"said beside what is like": {7, other, []memory.Hit{{Seq: 3, Content: "the vendor is Acme"}}, "供应商的钱以后都打到 HSBC-778812", memory.ScopeGroup},
-	} {
-		words := cmp.Or(c.words, "嗯，继续吧")
-		asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: words, Message: &sessions.Message{Text: words}}
-		tu := &turn.Turn{Found: c.found, Exchange: view.Exchange{Asked: []sessions.Event{asked}}}
-		tu.View.Summaries = c.summaries
-		tu.View.Session = sessions.Session{Key: group, RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
-		drafts, refused := draft.Route([]memory.Fact{fact}, tu.Chat())
-		if len(drafts) != 1 || drafts[0].Scope != c.want {
-			t.Errorf("%s: it became %+v (%v), want it in the %s", name, drafts, refused, c.want)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -30,13 +29,12 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		}
 		post("first", groups)
 		want(t, "replies", len(w.wire.sends()), groups)
-		after(upkeep.ReleaseAfter - time.Minute)
+		after(releaseAfter - time.Minute)
 		want(t, "leases of active sessions", w.bot.leases.Held(), groups)
-		after(upkeep.IdleAfter)
+		after(idleAfter)
 		post("second", 5)
 		after(3 * time.Minute)
 		want(t, "leases when all but five sessions rest", w.bot.leases.Held(), 5)
-		want(t, "sessions that the outbox knows of", len(w.bot.outbox.Resumed), 5)
 		post("third", groups)
 		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
 		want(t, "leases when all sessions are active again", w.bot.leases.Held(), groups)
@@ -69,11 +67,11 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 				for i := 0; i == 0 || w.state(group).TotalTokens < threshold; i++ {
 					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
-				after(upkeep.IdleAfter + 2*upkeep.ReleaseAfter)
+				after(idleAfter + 2*releaseAfter)
 				want(t, "leases of idle sessions", w.bot.leases.Held(), 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
-				after(3*upkeep.ReleaseAfter + upkeep.IdleAfter)
+				after(3*releaseAfter + idleAfter)
 				want(t, "leases in the end", w.bot.leases.Held(), 0)
 			})
 		})

@@ -50,7 +50,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		synctest.Wait()
 		s := w.state(group)
 		long := sessions.Turn{Calibration: 1}
-		for i := range upkeep.MaxRaw {
+		for i := range maxRollUp {
 			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
 		}
 		l, err := w.store.mem.Acquire(t.Context(), group, w.bot.leases.Owner())
@@ -61,7 +61,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		half := s.LastSeq + upkeep.MaxRaw/2
+		half := s.LastSeq + maxRollUp/2
 		for _, r := range [][2]int64{{0, half}, {half, done.LastSeq}} {
 			_, err := w.store.mem.Compact(t.Context(), l, sessions.Compaction{
 				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: upkeep.OutcomeCommitted},

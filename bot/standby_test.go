@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/leader"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -197,15 +196,15 @@ func TestStreamOfALeaderWithoutConnection(t *testing.T) {
 		x.refuse("a", true)
 		a := oneOf(t, s, x, "a")
 		b := oneOf(t, s, x, "b")
-		after(leader.TakeOverAfter / 2)
+		after(takeOverAfter / 2)
 		if a.bot.Ready() == nil {
 			t.Error("one that leads without a connection is ready")
 		}
-		after(leader.TakeOverAfter)
+		after(takeOverAfter)
 		want(t, "connected", x.connected(), "b")
 		want(t, "ready", []error{a.bot.Ready(), b.bot.Ready()}, []error{nil, nil})
 		x.refuse("a", false)
-		after(leader.TakeOverAfter)
+		after(takeOverAfter)
 		want(t, "connected", x.connected(), "b")
 		want(t, "connections meanwhile", x.between(), [2]int{1, 1})
 	})
@@ -268,7 +267,7 @@ func TestStreamOfALeaderCutOff(t *testing.T) {
 		a.store.fail(func(string) error { return errAway })
 		after(a.bot.cfg.LeaseTTL + time.Second)
 		want(t, "connected", x.connected(), "a b")
-		after(leader.TakeOverAfter)
+		after(takeOverAfter)
 		want(t, "connected", x.connected(), "b")
 		after(time.Hour)
 		want(t, "connections in an hour", x.between(), [2]int{1, 1})
@@ -302,11 +301,11 @@ func TestLeaderWithoutConnectionAsksSeldom(t *testing.T) {
 		x.refuse("a", true)
 		x.refuse("b", true)
 		a, b := oneOf(t, s, x, "a"), oneOf(t, s, x, "b")
-		after(leader.TakeOverAfter + leader.HandOverTime + time.Second) // both try
+		after(takeOverAfter + handOverTime + time.Second) // both try
 		asked := a.store.called("leader") + b.store.called("leader")
 		after(time.Minute)
 		asked = a.store.called("leader") + b.store.called("leader") - asked
-		if most := 2 * int(time.Minute/leader.CheckInterval+1); asked > most {
+		if most := 2 * int(time.Minute/leaderChecked+1); asked > most {
 			t.Errorf("asked %d times in a minute, want %d at most", asked, most)
 		}
 	})

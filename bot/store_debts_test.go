@@ -126,8 +126,8 @@ func (s *store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 	return err
 }
 
-func (s *store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
-	return do(s, "spent", func() ([]sessions.Spending, error) { return s.mem.Spent(ctx, key) })
+func (s *store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
+	return do(s, "spent", func() ([]sessions.Spending, error) { return s.mem.Spent(ctx, key, since) })
 }
 
 func (s *store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {

@@ -160,6 +160,10 @@ func (s *store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted
 	return s.mem.StaffOf(ctx, robot, encrypted)
 }
 
+func (s *store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	return do(s, "pending", func() ([]sessions.Event, error) { return s.mem.Pending(ctx, key, limit) })
+}
+
 func (s *store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	return do(s, "waiting", func() ([]sessions.Key, error) { return s.mem.Waiting(ctx, o, limit) })
 }
@@ -265,8 +269,8 @@ func (s *store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 	return do(s, "open", func() (sessions.Source, error) { return s.mem.OpenJob(ctx, l, j) })
 }
 
-func (s *store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
-	_, err := do(s, "stage", func() (none, error) { return none{}, s.mem.StageJob(ctx, l, j, staged) })
+func (s *store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
+	_, err := do(s, "stage", func() (none, error) { return none{}, s.mem.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 
@@ -335,6 +339,10 @@ func (s *store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 
 func (s *store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.mem.Unsent(ctx, l) })
+}
+
+func (s *store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+	return do(s, "announce", func() ([]sessions.Outgoing, error) { return s.mem.Announce(ctx, l, r) })
 }
 
 func (s *store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
@@ -450,4 +458,24 @@ func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memo
 		slices.SortFunc(out, func(a, b memory.UnflushedSession) int { return b.Tokens - a.Tokens })
 		return out, nil
 	})
+}
+
+func (s *store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+	return s.mem.OpenCard(ctx, l, c)
+}
+
+func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, state sessions.CardState) error {
+	return s.mem.SettleCard(ctx, k, track, state)
+}
+
+func (s *store) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
+	return s.mem.AbandonedCards(ctx, retry, limit)
+}
+
+func (s *store) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
+	return s.mem.ClickedCard(ctx, track, by)
+}
+
+func (s *store) RateCard(ctx context.Context, k sessions.Key, track string, r sessions.Rating) (bool, error) {
+	return s.mem.RateCard(ctx, k, track, r)
 }

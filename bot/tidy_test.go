@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"ebb/bot/llm"
-	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/memstore"
@@ -122,7 +121,7 @@ func TestTidyIndexesExpiresAndConsolidates(t *testing.T) {
 			return saveCall("The heron cluster has the nodes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11."), nil
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
-		after(upkeep.BackgroundInterval)
+		after(backgroundInterval)
 		a.mu.Lock()
 		want(t, "without an index", a.backlog, 0)
 		want(t, "expired", a.expired, 0)
@@ -133,7 +132,7 @@ func TestTidyIndexesExpiresAndConsolidates(t *testing.T) {
 		mu.Unlock()
 		after(2 * time.Hour)
 		want(t, "calls while the pile rests", len(m.requests("flush")), 1)
-		after(upkeep.GroupPause)
+		after(groupPause)
 		a.mu.Lock()
 		want(t, "facts and their consolidations", fmt.Sprint(len(a.old), len(a.kept)), "0 1")
 		a.mu.Unlock()
@@ -176,7 +175,7 @@ func TestConsolidationTriesTheNextGroup(t *testing.T) {
 		a := atticOf(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
 		m := &script{flush: joining("bob", "cid")}
 		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
-		after(upkeep.BackgroundInterval)
+		after(backgroundInterval)
 		var kept []string
 		for _, d := range a.kept {
 			kept = append(kept, fmt.Sprintf("%s %d-%d", d.SubjectID, d.StartSeq, d.EndSeq))
@@ -282,9 +281,9 @@ func TestConsolidationCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{flush: joining()}
 		start(t, setup{model: m, config: func(c *Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
-		after(upkeep.BackgroundInterval)
-		want(t, "calls of a look", len(m.requests("flush")), upkeep.MaxTidyCalls)
-		after(upkeep.TidyInterval + upkeep.BackgroundInterval)
+		after(backgroundInterval)
+		want(t, "calls of a look", len(m.requests("flush")), maxTidyCalls)
+		after(tidyInterval + backgroundInterval)
 		want(t, "calls of two", len(m.requests("flush")), 11*7)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -22,76 +21,6 @@ func testBot(t *testing.T, change func(*Config)) *Bot {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// waits makes a pending event: a letter says what, a number how many tokens.
-func waits(what string, now time.Time) sessions.Event {
-	e := sessions.Event{State: sessions.Pending, Content: "words", CreatedAt: now.Add(-time.Minute), Message: &sessions.Message{}}
-	switch what {
-	case "command":
-		e.Content = "/status"
-	case "unknown command":
-		e.Content = "/dance"
-	case "bare":
-		e.Content = " \n"
-	case "old":
-		e.CreatedAt = now.Add(-31 * time.Minute)
-	case "old command":
-		e.Content, e.CreatedAt = "/status", now.Add(-31*time.Minute)
-	case "quota":
-		e.Message.OverQuota, e.Content = true, ""
-	case "broken":
-		e.Attempts = 3
-	case "tried":
-		e.Attempts = 2
-	case "large":
-		e.Tokens = 4000
-	}
-	return e
-}
-
-// Which of the waiting messages a turn takes, and as what.
-func TestTriage(t *testing.T) {
-	t.Parallel()
-	b, now := testBot(t, nil), time.Now()
-	for _, c := range []struct {
-		waiting string
-		want    string
-	}{
-		{"", " 0"},
-		{"ask,ask,ask", "ask 3"},
-		{"ask,command,ask", "ask 1"},
-		{"command,command,ask", "command 1"},
-		{"unknown command,ask", "command 1"},
-		{"bare,bare,ask", "hello 2"},
-		{"ask,bare", "ask 1"},
-		{"old,old,old,ask", "stale 3"},
-		{"old command,ask", "stale 1"},
-		{"quota,quota,ask", "quota 2"},
-		{"broken,broken,ask", "dead 1"},
-		{"tried,ask", "ask 2"},
-		{"large,ask", "ask 2"},
-		{"large,large,large", "ask 1"},
-		{"ask,large,large", "ask 2"},
-	} {
-		var pending []sessions.Event
-		for what := range strings.SplitSeq(c.waiting, ",") {
-			if what != "" {
-				pending = append(pending, waits(what, now))
-			}
-		}
-		p := b.runner.Triage(pending, small.Usable(), now)
-		want(t, c.waiting, fmt.Sprint(p.Kind, " ", p.Take), c.want)
-	}
-}
-
-// One message that is larger than the budget is taken all the same: alone.
-func TestTriageTakesAtLeastOne(t *testing.T) {
-	t.Parallel()
-	b, now := testBot(t, nil), time.Now()
-	e := waits("ask", now)
-	e.Tokens = 1 << 20
-	want(t, "taken", b.runner.Triage([]sessions.Event{e, waits("ask", now)}, small.Usable(), now).Take, 1)
 }
 
 // Turns that ask no model: a bare mention, an old backlog, withheld content.
@@ -171,22 +100,6 @@ func TestLongStaleBacklog(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestApologies(t *testing.T) {
-	t.Parallel()
-	for _, lang := range []string{"zh", "en"} {
-		for p := range wording.Phrases {
-			if text := wording.Say(p, lang); strings.TrimSpace(text) == "" {
-				t.Errorf("phrase %d says nothing in %s", p, lang)
-			}
-		}
-	}
-	for p, texts := range wording.Phrases {
-		if a, b := strings.Count(texts[0], "%"), strings.Count(texts[1], "%"); a != b {
-			t.Errorf("phrase %d has %d places in Chinese and %d in English", p, a, b)
-		}
 	}
 }
 

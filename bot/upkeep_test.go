@@ -351,9 +351,9 @@ func TestCompactionSwitchedOff(t *testing.T) {
 func requestTokens(b *Bot, msgs []llm.Message) int {
 	n := b.views.Frame.Tokens
 	for _, m := range msgs[1:] { // the first is the system prompt
-		n += b.views.Counter.Count(m.Content) + tokens.MessageOverhead
+		n += counter.Count(m.Content) + tokens.MessageOverhead
 		for _, c := range m.ToolCalls {
-			n += b.views.Counter.Count(c.Arguments) + tokens.MessageOverhead
+			n += counter.Count(c.Arguments) + tokens.MessageOverhead
 		}
 	}
 	return n

@@ -100,6 +100,11 @@ type Spending struct {
 	Cost  float64 // in the unit of the configured prices; 0 without prices
 }
 
+// Add returns the sum of two spendings, of the second one's kind.
+func (s Spending) Add(t Spending) Spending {
+	return Spending{Kind: t.Kind, Usage: s.Usage.Add(t.Usage), Cost: s.Cost + t.Cost}
+}
+
 // The kinds of work with model calls.
 const (
 	SpentTurn          = "turn" // not part of SpentToday, which counts upkeep

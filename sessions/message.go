@@ -27,6 +27,7 @@ type Message struct {
 	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the organisation
 	// EncryptedID is DingTalk's other id of a member; empty for people outside the organisation.
 	EncryptedID UserID `json:"-"`
+	External    bool   `json:"-"`                      // a member of another organization, or of an unknown one
 	SenderNick  string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
 	Admin       bool   `json:"sender_admin,omitempty"` // DingTalk marks the sender as an administrator
 
@@ -37,6 +38,8 @@ type Message struct {
 	Text        string       `json:"text"`
 	Quote       *Quote       `json:"quote,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// Quiet messages are commands from a button: they get no reply.
+	Quiet bool `json:"quiet,omitempty"`
 	// OverQuota means that DingTalk withheld the content because the organisation's quota is used up.
 	OverQuota bool `json:"over_quota,omitempty"`
 
@@ -49,13 +52,15 @@ type Message struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 }
 
-// Outcome is the result of a command that a later command refers to, or that is not to run again.
+// Outcome is the result of a command that a later command refers to, or that is not to run again. Limited is that of any
+// message.
 type Outcome string
 
-// The outcomes of a command that erases. The zero value stands for any other message.
+// The outcomes. The zero value stands for any other message.
 const (
 	Previewed  Outcome = "previewed"   // the reply counts the rows that an erasure would affect
 	HalfErased Outcome = "half_erased" // a person is erased in part
+	Limited    Outcome = "limited"     // a limit kept the message from the model
 	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
 )
 
@@ -122,6 +127,8 @@ type Target struct {
 	Mentions []Mention `json:"mentions,omitempty"`
 	// Passing wipes the reply's words after delivery or failure: they must not be kept.
 	Passing bool `json:"passing,omitempty"`
+	// Card is the track id of the card that shows the beginning of the reply; empty: no card.
+	Card string `json:"card,omitempty"`
 }
 
 // Mention is one person mentioned by a reply.

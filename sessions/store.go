@@ -26,9 +26,11 @@ type Store interface {
 	Inbox
 	Leaser
 	Outbox
+	Cards
 	Compactor
 	Turner
 	Ledger
+	Limiter
 
 	// Session returns the state of a session without its log, at any owner; ErrNotFound without such a session.
 	Session(ctx context.Context, key Key) (Session, error)
@@ -80,8 +82,8 @@ type Ledger interface {
 	// session is not charged.
 	Charge(ctx context.Context, key Key, one Spending) error
 
-	// Spent lists the spendings of a session today, one of each kind, by name. The day is of UTC.
-	Spent(ctx context.Context, key Key) ([]Spending, error)
+	// Spent lists the spendings of a session since the day of a time, one of each kind, by name. Days are of UTC.
+	Spent(ctx context.Context, key Key, since time.Time) ([]Spending, error)
 }
 
 // MaxTurnBytes bounds the messages of a turn in bytes, unless the first one alone has more.
@@ -138,8 +140,9 @@ type Jobs interface {
 	// is needed.
 	OpenJob(ctx context.Context, l Lease, j Job) (Source, error)
 
-	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice.
-	StageJob(ctx context.Context, l Lease, j Job, staged []byte) error
+	// StageJob stores the result of the session's job, so that a crash before Compact does not pay for it twice. It also
+	// charges the cost, which an erasure of the result can't take back: Compact charges nothing.
+	StageJob(ctx context.Context, l Lease, j Job, staged []byte, paid Spending) error
 
 	// MarkUpkeep records that a flush, a compaction, a rewriting or a digest runs under the lease, for limit at most: erasures
 	// count it, see [MaxCuts]. A limit of 0 records its end.
@@ -164,6 +167,10 @@ type Inbox interface {
 	// conversation: a deletion holds for all ids of the sender.
 	IsAccepted(ctx context.Context, key Key, id MessageID) (bool, error)
 
+	// Pending lists the pending messages of a session, in a turn or not, the newest first, at most limit. Each has only
+	// the first [MaxPeek] characters of its content, and no text.
+	Pending(ctx context.Context, key Key, limit int) ([]Event, error)
+
 	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. This sweep
 	// finds every lost wake-up. Sessions without a living owner come before owner's own, so that busy sessions can't
 	// hide them; within each kind the longest waiting comes first.
@@ -174,6 +181,9 @@ type Inbox interface {
 	// and must not block.
 	Listen(ctx context.Context, owner ReplicaID, wake func(Key)) error
 }
+
+// MaxPeek bounds the characters of a message in [Inbox.Pending]. A command behind a quote is shorter.
+const MaxPeek = 1000
 
 // MaxCuts bounds the turns of a session that erasures interrupt before one commits. The next erasure waits for the
 // running turn, so that no member starves a conversation. Flushes and compactions are counted likewise, apart from
@@ -270,6 +280,8 @@ type Turn struct {
 
 	Marked []int64 // places in Taken of messages that look worth remembering
 	Pinned *Pinned // pinned memory from this turn on, if the ViewVersion still holds; nil: unchanged
+	// Read are the other memories that the turn read, and may repeat. A deleted one ends the turn as in [Pinned].
+	Read []int64
 
 	// TotalTokens is the size of the next request, if the view still is of the ViewVersion that the turn saw. Otherwise
 	// Appended is added to the current size, and ObservedTokens is dropped.
@@ -443,6 +455,9 @@ type Outgoing struct {
 type Outbox interface {
 	// Unsent lists the unsent replies of a session that the lease covers, oldest first, without their texts.
 	Unsent(ctx context.Context, l Lease) ([]Outgoing, error)
+	// Announce stores a notice that no turn commits, once for each nonce. It is claimed before its first try. It returns nothing
+	// if the notice was stored before, or if the lease is not the current one.
+	Announce(ctx context.Context, l Lease, r Reply) ([]Outgoing, error)
 	// Claim takes unsent replies for one try and returns their current form, oldest first. It omits replies that were
 	// settled or erased meanwhile. It fails with ErrLeaseLost, and takes none, if the lease is not the current one.
 	Claim(ctx context.Context, l Lease, t Try) ([]Outgoing, error)
@@ -471,7 +486,8 @@ type Settled struct {
 	Maybe   bool // the attempt failed, and may have arrived
 	Refused bool // DingTalk definitely refused this text, under a code without a cause
 	Part    int
-	Via     string // webhook or openapi
+	Via     string    // webhook, openapi or card
+	Card    CardState // the new state of the reply's card; empty: unchanged
 	Error   string
 	NextAt  time.Time // time of the next try, if neither Sent nor Failed
 }

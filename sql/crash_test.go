@@ -80,7 +80,9 @@ func TestDeathAtEveryStatement(t *testing.T) {
 			source, err = s.OpenJob(ctx, c.lease, job)
 			return err
 		}},
-		{"staging a job", func(ctx context.Context) error { return s.StageJob(ctx, c.lease, job, []byte("text")) }},
+		{"staging a job", func(ctx context.Context) error {
+			return s.StageJob(ctx, c.lease, job, []byte("text"), sessions.Spending{})
+		}},
 		{"flushing", func(ctx context.Context) error {
 			_, err := s.Flush(ctx, c.lease, memory.Flush{
 				Through: 3, Last: true, Usage: sessions.Usage{Prompt: 5, Completion: 2},

@@ -237,7 +237,7 @@ func TestOneDigestADay(t *testing.T) {
 			if i == 0 {
 				l = c.lease // the lease before the takeover
 			}
-			wg.Go(func() { _, errs[i] = store.StoreDigest(t.Context(), l, digestOf(c, fmt.Sprint("told by ", i))) })
+			wg.Go(func() { _, errs[i] = store.StoreDigest(t.Context(), l, digestOf(c, fmt.Sprint("written by ", i))) })
 		}
 		wg.Wait()
 		stored := 0

@@ -79,12 +79,12 @@ func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	compact := must[sessions.Compacted](t)
 	compact(s.Compact(t.Context(), c.lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 7, Text: "head of " + body, Tokens: 5}}}))
 	compact(s.Compact(t.Context(), c.lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 7, Text: "moved", Tokens: 5, Blob: sessions.BlobOf(body)}}}))
-	first := summaryOf(0, 4, "told: "+secret)
+	first := summaryOf(0, 4, "noted: "+secret)
 	first.Log = sessions.LogEntry{Focus: "mind " + secret, Audit: `{"recall":1,"missing":["` + secret + `"],"invented":["` + secret + `"]}`}
 	first.Pinned = &sessions.Pinned{Text: "[Scope Memory] - flushed: " + secret} // in one line, as dumps are looked at
 	compact(s.Compact(t.Context(), c.lease, first))
 	c.say("u", "/compact mind "+secret) // 9 and 10
-	rolled := summaryOf(4, 6, "told: "+secret+", moved out")
+	rolled := summaryOf(4, 6, "noted: "+secret+", moved out")
 	rolled.Summaries = append(rolled.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 6, Text: "all of it: " + secret, Level: 1})
 	rolled.Pinned = first.Pinned
 	compact(s.Compact(t.Context(), c.lease, rolled))
@@ -94,7 +94,7 @@ func plant(t *testing.T, s *sql.Store, c *chat) []int64 {
 	compact(s.Compact(t.Context(), c.lease, rolled))
 	job := sessions.Job{From: 6, Through: 8}
 	must[sessions.Source](t)(s.OpenJob(t.Context(), c.lease, job))
-	if err := s.StageJob(t.Context(), c.lease, job, []byte(secret)); err != nil {
+	if err := s.StageJob(t.Context(), c.lease, job, []byte(secret), sessions.Spending{}); err != nil {
 		t.Fatal(err)
 	}
 	return []int64{3, 6, 7, 8, 9}

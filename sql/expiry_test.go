@@ -52,6 +52,20 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	}
 }
 
+// Windows of limits go after their end.
+func TestEndedWindowsExpire(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO limit_windows (subject, ends_at) VALUES ('open', now() + interval '1 minute'), ('ended', now() - interval '1 second')`)
+	if _, err := s.DeleteExpired(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	if err := pool.QueryRow(t.Context(), "SELECT string_agg(convert_from(subject, 'UTF8'), ' ') FROM limit_windows").Scan(&left); err != nil || left != "open" {
+		t.Errorf("%q is left (%v), want the open one", left, err)
+	}
+}
+
 // The mark of an earlier release names the whole session.
 func TestMarkOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()

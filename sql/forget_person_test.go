@@ -111,8 +111,8 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	for i := range 4 {
 		c := newChat(t, s, sessions.ConversationID(fmt.Sprint("room", i)), "u", false)
 		for j, who := range people {
-			c.exchange(who, fmt.Sprintf("我的编号是 %d7777%d", j, i), "好")
-			c.save(from(c, fmt.Sprintf("%s 的编号是 %d7777%d", who, j, i), who, int64(3+2*j)))
+			c.exchange(who, fmt.Sprintf("我的编号是 KX%d7777%d", j, i), "好")
+			c.save(from(c, fmt.Sprintf("%s 的编号是 KX%d7777%d", who, j, i), who, int64(3+2*j)))
 		}
 	}
 	execute(t, pool, "UPDATE memories SET scope = 'team', scope_id = 'robot'") // every session may pin all of them
@@ -126,7 +126,7 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 		})
 	}
 	group.Wait()
-	gone(t, pool, "7777", "staff100")
+	gone(t, pool, "KX", "staff100")
 }
 
 // A person's erasure of themself takes nothing of other people along: neither their statements nor the bot's answers to
@@ -266,6 +266,41 @@ func TestForgottenTooOften(t *testing.T) {
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
 	if rows := collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
 		t.Errorf("%d counts are kept, want today's alone", len(rows))
+	}
+}
+
+// The erasures of a person under the staff id and the encrypted one are counted together, although each forgets that the two
+// are one person's.
+func TestForgottenTooOftenUnderBothIDs(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	forget := func(id sessions.UserID) error {
+		c.exchange(id, "hello", "hi")
+		_, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: id, Self: true})
+		return err
+	}
+	c.introduce(robot, zhangID, zhangOut)
+	for range memory.MaxErasures - 1 {
+		if err := forget(zhangID); err != nil {
+			t.Fatal(err)
+		}
+		c.introduce(robot, zhangID, zhangOut)
+	}
+	if err := forget(zhangOut); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []sessions.UserID{zhangOut, zhangID} {
+		if id == zhangID {
+			c.introduce(robot, zhangID, zhangOut) // its message has both
+		}
+		if err := forget(id); !errors.Is(err, memory.ErrTooOften) {
+			t.Errorf("once more under the id %s gave %v", id, err)
+		}
+	}
+	for _, key := range collect(t, pool, "SELECT encode(person, 'escape') FROM person_erasures", pgx.RowTo[string]) {
+		if strings.Contains(key, string(zhangID)) || strings.Contains(key, string(zhangOut)) {
+			t.Errorf("the count has an id in clear: %s", key)
+		}
 	}
 }
 

@@ -200,3 +200,19 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 		})
 	}
 }
+
+// A turn that read a memory, however often, commits while the memory is there, and not after its deletion.
+func TestLateReadersRepeatNothingForgotten(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	ids := c.save(from(c, "保险柜放在三楼档案室里", "u", 1)).Saved
+	read := sessions.Turn{Pinned: &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: ids}, Read: []int64{ids[0], ids[0]}}
+	must[sessions.Committed](t)(s.Commit(t.Context(), c.lease, read))
+	execute(t, pool, "DELETE FROM memories")
+	read.Pinned = nil
+	if _, err := s.Commit(t.Context(), c.lease, read); !errors.Is(err, sessions.ErrLeaseLost) {
+		t.Errorf("a turn that read a forgotten fact ended with %v", err)
+	}
+	must[sessions.Committed](t)(s.Commit(t.Context(), c.lease, sessions.Turn{}))
+}

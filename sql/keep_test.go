@@ -360,7 +360,7 @@ func TestPrivateStatementsStayPrivate(t *testing.T) {
 				for _, word := range words {
 					if owner != reader && strings.Contains(texts, word) {
 						failed = true
-						rt.Fatalf("what %s told in private is read in chat %d: %s", people[owner], reader, texts)
+						rt.Fatalf("a private statement of %s is read in chat %d: %s", people[owner], reader, texts)
 					}
 				}
 			}

@@ -17,20 +17,25 @@ import (
 // one of them when the statement names its session. So each statement names it, for each table that it touches. The
 // exceptions ask all servers; accepting a message, turns, replies, flushes and compactions are not among them.
 var overAllSessions = map[string]string{
+	"SpendDay": "a limit of the installation: the tokens of a day, by an index on the day; without the limit it does not run",
+
 	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",
 	"DeadLettersList":   "administrators: messages that were set aside anywhere, by a partial index",
 	"DeadLetterRetry":   "administrators: one message by its id, by the same index",
 	"SessionsRevive":    "the sweep: what waits anywhere without a session, by the same index",
+	"CardsAbandoned":    "the sweep: cards without a turn or a reply, by a partial index that holds what is open",
 	"LeasesResign":      "a stop: the leases of one replica, once",
 	"OutboxPutDown":     "a stop: the open replies of one replica, once",
 	"SessionsUnflushed": "a stop: the sessions of one replica, once or twice",
 	"DebtsOwe":          "a stop: the sessions of one replica, once",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 
+	"CardClicked":              "a click: the session of a card, by an index on the card",
+	"CardsExpire":              "background: cards that were settled a while ago, once an hour, by an index on the time",
 	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
 	"SessionsBacklog":          "background: sessions whose logs wait for summaries",
 	"SessionsIdle":             "background: what rests anywhere, twice a minute",
-	"DigestsDue":               "background: days of groups that are not told yet",
+	"DigestsDue":               "background: days of groups without a digest",
 	"EventsBacklog":            "background: events of older releases that no search knows yet",
 	"SessionsUnembedded":       "background: sessions whose events have no vectors yet",
 	"EmbeddingCursorsOutdated": "background: once for a new model of vectors",

@@ -102,14 +102,14 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *chat) {
 			{Role: sessions.RoleAssistant, Content: "查到了", Tokens: 2},
 		},
 	}))
-	first2 := summaryOf(0, 5, "told: "+secret)
+	first2 := summaryOf(0, 5, "noted: "+secret)
 	first2.Log = sessions.LogEntry{Audit: `{"missing":["` + secret + `"]}`, Error: secret}
 	first2.Pinned = &sessions.Pinned{Text: "- 张伟伟的手机号是 " + secret + "\n"}
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, first2))
 	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, sessions.Compaction{From: 5, Through: 5, Pinned: first2.Pinned}))
 	job := sessions.Job{From: 5, Through: 8}
 	must[sessions.Source](t)(s.OpenJob(t.Context(), c.lease, job))
-	if err := s.StageJob(t.Context(), c.lease, job, []byte(secret)); err != nil {
+	if err := s.StageJob(t.Context(), c.lease, job, []byte(secret), sessions.Spending{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Owe(t.Context(), c.lease, memory.Debt{Through: 12, Failures: 1, Reason: "busy at " + secret}); err != nil {
@@ -321,7 +321,7 @@ func TestForgetMemory(t *testing.T) {
 		at("旧暗号是 "+secret, zhangID, 3), at("新暗号是 "+secret+"2", zhangID, 3), at("会议在二楼", zhangID, 3), at("李娜负责网关", liID, 5),
 	}}))
 	execute(t, pool, "UPDATE memories SET superseded_by = (SELECT id FROM memories WHERE content LIKE '新%'), superseded_at = now() WHERE content LIKE '旧%'")
-	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, summaryOf(0, 4, "told "+secret)))
+	must[sessions.Compacted](t)(s.Compact(t.Context(), c.lease, summaryOf(0, 4, "noted "+secret)))
 	asked := c.speak("z2", zhangID, zhangNick, "/记忆 忘记 2", nil)
 
 	done, err := s.ForgetMemory(t.Context(), idOf(t, pool, "新%"), memory.Asking{Lease: asked.Lease, Event: asked.EventID})

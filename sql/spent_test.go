@@ -7,6 +7,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sql"
 	"ebb/sql/spend"
 	"ebb/sql/sqltest"
 )
@@ -39,11 +40,7 @@ func TestSpentToday(t *testing.T) {
 	if _, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 1, Through: 2, Last: true, Usage: u}); err != nil {
 		t.Fatal(err)
 	}
-	compaction := summaryOf(0, 1, "s")
-	compaction.Log.Usage = u
-	if _, err := s.Compact(t.Context(), c.lease, compaction); err != nil {
-		t.Fatal(err)
-	}
+	compact(t, s, c.lease, sessions.Spending{Kind: sessions.SpentSummary, Usage: u})
 	all := u.Add(u).Add(u)
 	spent(39, all)
 	execute(t, pool, "UPDATE dingtalk_sessions SET spent_on = spent_on - 1")
@@ -52,7 +49,7 @@ func TestSpentToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(13, all.Add(u))
-	for _, key := range []sessions.Key{c.reader.Key, "r/nobody"} { // a missing session is charged with nothing
+	for _, key := range []sessions.Key{c.reader.Key, "r/missing"} { // a missing session is charged with nothing
 		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +61,23 @@ func TestSpentToday(t *testing.T) {
 		t.Fatal(err)
 	}
 	spent(26, all.Add(u).Add(u))
+}
+
+// compact summarizes the first event of a session, for a cost.
+func compact(t *testing.T, s *sql.Store, l sessions.Lease, paid sessions.Spending) {
+	t.Helper()
+	job := sessions.Job{Through: 1}
+	if _, err := s.OpenJob(t.Context(), l, job); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StageJob(t.Context(), l, job, []byte("s"), paid); err != nil {
+		t.Fatal(err)
+	}
+	c := summaryOf(0, 1, "s")
+	c.Log.Usage, c.Log.Cost = paid.Usage, paid.Cost
+	if _, err := s.Compact(t.Context(), l, c); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The cost of models adds up by kind, session, day and month, failed work included.
@@ -81,10 +95,7 @@ func TestCosts(t *testing.T) {
 	_, err := s.Flush(t.Context(), c.lease, memory.Flush{Through: 1, Usage: u, Cost: 0.5})
 	must(err)
 	must(s.Owe(t.Context(), c.lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
-	compaction := summaryOf(0, 1, "s")
-	compaction.Log.Usage, compaction.Log.Cost = u, 2
-	_, err = s.Compact(t.Context(), c.lease, compaction)
-	must(err)
+	compact(t, s, c.lease, sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2})
 	execute(t, pool, "UPDATE model_spend SET day = day - 40")
 	must(s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
 	must(s.PutOffDigest(t.Context(), c.lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
@@ -123,7 +134,7 @@ func TestCosts(t *testing.T) {
 		got[5].Period != before.Format("2006-01") {
 		t.Errorf("by month: %+v, %v", got, err)
 	}
-	if got, err := s.Costs(t.Context(), "r/nobody", before, spend.CostsBy{}); err != nil || len(got) != 0 {
+	if got, err := s.Costs(t.Context(), "r/missing", before, spend.CostsBy{}); err != nil || len(got) != 0 {
 		t.Errorf("of another session: %+v, %v", got, err)
 	}
 }

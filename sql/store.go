@@ -8,12 +8,14 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/admin"
+	"ebb/sql/calls"
 	"ebb/sql/compactions"
 	"ebb/sql/conversation"
 	"ebb/sql/erasure"
 	"ebb/sql/facts"
 	"ebb/sql/identity"
 	"ebb/sql/index"
+	"ebb/sql/limits"
 	"ebb/sql/pg"
 	"ebb/sql/search"
 	"ebb/sql/spend"
@@ -56,6 +58,8 @@ type Options struct {
 // The stores of the aggregates, as [Store] embeds them.
 type (
 	costs         = spend.Store
+	callCounts    = calls.Store
+	limitCounts   = limits.Store
 	conversations = conversation.Store
 	compactionLog = compactions.Store
 	factStores    = facts.Store
@@ -72,6 +76,8 @@ type Store struct {
 	comparer *vectors.Comparer
 
 	*costs
+	*callCounts
+	*limitCounts
 	*conversations
 	*compactionLog
 	*factStores
@@ -95,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), conversations: conversation.New(db, people),
+		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), conversations: conversation.New(db, people),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),
 		searches: search.New(db, people, reader, compare, search.Options{

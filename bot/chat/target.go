@@ -38,5 +38,11 @@ func ReplyKey(key sessions.Key, e sessions.Event) string {
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
+// NoticeKey returns the idempotency key of a notice about the turn that begins with a message.
+func NoticeKey(key sessions.Key, e sessions.Event) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "turn\x00%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
+	return KeyPrefix + hex.EncodeToString(sum[:12])
+}
+
 // KeyPrefix distinguishes our keys from those of other senders in the conversation.
 const KeyPrefix = "ebb-"

@@ -26,6 +26,7 @@ type ToolInput struct {
 	CallID    string
 	Current   []sessions.Event // events of the running turn, numbered as its commit will number them
 	Room      int              // bound of the result in bytes; a longer one is cut; 0: no bound
+	Read      func(id int64)   // called with each memory that the tool read; nil: not noted
 }
 
 // Repeatable marks tools without side effects, whose calls a crash may repeat.

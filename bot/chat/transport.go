@@ -15,7 +15,7 @@ type Transport interface {
 	Run(ctx context.Context, accept Accept) error
 
 	// Send delivers the part o.Part of a reply, and splits a long text. It never retries: a [*SendError] classifies the
-	// failure. Calls for one conversation are sequential.
+	// failure. Calls for one conversation are sequential, except for refusals of access.
 	Send(ctx context.Context, o sessions.Outgoing) (Sent, error)
 
 	// Ready reports whether messages can arrive now.
@@ -34,10 +34,18 @@ type Accept func(ctx context.Context, m sessions.Message) error
 
 // Sent is the result of sending a part. Part is also set when Send fails.
 type Sent struct {
-	Via  string // webhook or openapi
-	Part int    // parts that arrived
-	More bool   // parts remain, each for another call of Send
+	Via  string             // one of the ways below
+	Card sessions.CardState // the new state of the reply's card; empty: unchanged
+	Part int                // parts that arrived
+	More bool               // parts remain, each for another call of Send
 }
+
+// The ways of a part.
+const (
+	ViaWebhook = "webhook"
+	ViaOpenAPI = "openapi"
+	ViaCard    = "card"
+)
 
 // SendError is a failed delivery, classified.
 type SendError struct {

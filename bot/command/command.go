@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ebb/bot/llm"
 	"ebb/bot/manage"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -28,11 +29,22 @@ type Config struct {
 	Language string // language of fixed words for texts without letters
 	Location *time.Location
 	Admins   []sessions.UserID
-	Own      view.Own // resolves a conversation's own settings; nil: none
+	// CommandRights replace the rights of the table, by the first English name of the command.
+	CommandRights map[string]Right
+	Models        []llm.Listed // that a conversation may choose, the default first
+	Own           view.Own     // resolves a conversation's own settings; nil: none
+
+	CallBudget func() CallBudget // nil: no calls are counted
 
 	CommitTimeout   time.Duration
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
+}
+
+// CallBudget is the state of the month's counted calls to the chat platform.
+type CallBudget struct {
+	Calls, Quota int64 // Quota 0: no bound
+	Level        int   // 0 streamed cards, 1 unstreamed cards, 2 webhooks and calls without an alternative, 3 webhooks
 }
 
 // Handler executes commands and words their answers.
@@ -58,7 +70,10 @@ type Stats interface{ Compacted(e sessions.LogEntry) }
 func New(cfg Config) *Handler {
 	return &Handler{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
-		manage: manage.New(manage.Config{Rights: cfg.Rights, Turns: cfg.Store, Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve}),
+		manage: manage.New(manage.Config{
+			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, FlushDeadline: cfg.InlineDeadline,
+			Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve,
+		}),
 	}
 }
 
@@ -78,11 +93,11 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	case c.Command == nil:
 		return h.commands.unknown(c.Name, t.Lang)
 	case c.Use == nil:
-		return c.Command.Usage(t.Lang)
-	case !h.may(asked, c.Use.Who):
+		return c.Command.usage(t.Lang)
+	case !h.may(asked, h.right(c.Command, c.Use)):
 		return wording.Say(wording.NotAdmin, t.Lang)
 	case !c.Use.takes(c.Arg):
-		return c.Command.Usage(t.Lang) // so that nothing is done by mistake
+		return c.Command.usage(t.Lang) // so that nothing is done by mistake
 	}
 	return c.Use.Run(h, ctx, t, c)
 }

@@ -31,9 +31,9 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) stri
 	if why != "" {
 		return why
 	}
-	soon, stop := context.WithTimeout(upkeep.WithSettings(ctx, settings), h.cfg.CompactDeadline)
+	soon, stop := context.WithTimeout(ctx, h.cfg.CompactDeadline)
 	defer stop()
-	done, err := h.worker.Compact(soon, t.Lease, focus, 0, func(sessions.View) string { return upkeep.TriggerManual })
+	done, err := h.manage.Compact(soon, h.actor(t), t.View.Session, focus, settings)
 	trigger := h.views.Settings(t.View.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{wording.Thousands(done.TokensBefore), wording.Thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
@@ -53,7 +53,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) stri
 	h.upkeep.Wake(t.Key) // the background continues with a backlog
 	left := ""
 	if tokens, parts := h.backlog(t.View); parts > 0 {
-		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, h.backlogWord(t.View.Session, t.Lang))
+		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(h.views.Settings(t.View.Session), t.View.Session, t.Lang))
 	}
 	return compactReceipt(done, t.Lang) + left
 }
@@ -70,8 +70,8 @@ func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
 }
 
 // backlogWord says when the backlog is compacted.
-func (h *Handler) backlogWord(s sessions.Session, lang string) string {
-	switch set := h.views.Settings(s); {
+func backlogWord(set compaction.Settings, s sessions.Session, lang string) string {
+	switch {
 	case !set.Enabled:
 		return wording.Say(wording.ByHandOnly, lang)
 	case view.Spent(set, s):
@@ -195,11 +195,6 @@ func nothingWord(err error, lang string) string {
 // undo reverts the newest compaction: its range is raw again. The session then rests, because the next turn would
 // repeat the compaction.
 func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
-	unlock, err := h.worker.Lock(ctx, t.Key)
-	if err != nil {
-		return wording.Say(wording.UndoFailed, t.Lang)
-	}
-	defer unlock()
 	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
@@ -298,18 +293,8 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 
 // renew is /new: it flushes memory and empties the view. The log stays.
 func (h *Handler) renew(ctx context.Context, t *view.Exchange, _ Call) string {
-	// A running compaction is not awaited: it finds another generation, and commits nothing. The next flush reads
-	// unflushed events from the log.
-	owed := h.worker.Busy(t.Key)
-	if !owed {
-		soon, stop := context.WithTimeout(ctx, h.cfg.InlineDeadline)
-		defer stop()
-		if _, err := h.worker.FlushAll(soon, t.Lease, upkeep.FlushNew); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation failed, range is owed")
-			owed = true
-		}
-	}
-	if err := h.store.Renew(ctx, t.Lease); err != nil {
+	owed, err := h.manage.NewContext(ctx, h.actor(t), t.View.Session)
+	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to start a new conversation")
 		return wording.Say(wording.NotRenewed, t.Lang)
 	}

@@ -17,10 +17,10 @@ import (
 	"ebb/sessions"
 )
 
-// An irreversible command needs a confirmation within ConfirmWithin. The preview is looked up among the last
+// An irreversible command needs a confirmation within confirmWithin. The preview is looked up among the last
 // confirmEvents of the sender, or confirmDirect if no other message may come between.
 const (
-	ConfirmWithin = 10 * time.Minute
+	confirmWithin = 10 * time.Minute
 	confirmEvents = 500
 	confirmDirect = 10
 )
@@ -51,20 +51,20 @@ func erasedBefore(asked sessions.Event, lang string) string {
 
 // forgetMe is /forget me: it erases the sender, after a confirmation.
 func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string {
-	who, answer := ForgetWords(c.Rest)
+	who, answer := forgetWords(c.Rest)
 	switch {
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetMe:
-		return c.Command.Usage(t.Lang)
+		return c.Command.usage(t.Lang)
 	}
 	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked[0].SenderID}, "" })
 }
 
 // forgetNumber is /forget #N: it deletes one memory. A number without the sign may be the staff id of a person.
 func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) string {
-	who, answer := ForgetWords(c.Rest)
-	id := MemoryID(who)
+	who, answer := forgetWords(c.Rest)
+	id := memoryID(who)
 	switch {
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
@@ -78,13 +78,13 @@ func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) st
 
 // isNumber reports whether an argument of /forget is the number of a memory.
 func isNumber(arg string) bool {
-	who, _ := ForgetWords(arg)
-	return MemoryID(who) > 0
+	who, _ := forgetWords(arg)
+	return memoryID(who) > 0
 }
 
 // forgetNamed is /forget @name: it erases another person, after a confirmation.
 func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) string {
-	who, answer := ForgetWords(c.Rest)
+	who, answer := forgetWords(c.Rest)
 	if answer == answerNo {
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	}
@@ -158,7 +158,7 @@ func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
-		who, answer := ForgetWords(forgetMe + " " + h.views.OwnWords(*e))
+		who, answer := forgetWords(forgetMe + " " + h.views.OwnWords(*e))
 		if who != forgetMe || answer == answerNone {
 			continue
 		}
@@ -190,7 +190,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 		outcome := outcomeOf(m)
 		who, _ := h.commands.forgetOf(h.views.OwnWords(m))
 		switch {
-		case e.CreatedAt.Sub(m.CreatedAt) > ConfirmWithin:
+		case e.CreatedAt.Sub(m.CreatedAt) > confirmWithin:
 			return "", "", false
 		case outcome == sessions.HalfErased:
 			e = m
@@ -233,7 +233,7 @@ func (t Table) forgetOf(text string) (who string, answer answerTo) {
 	if c.Use == nil || c.Name != "forget" {
 		return "", answerNone
 	}
-	return ForgetWords(c.Rest)
+	return forgetWords(c.Rest)
 }
 
 // Objects of /forget besides names.
@@ -242,8 +242,8 @@ const (
 	forgetLast = "last"
 )
 
-// ForgetWords splits the arguments of /forget into the person, as written, and the answer.
-func ForgetWords(rest string) (who string, answer answerTo) {
+// forgetWords splits the arguments of /forget into the person, as written, and the answer.
+func forgetWords(rest string) (who string, answer answerTo) {
 	words := strings.Fields(rest)
 	trim := func(set []string) bool {
 		n := len(words)
@@ -274,14 +274,14 @@ func ForgetWords(rest string) (who string, answer answerTo) {
 // forgetLast is /forget last: it erases the sender's last message before the command, with its answer.
 func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) string {
 	asked := t.Asked[0]
-	who, answer := ForgetWords(c.Rest)
+	who, answer := forgetWords(c.Rest)
 	switch {
 	case h.cfg.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetLast:
-		return c.Command.Usage(t.Lang)
+		return c.Command.usage(t.Lang)
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}
@@ -294,7 +294,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)
-	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), ReceiptOfPerson(done, t.Lang))
+	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.Lang))
 }
 
 // personNamed finds the person that an administrator named. why is the answer if there is none or several.
@@ -304,8 +304,8 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 	switch {
 	case err == nil:
 		return p, ""
-	case errors.Is(err, sessions.ErrNotFound) && MemoryID(name) > 0:
-		return p, wording.Say(wording.ForgetNumber, t.Lang, MemoryID(name), MemoryID(name))
+	case errors.Is(err, sessions.ErrNotFound) && memoryID(name) > 0:
+		return p, wording.Say(wording.ForgetNumber, t.Lang, memoryID(name), memoryID(name))
 	case errors.Is(err, sessions.ErrNotFound):
 		return p, wording.Say(wording.UnknownPerson, t.Lang)
 	case !errors.As(err, &several):
@@ -340,7 +340,7 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)
-	if what := ReceiptOfPerson(done, t.Lang); what != "" {
+	if what := receiptOfPerson(done, t.Lang); what != "" {
 		return wording.Say(wording.PersonForgotten, t.Lang, what)
 	}
 	return wording.Say(wording.ForgotBefore, t.Lang)

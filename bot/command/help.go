@@ -15,11 +15,12 @@ func (h *Handler) help(_ context.Context, t *view.Exchange, _ Call) string {
 	note := ""
 	for _, c := range h.commands {
 		for _, u := range c.Uses {
-			if !h.may(t.Asked[0], u.Who) {
+			who := h.right(&c, &u)
+			if !h.may(t.Asked[0], who) {
 				continue
 			}
 			mark := ""
-			if u.Who != Anyone {
+			if who != Anyone {
 				mark, note = " *", wording.Say(wording.HelpMarked, t.Lang)
 			}
 			fmt.Fprintf(&out, "- `%s`%s %s", u.Usage.In(t.Lang), mark, u.Does.In(t.Lang))
@@ -32,8 +33,8 @@ func (h *Handler) help(_ context.Context, t *view.Exchange, _ Call) string {
 	return wording.Say(wording.Help, t.Lang, note) + out.String()
 }
 
-// Usage lists the uses of a command on one line.
-func (c *Command) Usage(lang string) string {
+// usage lists the uses of a command on one line.
+func (c *Command) usage(lang string) string {
 	parts := make([]string, len(c.Uses))
 	for i, u := range c.Uses {
 		parts[i] = "`" + u.Usage.In(lang) + "`"

@@ -35,8 +35,8 @@ func narrow(text string) string {
 	}, text))
 }
 
-// MemoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.
-func MemoryID(word string) int64 {
+// memoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.
+func memoryID(word string) int64 {
 	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
 	if err != nil {
 		return 0
@@ -57,10 +57,10 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) st
 	}
 	page, ok := pageOf(c.Arg)
 	switch {
-	case !ok && MemoryID(c.Arg) > 0:
+	case !ok && memoryID(c.Arg) > 0:
 		return h.showMemory(ctx, t, c)
 	case !ok:
-		return c.Command.Usage(t.Lang)
+		return c.Command.usage(t.Lang)
 	}
 	a := h.asker(t)
 	skip := (page - 1) * listedMemories
@@ -136,7 +136,7 @@ func headOf(content string, most int) string {
 
 // showMemory shows the full text of one memory.
 func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) string {
-	id := MemoryID(c.Arg)
+	id := memoryID(c.Arg)
 	m, err := h.manage.Fact(ctx, h.actor(t), id)
 	if err != nil {
 		return refusal(ctx, id, err, t.Lang)
@@ -171,7 +171,7 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 
 // forgetMemory is /memory forget: see [Handler.forgetFact].
 func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) string {
-	return h.forgetFact(ctx, t, MemoryID(c.Arg))
+	return h.forgetFact(ctx, t, memoryID(c.Arg))
 }
 
 // forgetFact deletes one memory: a sender's own statements, and for administrators also the shared facts of a
@@ -187,7 +187,7 @@ func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) st
 	}
 	h.resumeTurn(ctx, t, done.Lease)
 	too := ""
-	if more := Receipt(done, t.Lang); more != "" {
+	if more := receipt(done, t.Lang); more != "" {
 		too = wording.Say(wording.ForgottenToo, t.Lang, more)
 	}
 	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // the answer must not repeat deleted text in the log
@@ -203,7 +203,7 @@ func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessio
 
 // promote is /memory promote: it shares a group's memory with the team.
 func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
-	id := MemoryID(c.Arg)
+	id := memoryID(c.Arg)
 	shared, err := h.manage.Promote(ctx, h.actor(t), id, t.Asked[0].SenderID)
 	if err != nil {
 		return refusal(ctx, id, err, t.Lang)

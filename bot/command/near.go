@@ -48,7 +48,8 @@ func (c *Command) Near(text string) string {
 	return ""
 }
 
-// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor.
+// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor. Words
+// of a single letter are near no other.
 func oneApart(one, other string) bool {
 	if len(one) > 100 {
 		return false
@@ -57,7 +58,7 @@ func oneApart(one, other string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if len(b)-len(a) > 1 || slices.Equal(a, b) {
+	if len(b)-len(a) > 1 || len(b) == 1 || slices.Equal(a, b) {
 		return false
 	}
 	i, j := 0, 0

@@ -154,7 +154,7 @@ func (u *Use) takes(arg string) bool {
 	case Required:
 		return arg != ""
 	case Number:
-		return MemoryID(arg) > 0
+		return memoryID(arg) > 0
 	}
 	return true
 }

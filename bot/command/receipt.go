@@ -13,8 +13,8 @@ type deleted struct {
 	zh, en string
 }
 
-// Receipt lists the deleted data that members know of, without zero counts.
-func Receipt(done memory.Forgotten, lang string) string {
+// receipt lists the deleted data that members know of, without zero counts.
+func receipt(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},
 		{done.Messages, "条相关消息", "related message|related messages"},
@@ -24,8 +24,8 @@ func Receipt(done memory.Forgotten, lang string) string {
 	})
 }
 
-// ReceiptOfPerson is [Receipt] for the erasure of a person.
-func ReceiptOfPerson(done memory.Forgotten, lang string) string {
+// receiptOfPerson is [receipt] for the erasure of a person.
+func receiptOfPerson(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{done.Memories, "条记忆", "memory|memories"},
 		{done.Messages, "条消息", "message|messages"},

@@ -93,7 +93,7 @@ func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) 
 		return settings, rest, ""
 	}
 	if settings != "" {
-		if _, err := h.cfg.Own(t.View.Session.ConversationID, settings); err != nil {
+		if _, err := h.views.Resolve(t.View.Session.ConversationID, settings); err != nil {
 			return "", "", wording.Say(wording.NotSet, t.Lang, err)
 		}
 	}

@@ -70,7 +70,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		if set.DailyTokens > 0 {
 			today += " / " + wording.Thousands(set.DailyTokens)
 		}
-		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, h.backlogWord(s, t.Lang))))
+		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, backlogWord(h.views.Settings(s), s, t.Lang))))
 	}
 	if s.Usage.Prompt > 0 {
 		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
@@ -82,8 +82,11 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
-	if spent := h.spentToday(ctx, t); spent != "" {
+	if spent := spentSince(ctx, h.store, t, h.now()); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
+	}
+	if h.cfg.CallBudget != nil {
+		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(h.cfg.CallBudget(), t.Lang)))
 	}
 	if h.worker.Busy(t.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
@@ -129,11 +132,11 @@ var kindWords = map[string][2]string{
 	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
 }
 
-// spentToday lists today's tokens by kind of work, with the total price; empty before the first model call.
-func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
-	all, err := h.store.Spent(ctx, t.Key)
+// spentSince lists the tokens since a day by kind of work, with the total price; empty before the first model call.
+func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, since time.Time) string {
+	all, err := ledger.Spent(ctx, t.Key, since)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read today's usage")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the usage of a conversation")
 		return "?"
 	}
 	if len(all) == 0 {
@@ -153,6 +156,23 @@ func (h *Handler) spentToday(ctx context.Context, t *view.Exchange) string {
 		return wording.Say(wording.Unpriced, t.Lang, list)
 	}
 	return wording.Say(wording.Spent, t.Lang, list, cost)
+}
+
+// callLevels names the levels of calls.
+var callLevels = [][2]string{
+	{"充足", "plenty"}, {"卡片不再流式更新", "no streaming"}, {"仅用 webhook", "webhook only"}, {"已用完，仅用 webhook", "used up, webhook only"},
+}
+
+// callsLine describes the month's calls and the level of their use.
+func callsLine(b CallBudget, lang string) string {
+	number := wording.Thousands(int(b.Calls))
+	if b.Quota > 0 {
+		number += " / " + wording.Thousands(int(b.Quota))
+	}
+	if lang == "en" {
+		return number + " (" + callLevels[b.Level][1] + ")"
+	}
+	return number + "（" + callLevels[b.Level][0] + "）"
 }
 
 // known returns the number of facts that /memory lists in the conversation.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"strings"
 
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -88,8 +89,34 @@ var Commands = Table{
 		Args: Required, Who: Owner, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
 		Does: wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
 	}}},
+	{ZH: []string{"停止", "停"}, EN: []string{stopName}, Uses: []Use{{
+		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
+		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string {
+			return stopping{h, t}.answer(ctx)
+		},
+	}}},
 	{ZH: []string{"新对话"}, EN: []string{"new"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
+	}}},
+	{ZH: []string{"模型"}, EN: []string{"model"}, Uses: []Use{{
+		Match: func(arg string) bool { return arg == "" },
+		Usage: wording.Text{"/模型", "/model"}, Does: wording.Text{"有哪些模型，这里用哪个", "the models, and the one in use here"},
+		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return choosing{h, t}.list() },
+	}, {
+		Args: Required, Who: Admin, Match: func(arg string) bool { return !strings.ContainsAny(arg, " \t\n") },
+		Usage: wording.Text{"/模型 名称", "/model NAME"},
+		Does:  wording.Text{"换这个会话的模型，`默认` 改回来", "the model of this conversation; `default` goes back"},
+		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
+			return choosing{h, t}.choose(ctx, c.Arg)
+		},
+	}}},
+	{ZH: []string{"我是谁"}, EN: []string{"whoami"}, Uses: []Use{{
+		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的编号和角色", "your id and role"},
+		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.who() },
+	}}},
+	{ZH: []string{"用量"}, EN: []string{"usage"}, Uses: []Use{{
+		Usage: wording.Text{"/用量", "/usage"}, Does: wording.Text{"这个会话今天和本月的用量", "tokens of this conversation, today and this month"},
+		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.usage(ctx) },
 	}}},
 	{ZH: []string{"记忆"}, EN: []string{"memory"}, Uses: []Use{{
 		Args: Optional, Glue: digits, Usage: wording.Text{"/记忆 [页码]", "/memory [page]"},

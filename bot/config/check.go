@@ -41,6 +41,7 @@ func (c *Config) check(src *source, need Need) {
 	c.Agent.check(k)
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
 	c.Agent.Memory.check(k)
+	c.Access.check(k)
 	c.checkProcess(k)
 	if len(src.errs) == 0 {
 		c.fit(src)
@@ -111,12 +112,15 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	}
 	k.httpURL("dingtalk.api_base", d.APIBase)
 	k.httpURL("dingtalk.oapi_base", d.OAPIBase)
-	if d.Reply == "card" {
-		k.fail("dingtalk.reply", `got "card", want "markdown": card replies come in a later release`)
-	} else {
-		k.oneOf("dingtalk.reply", d.Reply, []string{"markdown"})
+	k.oneOf("dingtalk.reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
+	if d.Reply == ReplyCard {
+		k.required("dingtalk.card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
 	}
+	k.required("dingtalk.card_content_key", d.CardContentKey, "the template's variable for the text")
+	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
+	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
 	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
+	k.want(d.APICallsPerMonth >= 0, "dingtalk.api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")
 	k.oneOf("dingtalk.connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
 	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
 }
@@ -181,8 +185,10 @@ func (a *AgentConfig) check(k checker) {
 	k.oneOf("agent.session_scope", a.SessionScope, []string{"group", "member"})
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
 	k.want(a.Gather >= 0 && a.Gather <= 5*time.Second, "agent.gather", durationText(a.Gather), "0s to 5s")
+	k.want(a.BusyNote >= 0, "agent.busy_note", durationText(a.BusyNote), "0s or more")
 	k.positive("agent.stale_after", a.StaleAfter)
 	k.positive("agent.turn_timeout", a.TurnTimeout)
+	a.Limits.check(k)
 	k.between("agent.max_tool_rounds", a.MaxToolRounds, 1, 100)
 	_, err := time.LoadLocation(a.Timezone)
 	k.want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),

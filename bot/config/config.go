@@ -14,6 +14,7 @@ type Config struct {
 	DingTalk DingTalkConfig `json:"dingtalk"`
 	LLM      LLMConfig      `json:"llm"`
 	Agent    AgentConfig    `json:"agent"`
+	Access   AccessConfig   `json:"access"`
 	Cluster  ClusterConfig  `json:"cluster"`
 	Database DatabaseConfig `json:"database"`
 	Admin    AdminConfig    `json:"admin"`
@@ -38,12 +39,21 @@ type DingTalkConfig struct {
 	APIBase string `json:"api_base"`
 	// OAPIBase is the only host whose session webhooks are called. Default https://oapi.dingtalk.com.
 	OAPIBase string `json:"oapi_base"`
-	// Reply is the form of an answer: "markdown", the default and only one so far.
+	// Reply is the form of an answer: "markdown", the default, or "card".
 	Reply string `json:"reply"`
-	// CardTemplateID names the card template for reply "card". Default empty; not read yet.
+	// CardTemplateID is the id of the card template. Required for reply "card".
 	CardTemplateID string `json:"card_template_id"`
+	// CardContentKey is the template's variable for the text. Default "content".
+	CardContentKey string `json:"card_content_key"`
+	// CardStream is "auto", the default: answers are streamed as far as the month's calls permit; "always" or "never".
+	CardStream string `json:"card_stream"`
+	// CardInterval is the least time between two updates of a card. Default 800 ms.
+	CardInterval time.Duration `json:"card_interval"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
+	// APICallsPerMonth is the number of calls to the open API that the organization's edition allows the app in a month.
+	// Default 5000; 0: no bound.
+	APICallsPerMonth int `json:"api_calls_per_month"`
 	// Connections is "all", the default: every replica holds a stream connection; or "one": the leader holds it and the
 	// others stand by.
 	Connections string `json:"connections"`
@@ -112,6 +122,8 @@ type AgentConfig struct {
 	MaxMerged int `json:"max_merged"`
 	// Gather is the wait before a turn for messages sent together. Default 100 ms; 0: none.
 	Gather time.Duration `json:"gather"`
+	// BusyNote is the time after which a running turn is announced. Default 30 s; 0: never.
+	BusyNote time.Duration `json:"busy_note"`
 	// StaleAfter is the age at which a waiting message gets an apology instead of an answer. Default 30 min.
 	StaleAfter time.Duration `json:"stale_after"`
 	// TurnTimeout bounds a turn with all its model calls and tools. Default 5 min.
@@ -122,6 +134,8 @@ type AgentConfig struct {
 	Timezone string `json:"timezone"`
 	// Admins are the staff ids of administrators. Default none.
 	Admins []string `json:"admins"`
+	// Limits bounds turns and tokens of people, groups and the installation.
+	Limits LimitsConfig `json:"limits"`
 	// Compaction has the settings of flushes and compactions.
 	Compaction CompactionConfig `json:"compaction"`
 	// Memory has the settings of memory and recall.
@@ -153,6 +167,12 @@ type DatabaseConfig struct {
 	// least 2.
 	MaxConns int `json:"max_conns"`
 }
+
+// Values of dingtalk.reply.
+const (
+	ReplyMarkdown = "markdown"
+	ReplyCard     = "card"
+)
 
 // Values of dingtalk.connections.
 const (
@@ -224,8 +244,12 @@ func defaults(src *source) *Config {
 			ClientSecret:     Secret(src.expand("dingtalk.client_secret", "${DINGTALK_CLIENT_SECRET}")),
 			APIBase:          "https://api.dingtalk.com",
 			OAPIBase:         "https://oapi.dingtalk.com",
-			Reply:            "markdown",
+			Reply:            ReplyMarkdown,
+			CardContentKey:   "content",
+			CardStream:       "auto",
+			CardInterval:     800 * time.Millisecond,
 			RepliesPerMinute: 20,
+			APICallsPerMonth: 5000,
 			Connections:      ConnectionsAll,
 			KeepAlive:        20 * time.Second,
 		},
@@ -233,10 +257,11 @@ func defaults(src *source) *Config {
 		Agent: AgentConfig{
 			Name: "Ebb", Language: "zh", Languages: map[string]string{}, SessionScope: "group",
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
-			StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
+			BusyNote: 30 * time.Second, StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},
 			Compaction: defaultCompaction(), Memory: defaultMemory(),
 		},
+		Access:   defaultAccess(),
 		Cluster:  ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
 		Admin:    AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},

@@ -49,7 +49,7 @@ func TestLoadRefusesForm(t *testing.T) {
 		{"bad escape", `{"admin": {"token": ^"hunter2\q"}}`, "invalid string"},
 		{"not UTF-8", "{\n\"log\": \"^\xff\"}", "got a byte that is not UTF-8"},
 		{"unknown key", "{\n  \"agent\": {\n    ^\"nme\": \"x\"}}", `agent.nme: no such key, did you mean "name"?`},
-		{"unlike any key", "{\n  \"agent\": {\n    ^\"xyz\": \"x\"}}", "agent.xyz: no such key, want one of admins, compaction,"},
+		{"unlike any key", "{\n  \"agent\": {\n    ^\"xyz\": \"x\"}}", "agent.xyz: no such key, want one of admins, busy_note, compaction,"},
 		{"other letter case", `{^"Agent": {}}`, `Agent: no such key, did you mean "agent"?`},
 		{"key with a line break", `{^"a\nb": 1}`, `"a\nb": no such key`},
 		{"repeated key", "{\"log\": {\"level\": \"info\",\n ^\"level\": \"warn\"}}", "log.level: given twice, first in line 1"},
@@ -76,12 +76,15 @@ func TestLoadRefusesForm(t *testing.T) {
 func TestLoadRefusesValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []errorCase{
-		{"card", `{"dingtalk": {"reply": ^"card"}}`, `dingtalk.reply: got "card", want "markdown": card replies come in a later release`},
+		{"card without a template", `{"dingtalk": {"reply": "card", "card_template_id": ^""}}`, `dingtalk.card_template_id: is empty, want the id of a card template, because dingtalk.reply is "card"`},
+		{"card stream", `{"dingtalk": {"card_stream": ^"sometimes"}}`, `dingtalk.card_stream: got "sometimes", want "auto" or "always" or "never"`},
+		{"card interval", `{"dingtalk": {"card_interval": ^"10ms"}}`, `dingtalk.card_interval: got 10ms, want 100ms to 1m`},
 		{"reply", `{"dingtalk": {"reply": ^"fax"}}`, `dingtalk.reply: got "fax", want "markdown"`},
 		{"connections", `{"dingtalk": {"connections": ^"two"}}`, `dingtalk.connections: got "two", want "all" or "one"`},
 		{"keepalive low", `{"dingtalk": {"keepalive": ^14}}`, "dingtalk.keepalive: got 14s, want 15s to 30s"},
 		{"keepalive high", `{"dingtalk": {"keepalive": ^"31s"}}`, "dingtalk.keepalive: got 31s, want 15s to 30s"},
 		{"replies", `{"dingtalk": {"replies_per_minute": ^-1}}`, "dingtalk.replies_per_minute: got -1, want 0 (no limit) or more"},
+		{"API calls", `{"dingtalk": {"api_calls_per_month": ^-1}}`, "dingtalk.api_calls_per_month: got -1, want 0 (no bound) or more"},
 		{"URL", `{"dingtalk": {"api_base": ^"api.dingtalk.com"}}`, `dingtalk.api_base: got "api.dingtalk.com", want the URL of a server`},
 		{"URL with a password", `{"dingtalk": {"api_base": ^"https://u:hunter2@h"}}`, "dingtalk.api_base: got a user name in the URL"},
 
@@ -103,6 +106,14 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"no zone", `{"agent": {"timezone": ^""}}`, `agent.timezone: got "", want the name of a time zone`},
 		{"merged", `{"agent": {"max_merged": ^0}}`, "agent.max_merged: got 0, want 1 to 100"},
 		{"admin", `{"agent": {"admins": ["a", ^""]}}`, "agent.admins[1]: is empty, want a staff id"},
+
+		{"limit", `{"agent": {"limits": {"tokens_per_day": ^-1}}}`, "agent.limits.tokens_per_day: got -1, want 0 (no limit) or more"},
+		{"command", `{"access": {"commands": {"compac": ^"admin"}}}`, `access.commands.compac: no such command, did you mean "compact"?`},
+		{"strange command", `{"access": {"commands": {"dance": ^"admin"}}}`, "access.commands.dance: no such command, want one of compact, export,"},
+		{"right", `{"access": {"commands": {"compact": ^"boss"}}}`, `access.commands.compact: got "boss", want "anyone" or "owner" or "admin"`},
+		{"command twice", `{"access": {"commands": {"compact": "admin", "压缩": ^"owner"}}}`, `access.commands."压缩": the same command as "compact", want one of the two`},
+		{"empty id", `{"access": {"deny": ["a", ^""]}}`, `access.deny[1]: is empty, want an id, or "*" for all`},
+		{"one id for a list", `{"access": {"groups": ^"*"}}`, "access.groups: got a string, want a list"},
 
 		{"reserve", compactionFile(`"reserve_tokens": ^200000`), "agent.compaction.reserve_tokens: got 200000, want less than context_window (128000)"},
 		{"no reserve", compactionFile(`"reserve_tokens": ^0`), "agent.compaction.reserve_tokens: got 0, want more than 0"},

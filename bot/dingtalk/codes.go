@@ -75,6 +75,7 @@ var newCodes = []struct {
 	{"robot.oto.notExist", unsendable},
 	{"notAllow.sendOTO", unsendable},
 	{"invalidParameter.", unsendable},
+	{"param.", unsendable}, // cards
 	{"InvalidAction.NotFound", unsendable},
 }
 

@@ -40,7 +40,10 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 		WebhookExpires:    o.millis("sessionWebhookExpiredTime"),
 		OverQuota:         o.str("errorCode", "errCode") == overQuota,
 	}
-	if org := o.str("senderCorpId"); org != "" && org == o.str("chatbotCorpId") { // a former member keeps no rights of either id
+	org, own := o.str("senderCorpId"), o.str("chatbotCorpId")
+	colleague := org != "" && org == own
+	m.External = !colleague && (m.StaffID == "" || org != "" && own != "")
+	if colleague { // a former member keeps no rights of either id
 		m.EncryptedID = sessions.UserID(short(o.str("senderId")))
 	}
 	if r := short(o.str("robotCode")); r != "" {

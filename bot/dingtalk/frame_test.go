@@ -413,19 +413,23 @@ func TestEncryptedID(t *testing.T) {
 		frame       dict
 		id, sent    sessions.UserID
 		wantEncrypt sessions.UserID
+		external    bool
 	}{
-		{"a member", dict{"senderCorpId": "corp", "chatbotCorpId": "corp"}, "u0001", "u0001", testUser},
-		{"without a staff id", dict{"senderCorpId": "corp", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, testUser},
-		{"of another organisation", dict{"senderCorpId": "other", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, ""},
-		{"of no organisation", dict{"chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, ""},
-		{"of an unknown robot", dict{"senderCorpId": "", "senderStaffId": nil}, "", testUser, ""},
+		{"a member", dict{"senderCorpId": "corp", "chatbotCorpId": "corp"}, "u0001", "u0001", testUser, false},
+		{"without a staff id", dict{"senderCorpId": "corp", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, testUser, false},
+		{"of another organisation", dict{"senderCorpId": "other", "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, "", true},
+		{"of another organisation with a staff id", dict{"senderCorpId": "other", "chatbotCorpId": "corp"}, "u0001", "u0001", "", true},
+		{"of no organisation", dict{"senderCorpId": nil, "chatbotCorpId": "corp", "senderStaffId": nil}, "", testUser, "", true},
+		{"with a staff id of no organisation", dict{"senderCorpId": nil, "chatbotCorpId": "corp"}, "u0001", "u0001", "", false},
+		{"of an unknown robot", dict{"senderCorpId": "", "senderStaffId": nil}, "", testUser, "", true},
 		{"with the ids in the words", dict{
 			"senderCorpId": "corp", "chatbotCorpId": "corp", "senderId": nil, "senderStaffId": nil,
 			"text": dict{"content": `"senderStaffId":"u0001","senderId":"$:LWCP_v1:$user1"`},
-		}, "", "", ""},
+		}, "", "", "", false},
 	} {
-		if m := mustDecode(t, c.frame); m.StaffID != c.id || m.SenderID != c.sent || m.EncryptedID != c.wantEncrypt {
-			t.Errorf("%s: staff id %q, sender %q, encrypted id %q; want %q, %q, %q", c.name, m.StaffID, m.SenderID, m.EncryptedID, c.id, c.sent, c.wantEncrypt)
+		if m := mustDecode(t, c.frame); m.StaffID != c.id || m.SenderID != c.sent || m.EncryptedID != c.wantEncrypt || m.External != c.external {
+			t.Errorf("%s: staff id %q, sender %q, encrypted id %q, external %v; want %q, %q, %q, %v",
+				c.name, m.StaffID, m.SenderID, m.EncryptedID, m.External, c.id, c.sent, c.wantEncrypt, c.external)
 		}
 	}
 }

@@ -28,15 +28,20 @@ const maxAnswer = 1 << 20
 // errUnsent marks errors of requests that never reached the other side.
 var errUnsent = errors.New("not sent")
 
-// post sends v as JSON. Its errors contain neither the address, which may hold a token, nor the request.
+// post sends v as JSON, as request does.
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
+	return t.request(ctx, http.MethodPost, address, header, v)
+}
+
+// request sends v as JSON. Its errors contain neither the address, which may hold a token, nor the request.
+func (t *Transport) request(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
 	data, err := encode(v)
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errUnsent, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/client"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/handler"
+	"github.com/open-dingtalk/dingtalk-stream-sdk-go/logger"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 )
 
@@ -63,12 +64,16 @@ func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 
 // endpoint requests an address with its ticket.
 func (t *Transport) endpoint(ctx context.Context) (string, error) {
-	c := client.NewStreamClient(
+	options := []client.ClientOption{
 		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
 		client.WithOpenApiHost(t.config.APIBase),
 		client.WithUserAgent(&client.UserAgentConfig{UserAgent: "ebb/1"}),
 		client.WithSubscription(callback, payload.BotMessageCallbackTopic, unused),
-	)
+	}
+	if t.cards != nil {
+		options = append(options, client.WithSubscription(callback, payload.CardInstanceCallbackTopic, unused))
+	}
+	c := client.NewStreamClient(options...)
 	e, err := c.GetConnectionEndpoint(ctx)
 	if err != nil {
 		return "", err
@@ -141,6 +146,13 @@ func (l *link) frame(in intake, data []byte) {
 			defer l.busy.Add(-1)
 			l.write(f, store())
 		}()
+	case f.Type == callback && topic == payload.CardInstanceCallbackTopic:
+		l.touch()
+		l.busy.Add(1)
+		go func() {
+			defer l.busy.Add(-1)
+			l.write(f, in.click(f))
+		}()
 	case f.Type == system && topic == "ping":
 		l.touch()
 		pong := payload.NewDataFrameAckPong(f.GetMessageId())
@@ -198,3 +210,16 @@ func (l *link) close(deadline time.Time) {
 	_ = l.conn.Close()
 	<-l.gone
 }
+
+// silenceSDK sets the SDK's process-wide logger once, before any connection: otherwise its first users race to set it.
+var silenceSDK = sync.OnceFunc(func() { logger.SetLogger(quietLogger{}) })
+
+// quietLogger drops the SDK's log: it contains the client secret, tickets and messages, and errors at ordinary closes.
+// The supervision logs relevant events.
+type quietLogger struct{}
+
+func (quietLogger) Debugf(string, ...any)   {}
+func (quietLogger) Infof(string, ...any)    {}
+func (quietLogger) Warningf(string, ...any) {}
+func (quietLogger) Errorf(string, ...any)   {}
+func (quietLogger) Fatalf(string, ...any)   {}

@@ -2,10 +2,12 @@ package dingtalk
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
 )
 
@@ -30,11 +32,11 @@ type message struct {
 // compose makes the parts of a reply. They depend on the text alone, so that repeated sends have equal parts. Only the
 // first mentions the askers.
 func compose(r sessions.Reply) []message {
-	text := harmless(r.Text)
+	text := markdown.Harmless(r.Text)
 	title := titleOf(text)
 	var out []message
-	for _, p := range split(strings.TrimSpace(text), maxPart) {
-		if text := strings.TrimRightFunc(strings.Trim(p.text(), "\n"), unicode.IsSpace); text != "" {
+	for _, text := range pieces(strings.TrimSpace(text), r.Target.Card != "") {
+		if text := strings.TrimRightFunc(strings.Trim(text, "\n"), unicode.IsSpace); text != "" {
 			out = append(out, message{title: title, text: text})
 		}
 	}
@@ -45,6 +47,18 @@ func compose(r sessions.Reply) []message {
 	}
 	if len(out) > 0 && r.Target.ConversationType != sessions.Private {
 		out[0].address(r.Target.Mentions)
+	}
+	return out
+}
+
+// pieces are the texts of the parts. Those of a reply that begins on a card fit a card.
+func pieces(text string, onCard bool) []string {
+	if onCard {
+		return card.Split(text, card.Limit)
+	}
+	var out []string
+	for _, p := range markdown.Split(text, maxPart, escapedLen) {
+		out = append(out, p.Text())
 	}
 	return out
 }
@@ -117,11 +131,6 @@ func lead(words []string, sep, text string) string {
 	return strings.Join(words, sep) + " \n\n" + text
 }
 
-var everybody = regexp.MustCompile(`(?i)@(all\b|所有人)`)
-
-// harmless keeps a model's text from mentioning everyone. Other mentions need an id in the request's list.
-func harmless(text string) string { return everybody.ReplaceAllString(text, "＠$1") }
-
 // usableID reports whether a staff id can be a mention in a text.
 func usableID(id string) bool {
 	return id != "" && len(id) <= 64 && !strings.EqualFold(id, "all") && !strings.ContainsFunc(id, func(r rune) bool {
@@ -158,4 +167,15 @@ func titleOf(text string) string {
 		}
 	}
 	return "回复"
+}
+
+// escapedLen is the length of a character inside a JSON string as encode writes it.
+func escapedLen(r rune, size int) int {
+	switch {
+	case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t' || r == '\b' || r == '\f':
+		return 2
+	case r < 0x20 || r == '\u2028' || r == '\u2029' || r == utf8.RuneError && size == 1:
+		return 6
+	}
+	return size
 }

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
 )
 
@@ -30,45 +33,112 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	if body.RobotCode == "" {
 		body.RobotCode = t.robot()
 	}
-	path, doing := "/v1.0/robot/groupMessages/send", "sending to the group"
+	call := apiCall{
+		api: calls.GroupSend, need: calls.Finish, method: http.MethodPost,
+		path: "/v1.0/robot/groupMessages/send", doing: "sending to the group",
+	}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
 			return &chat.SendError{Permanent: true, Err: errors.New("no staff id to write to")}
 		}
-		path, doing = "/v1.0/robot/oToMessages/batchSend", "sending to the person"
+		call.api, call.path, call.doing = calls.PrivateSend, "/v1.0/robot/oToMessages/batchSend", "sending to the person"
 		body.UserIDs = []sessions.UserID{to.StaffID}
 	} else {
 		body.ConversationID = to.ConversationID
 	}
-	a, failed := t.callAPI(ctx, path, doing, body)
+	call.body = body
+	a, failed := t.callAPI(ctx, call)
 	if failed != nil {
 		return failed
 	}
-	return t.judgeAPI(to, a, doing)
+	return t.judgeAPI(to, a, call.doing)
 }
 
-// callAPI makes a call with the access token, and renews a refused token once.
-func (t *Transport) callAPI(ctx context.Context, path, doing string, body any) (answer, *chat.SendError) {
+// apiCall is a counted call of the open API.
+type apiCall struct {
+	api    calls.API
+	need   calls.Need
+	method string
+	path   string
+	doing  string // for errors
+	// reserved counts the first attempt; nil: not counted yet.
+	reserved *calls.Reservation
+	body     any
+}
+
+// callAPI makes a call with the access token, and renews a refused token once. Each attempt is counted before it is made.
+func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendError) {
 	for try := 0; ; try++ {
 		token, err := t.tokens.get(ctx)
 		if errors.Is(err, errCredentials) {
-			return answer{}, &chat.SendError{After: waitToken, Err: fmt.Errorf("%s: %w", doing, err)}
+			return answer{}, &chat.SendError{After: waitToken, Err: fmt.Errorf("%s: %w", c.doing, err)}
 		}
 		if err != nil {
-			return answer{}, &chat.SendError{Err: fmt.Errorf("%s: %w", doing, err)}
+			return answer{}, &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}
 		}
-		if err := t.api.Wait(ctx); err != nil {
-			return answer{}, &chat.SendError{After: time.Second, Err: fmt.Errorf("%s: waiting for a free call: %w", doing, err)}
+		counted, failed := t.reserve(ctx, c)
+		c.reserved = nil
+		if failed != nil {
+			return answer{}, failed
 		}
-		a, err := t.post(ctx, t.config.APIBase+path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, body)
+		a, err := t.request(ctx, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
 		if err != nil {
-			return answer{}, lostOnTheWay(doing, err)
+			if errors.Is(err, errUnsent) {
+				t.giveBack(ctx, counted, c.api)
+			}
+			return answer{}, lostOnTheWay(c.doing, err)
 		}
-		if try > 0 || a.status == http.StatusOK && a.body.str("errcode", "code") == "" || classify(a) != badToken {
+		if a.status == http.StatusOK && a.body.str("errcode", "code") == "" {
 			a.token = token
 			return a, nil
 		}
-		t.tokens.reject(ctx, token)
+		switch classify(a) {
+		case busy:
+			t.calls.Pause(c.api, waitBusy)
+			t.giveBack(ctx, counted, c.api)
+		case exhausted:
+			if err := t.calls.Exhaust(ctx, waitExhausted); err != nil {
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store that DingTalk refuses API calls")
+			}
+		case badToken:
+			if try == 0 {
+				t.tokens.reject(ctx, token)
+				continue
+			}
+		}
+		a.token = token
+		return a, nil
+	}
+}
+
+// reserve counts a call and waits for its turn.
+func (t *Transport) reserve(ctx context.Context, c apiCall) (calls.Reservation, *chat.SendError) {
+	var counted calls.Reservation
+	var err error
+	if c.reserved != nil {
+		counted = *c.reserved
+	} else {
+		counted, err = t.calls.Reserve(ctx, c.need, c.api)
+	}
+	if refused, ok := errors.AsType[*calls.RefusedError](err); ok {
+		return counted, &chat.SendError{After: min(time.Until(refused.Until), waitExhausted), Err: fmt.Errorf("%s: %w", c.doing, err)}
+	}
+	if err != nil {
+		return counted, &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}
+	}
+	if err := t.calls.Wait(ctx, c.api); err != nil {
+		t.giveBack(ctx, counted, c.api)
+		return counted, &chat.SendError{After: time.Second, Err: fmt.Errorf("%s: %w", c.doing, err)}
+	}
+	return counted, nil
+}
+
+// giveBack returns a call that DingTalk did not count, also after the end of ctx.
+func (t *Transport) giveBack(ctx context.Context, counted calls.Reservation, api calls.API) {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), t.timing.request)
+	defer stop()
+	if err := counted.Return(one, api); err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to return a counted API call")
 	}
 }
 

@@ -45,7 +45,7 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 		SentAt:   r.millis("createdAt"),
 	}
 	var files []sessions.Attachment
-	// The frame lacks a card's words; a placeholder would prevent their look-up.
+	// The frame lacks a card's words; a text in their place would prevent the look-up.
 	if len(body) > 0 || !strings.EqualFold(q.Kind, "interactiveCard") && q.Kind != "text" && q.Kind != "unknown" {
 		q.Text, files = render(q.Kind, body, mentions{bot: bot})
 	}

@@ -10,13 +10,8 @@ import (
 	"strings"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/card"
 	"ebb/sessions"
-)
-
-// The ways of a reply, as [bot.Sent] names them.
-const (
-	viaWebhook = "webhook"
-	viaOpenAPI = "openapi"
 )
 
 var (
@@ -30,6 +25,18 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 	parts := compose(named(o))
 	if o.Part >= len(parts) {
 		return chat.Sent{Part: o.Part}, nil
+	}
+	if o.Part == 0 && o.Reply.Target.Card != "" && t.cards != nil {
+		more := len(parts) > 1
+		err := t.cards.Finish(ctx, o, parts[0].place+parts[0].text, more)
+		if err == nil {
+			t.counters.card.Add(1)
+			return chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Part: 1, More: more}, nil
+		}
+		if !errors.Is(err, card.ErrUnusable) {
+			t.counters.failed.Add(1)
+			return chat.Sent{}, asSendError(err)
+		}
 	}
 	uuid := ""
 	if o.Reply.Nonce != "" {
@@ -56,7 +63,7 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	if err == nil {
 		t.counters.webhook.Add(1)
 		t.limits.arrived(to.ConversationID)
-		return viaWebhook, nil
+		return chat.ViaWebhook, nil
 	}
 	if !errors.Is(err, errNoWebhook) {
 		return "", err
@@ -67,7 +74,7 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	}
 	t.counters.openAPI.Add(1)
 	t.limits.arrived(to.ConversationID)
-	return viaOpenAPI, nil
+	return chat.ViaOpenAPI, nil
 }
 
 // checkWebhook returns the reason why a webhook is unusable. Messages bring these addresses, so only DingTalk's own
@@ -156,4 +163,12 @@ func lostOnTheWay(doing string, err error) *chat.SendError {
 func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	t.counters.limited.Add(1)
 	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}
+}
+
+// asSendError classifies an error of a card's calls.
+func asSendError(err error) *chat.SendError {
+	if failed, ok := errors.AsType[*chat.SendError](err); ok {
+		return failed
+	}
+	return &chat.SendError{Err: err} // the database did not count the call
 }

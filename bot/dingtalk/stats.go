@@ -14,6 +14,7 @@ type Stats struct {
 	Rejected          int64 // not stored: storage failed or was too slow
 	SentWebhook       int64 // messages sent to session webhooks
 	SentOpenAPI       int64 // messages sent through the open API
+	SentCard          int64 // cards ended with a reply
 	SendsFailed       int64 // undelivered messages, for any reason
 	RateLimited       int64 // undelivered because of DingTalk's or our rate limit
 	TokensFetched     int64 // access tokens received
@@ -21,9 +22,10 @@ type Stats struct {
 }
 
 type counters struct {
-	opened, openFailed, lost, rotated        atomic.Int64
-	frames, accepted, unreadable, rejected   atomic.Int64
-	webhook, openAPI, failed, limited, token atomic.Int64
+	opened, openFailed, lost, rotated       atomic.Int64
+	frames, accepted, unreadable, rejected  atomic.Int64
+	webhook, openAPI, card, failed, limited atomic.Int64
+	token                                   atomic.Int64
 }
 
 // Stats returns the current counters.
@@ -33,7 +35,7 @@ func (t *Transport) Stats() Stats {
 		ConnectionsOpened: c.opened.Load(), ConnectionsFailed: c.openFailed.Load(),
 		ConnectionsLost: c.lost.Load(), Rotations: c.rotated.Load(),
 		Frames: c.frames.Load(), Accepted: c.accepted.Load(), Unreadable: c.unreadable.Load(), Rejected: c.rejected.Load(),
-		SentWebhook: c.webhook.Load(), SentOpenAPI: c.openAPI.Load(), SendsFailed: c.failed.Load(),
+		SentWebhook: c.webhook.Load(), SentOpenAPI: c.openAPI.Load(), SentCard: c.card.Load(), SendsFailed: c.failed.Load(),
 		RateLimited: c.limited.Load(), TokensFetched: c.token.Load(),
 		Connected: t.Ready(),
 	}

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/time/rate"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/card"
+	"ebb/periodic"
 	"ebb/retry"
 	"ebb/sessions"
 )
@@ -22,6 +24,7 @@ import (
 var (
 	_ chat.Transport = (*Transport)(nil)
 	_ chat.Receiver  = (*Transport)(nil)
+	_ chat.Clickable = (*Transport)(nil)
 )
 
 // Config is the DingTalk application and its settings.
@@ -36,8 +39,22 @@ type Config struct {
 	RepliesPerMinute int
 	// KeepAlive is the idle time before a ping; 0 for 20 s, at least 3 s.
 	KeepAlive time.Duration
+	// Calls governs the counted calls; nil for a governor of this process without a bound.
+	Calls *calls.Governor
+	// Cards are the settings of replies on cards; nil: replies are Markdown.
+	Cards *Cards
 	// HTTP sends replies and requests tokens; nil for a default. Redirects are never followed.
 	HTTP *http.Client
+}
+
+// Cards are the settings of replies on cards, see [card.Config]. All are required.
+type Cards struct {
+	Store    sessions.Cards
+	Template string
+	Key      string
+	Stream   card.Mode
+	Interval time.Duration
+	Language func(sessions.ConversationID) string
 }
 
 // Transport is one DingTalk application. Its methods may be called from any goroutine; Run only once.
@@ -54,8 +71,12 @@ type Transport struct {
 	arrivals arrivals
 
 	limits *limits
-	api    *rate.Limiter
+	calls  *calls.Governor
 	tokens *tokens
+	cards  *card.Cards // nil: replies are Markdown
+
+	clicks  chan struct{}                                        // semaphore of clicks
+	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
 }
 
 // timing holds the durations that tests shorten.
@@ -101,9 +122,15 @@ func New(c Config) (*Transport, error) {
 		slots:  make(chan struct{}, maxAccepts),
 		held:   semaphore.NewWeighted(maxHeldBytes),
 		limits: newLimits(c.RepliesPerMinute),
-		api:    rate.NewLimiter(15, 5),
+		calls:  cmp.Or(c.Calls, calls.New(calls.Options{})),
+		clicks: make(chan struct{}, maxClicks),
 	}
 	t.tokens = newTokens(t.fetchToken)
+	if s := c.Cards; s != nil {
+		t.cards = card.NewCards(card.Config{
+			API: t, Store: s.Store, Governor: t.calls, Template: s.Template, Key: s.Key, Stream: s.Stream, Interval: s.Interval, Language: s.Language,
+		})
+	}
 	return t, nil
 }
 
@@ -111,6 +138,22 @@ func New(c Config) (*Transport, error) {
 func (t *Transport) Ready() bool {
 	l := t.current.Load()
 	return l != nil && l.alive()
+}
+
+// Display shows running turns on cards; nil if replies are Markdown.
+func (t *Transport) Display() chat.Display {
+	if t.cards == nil {
+		return nil
+	}
+	return t.cards
+}
+
+// Background lists the work of the transport besides messages.
+func (t *Transport) Background() []periodic.Task {
+	if t.cards == nil {
+		return nil
+	}
+	return []periodic.Task{t.cards.Task()}
 }
 
 // AwaitReceived implements [bot.Receiver].

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// CheckInterval is the time between two checks of the leader. Announced changes are checked at once.
-	CheckInterval = 500 * time.Millisecond
-	// HandOverTime is how long a stopping leader keeps its connection until the next one is connected.
-	HandOverTime = 3 * time.Second
+	// checkInterval is the time between two checks of the leader. Announced changes are checked at once.
+	checkInterval = 500 * time.Millisecond
+	// handOverTime is how long a stopping leader keeps its connection until the next one is connected.
+	handOverTime = 3 * time.Second
 	// handOverInterval is the time between two checks during a handover.
 	handOverInterval = 25 * time.Millisecond
-	// TakeOverAfter is how long a leader may be disconnected before another replica connects and leads.
-	TakeOverAfter = 10 * time.Second
+	// takeOverAfter is how long a leader may be disconnected before another replica connects and leads.
+	takeOverAfter = 10 * time.Second
 	// minConfirmations is the number of consecutive checks that must find another connected leader before this replica
 	// disconnects. A replica that was suspended may announce a connection that it has lost.
 	minConfirmations = 3
@@ -91,12 +91,12 @@ func (s *Stream) Receive(ctx context.Context) error {
 		return err
 	}
 	s.ended, s.connectedAt, s.answeredAt = make(chan error, 1), time.Now(), time.Now()
-	tick := time.NewTicker(CheckInterval)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		s.check(ctx)
 		wait := tick.C
-		if s.cancel != nil && !s.stored.Connected && time.Since(s.startedAt) < HandOverTime { // other replicas wait for the connection
+		if s.cancel != nil && !s.stored.Connected && time.Since(s.startedAt) < handOverTime { // other replicas wait for the connection
 			wait = time.After(handOverInterval)
 		}
 		select {
@@ -114,14 +114,14 @@ func (s *Stream) Receive(ctx context.Context) error {
 }
 
 // check reads the leader, and connects or disconnects accordingly. While the storage is unavailable nothing changes for
-// LeaseTTL and TakeOverAfter, the time in which another replica takes over. A replica without trusted leases can't
+// LeaseTTL and takeOverAfter, the time in which another replica takes over. A replica without trusted leases can't
 // accept messages then, and disconnects until the storage answers.
 func (s *Stream) check(ctx context.Context) {
 	_ = s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
 	l, err := s.readLeader(ctx)
 	log := zerolog.Ctx(ctx)
 	if err != nil {
-		if s.cancel != nil && time.Since(s.answeredAt) > s.cfg.LeaseTTL+TakeOverAfter && !s.leases.Trusted() {
+		if s.cancel != nil && time.Since(s.answeredAt) > s.cfg.LeaseTTL+takeOverAfter && !s.leases.Trusted() {
 			log.Warn().Msg("The storage has been away for long: disconnecting from DingTalk")
 			s.disconnectNow(ctx)
 		}
@@ -139,7 +139,7 @@ func (s *Stream) check(ctx context.Context) {
 	case s.cancel == nil && l.Replica == s.leases.Owner():
 		log.Info().Msg("Leading: connecting to DingTalk")
 		s.connect(ctx)
-	case s.cancel == nil && l.Replica != "" && time.Since(s.connectedAt) > TakeOverAfter:
+	case s.cancel == nil && l.Replica != "" && time.Since(s.connectedAt) > takeOverAfter:
 		log.Warn().Str("leader", string(l.Replica)).Msg("The leader is not connected: connecting to DingTalk in its place")
 		s.connect(ctx)
 	case s.cancel != nil && s.confirmations >= minConfirmations:
@@ -211,7 +211,7 @@ func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
 	if s.cfg.Elector == nil {
 		return
 	}
-	_ = retry.Do(ctx, retry.Pauses{First: handOverInterval, Max: CheckInterval}, func() error { // storeStatus logs its errors
+	_ = retry.Do(ctx, retry.Pauses{First: handOverInterval, Max: checkInterval}, func() error { // storeStatus logs its errors
 		return s.storeStatus(ctx, st)
 	})
 }
@@ -219,7 +219,7 @@ func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
 // handOver gives up the lead, and keeps the connection until the next leader is connected. So no message arrives
 // without a receiver.
 func (s *Stream) handOver(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, HandOverTime)
+	ctx, stop := context.WithTimeout(ctx, handOverTime)
 	defer stop()
 	began := time.Now()
 	s.announce(ctx, sessions.ReplicaStatus{Connected: s.stored.Connected, Draining: true})

@@ -16,13 +16,13 @@ type FairSemaphore struct {
 	over <-chan struct{} // closed: waiting ends with ErrStop; nil: never
 
 	mu   sync.Mutex
-	Free int
+	free int
 	line ring
 }
 
 // NewFairSemaphore returns a semaphore with free places. Closing over ends all waiting; nil never does.
 func NewFairSemaphore(places int, over <-chan struct{}) *FairSemaphore {
-	return &FairSemaphore{Free: places, over: over}
+	return &FairSemaphore{free: places, over: over}
 }
 
 // Enter waits for a place and returns its release function, to be called once. The error is ctx's cause, or ErrStop at
@@ -32,8 +32,8 @@ func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), er
 		return nil, context.Cause(ctx)
 	}
 	f.mu.Lock()
-	if f.Free > 0 {
-		f.Free--
+	if f.free > 0 {
+		f.free--
 		f.mu.Unlock()
 		return f.leave, nil
 	}
@@ -67,7 +67,7 @@ func (f *FairSemaphore) pass() {
 		close(t.given)
 		return
 	}
-	f.Free++
+	f.free++
 }
 
 // waiting returns the length of the queue.
@@ -182,34 +182,34 @@ const (
 // never waits for a place of its own.
 type Gate struct {
 	model  Model
-	Calls  *FairSemaphore
-	Upkeep *FairSemaphore // the share of Calls that upkeep may use
+	calls  *FairSemaphore
+	upkeep *FairSemaphore // the share of Calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
 }
 
 // NewGate returns a gate with at most the given number of concurrent calls of m.
 func NewGate(m Model, most int) *Gate {
-	return &Gate{model: m, Calls: NewFairSemaphore(most, nil), Upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
+	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
 // Report counts calls in m from now on.
 func (g *Gate) Report(m *Metrics) { g.metrics = m }
 
 // Waiting returns the number of calls that wait for a place.
-func (g *Gate) Waiting() int { return g.Calls.waiting() + g.Upkeep.waiting() }
+func (g *Gate) Waiting() int { return g.calls.waiting() + g.upkeep.waiting() }
 
 // Generate waits for a place and asks the model. All upkeep together counts as one conversation.
 func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	who, people := ctx.Value(waiterKey{}).(waiter)
 	if !people {
-		leave, err := g.Upkeep.Enter(ctx, who)
+		leave, err := g.upkeep.Enter(ctx, who)
 		if err != nil {
 			return Response{}, noPlace(err)
 		}
 		defer leave()
 	}
-	leave, err := g.Calls.Enter(ctx, who)
+	leave, err := g.calls.Enter(ctx, who)
 	if err != nil {
 		return Response{}, noPlace(err)
 	}

@@ -173,7 +173,7 @@ func TestPlacesAreNeitherExceededNorLost(t *testing.T) {
 				<-time.After(time.Second)
 			}
 			all.Wait()
-			want(t, "places free at the end", f.Free, places)
+			want(t, "places free at the end", f.free, places)
 			want(t, "waiting at the end", f.waiting(), 0)
 			want(t, "visits that ended", given.Load()+quit.Load(), int64(len(visits)))
 		})

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 )
 
 // Model answers chat requests. Generate is safe for concurrent use. It retries within ctx's deadline and then tries the
-// next model of its list, so that an error is final for the turn. With an error, the response has Usage and Cost of the
-// unusable answers.
+// next model of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts of
+// the unusable answers. If the caller ended the call, Text is what the last answer had said.
 type Model interface {
 	Generate(ctx context.Context, r Request) (Response, error)
 }
@@ -70,6 +71,22 @@ type Part struct {
 	Took       time.Duration
 	FirstToken time.Duration // latency of the last request's first token; 0 for an answer in one piece
 	Err        *CallError    // nil for the model that answered
+}
+
+// Listed is a model that members may choose.
+type Listed struct {
+	Name string
+	Price
+}
+
+// Price is the price of a million tokens, in any currency; zeros for none.
+type Price struct{ In, Cached, Out float64 } // Cached: 0 stands for In
+
+// Cost returns the price of a usage.
+func (p Price) Cost(u sessions.Usage) float64 {
+	prompt := max(0, u.Prompt)
+	cached := min(max(0, u.Cached), prompt) // some providers report invalid values
+	return (float64(prompt-cached)*p.In + float64(cached)*cmp.Or(p.Cached, p.In) + float64(max(0, u.Completion))*p.Out) / 1e6
 }
 
 // Kind is the purpose of a model call.

@@ -3,9 +3,12 @@ package manage
 import (
 	"context"
 	"errors"
+	"time"
 
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -32,6 +35,17 @@ func (a Actor) owns(key sessions.Key) bool {
 	return a.Role >= Admin || a.Reader.Private && a.Reader.Key == key
 }
 
+// actsIn checks that the actor asks in a session and that it belongs to them.
+func (a Actor) actsIn(key sessions.Key) error {
+	switch {
+	case a.Role == Operator || a.Reader.Key != key:
+		return NoTurn
+	case !a.owns(key):
+		return NotAllowed
+	}
+	return nil
+}
+
 func (a Actor) asker() memory.Asker {
 	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
 }
@@ -53,6 +67,7 @@ const (
 	OfASession  Refusal = "the memory belongs to its session"
 
 	FileOnly Refusal = "the setting belongs to the configuration file"
+	NoTurn   Refusal = "the action needs a turn of its conversation"
 )
 
 // Error implements error.
@@ -80,6 +95,16 @@ var ErrUnavailable = errors.New("memory is not available")
 type Turns interface {
 	Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error)
 	Configure(ctx context.Context, l sessions.Lease, settings string) error
+	Renew(ctx context.Context, l sessions.Lease) error
+}
+
+// Upkeep is the work on a session apart from its turns; see [upkeep.Worker].
+type Upkeep interface {
+	// Lock waits until no upkeep of the session runs, and excludes others until unlock.
+	Lock(ctx context.Context, key sessions.Key) (unlock func(), err error)
+	Busy(key sessions.Key) bool
+	Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (upkeep.Compacted, error)
+	FlushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error)
 }
 
 // Operators is the storage of operators' actions, which need no lease. An unknown target is [sessions.ErrNotFound].
@@ -94,11 +119,14 @@ type Operators interface {
 }
 
 // Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors are
-// all operators leave Turns out.
+// all operators leave Turns and Upkeep out.
 type Config struct {
 	Rights    memory.Rights // nil: actions on memory return [ErrUnavailable]
 	Turns     Turns
+	Upkeep    Upkeep
 	Operators Operators
+	// FlushDeadline bounds the flush before a new context.
+	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.
 	Settings func(sessions.Session) compaction.Settings
 	Resolve  func(id sessions.ConversationID, settings string) (compaction.Settings, error)

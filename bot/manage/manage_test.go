@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 )
 
@@ -18,6 +21,9 @@ type storage struct {
 	fact   memory.Known
 	people []memory.Person
 	calls  []string
+
+	busy     bool // upkeep of the session runs
+	flushErr error
 }
 
 func (s *storage) did(call string, args ...any) {
@@ -102,6 +108,30 @@ func (s *storage) Configure(_ context.Context, l sessions.Lease, settings string
 	return nil
 }
 
+func (s *storage) Renew(_ context.Context, l sessions.Lease) error {
+	s.did("renew at term %d", l.Term)
+	return nil
+}
+
+func (s *storage) Lock(context.Context, sessions.Key) (func(), error) {
+	s.did("lock")
+	return func() { s.did("unlock") }, nil
+}
+
+func (s *storage) Busy(sessions.Key) bool { return s.busy }
+
+func (s *storage) Compact(
+	_ context.Context, l sessions.Lease, focus string, _ int, needed func(sessions.View) string,
+) (upkeep.Compacted, error) {
+	s.did("compact at term %d for %q: %s", l.Term, focus, needed(sessions.View{}))
+	return upkeep.Compacted{}, nil
+}
+
+func (s *storage) FlushAll(_ context.Context, l sessions.Lease, trigger string) (extract.Outcome, error) {
+	s.did("flush at term %d: %s", l.Term, trigger)
+	return extract.Outcome{}, s.flushErr
+}
+
 func (s *storage) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
 	if key != "s" {
 		return sessions.Session{}, sessions.ErrNotFound
@@ -131,7 +161,7 @@ func (s *storage) RetryDeadLetter(_ context.Context, id int64) (sessions.Key, er
 
 func newTestManager(s *storage) *Manager {
 	return New(Config{
-		Rights: s, Turns: s, Operators: s,
+		Rights: s, Turns: s, Upkeep: s, Operators: s, FlushDeadline: time.Minute,
 		Settings: func(sessions.Session) compaction.Settings { return compaction.Settings{} },
 		Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
 			if settings == `{"policy":"none"}` {
@@ -189,14 +219,7 @@ func TestRightsOfActors(t *testing.T) {
 	kept := func(who sessions.UserID) func(*Manager, Actor) error {
 		return func(m *Manager, a Actor) error { return m.IsKept(ctx, a, who) }
 	}
-	for _, c := range []struct {
-		name  string
-		fact  memory.Known
-		actor Actor
-		act   func(*Manager, Actor) error
-		err   error
-		call  string // the call of the storage; empty: none
-	}{
+	checkRights(t, []rightsCase{
 		{"a member forgets their own", own, member, forget, nil, `forget 3 only "alice"`},
 		{"a member forgets the group's", group, member, forget, NotTheirs, ""},
 		{"a person forgets what belongs to their chat", here, chatting, forget, nil, `forget 3 only "alice"`},
@@ -207,7 +230,7 @@ func TestRightsOfActors(t *testing.T) {
 		{"an admin promotes", group, admin, promote, nil, "promote 3 by boss"},
 		{"an operator promotes", group, operator, promote, nil, "promote 3 by boss"},
 		{"a member finds a person", group, member, find, NotAllowed, ""},
-		{"an admin finds nobody", group, admin, find, sessions.ErrNotFound, ""},
+		{"an admin finds no member", group, admin, find, sessions.ErrNotFound, ""},
 		{"a member previews themself", group, member, preview("alice"), nil, `preview alice of "r" self true`},
 		{"a member previews another", group, member, preview("bob"), NotAllowed, ""},
 		{"a sender without an id previews", group, Actor{}, preview(""), sessions.ErrNotFound, ""},
@@ -217,9 +240,9 @@ func TestRightsOfActors(t *testing.T) {
 		{"an operator forgets a person", group, operator, person("bob"), nil, `forget bob of "" self false`},
 		{"an operator forgets an unknown person", group, operator, person("carol"), sessions.ErrNotFound, ""},
 		{"a member undoes", group, member, undo(session), NotAllowed, ""},
-		{"a person undoes in their chat", group, chatting, undo(session), nil, "undo at term 5 for 9"},
+		{"a person undoes in their chat", group, chatting, undo(session), nil, "lock undo at term 5 for 9 unlock"},
 		{"a person undoes elsewhere", group, chatting, undo(other), NotAllowed, ""},
-		{"an admin undoes", group, admin, undo(session), nil, "undo at term 5 for 9"},
+		{"an admin undoes", group, admin, undo(session), nil, "lock undo at term 5 for 9 unlock"},
 		{"an operator undoes", group, operator, undo(session), nil, "undo s"},
 		{"a member configures", group, member, configure, NotAllowed, ""},
 		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"full_context_turns":3}`},
@@ -240,15 +263,72 @@ func TestRightsOfActors(t *testing.T) {
 		{"an admin forgets a session", group, admin, forgetSession("s"), NotAllowed, ""},
 		{"an operator forgets a session", group, operator, forgetSession("s"), nil, "forget session s"},
 		{"an operator forgets an unknown session", group, operator, forgetSession("t"), sessions.ErrNotFound, ""},
-	} {
+	})
+}
+
+// The actions on a conversation's context need a turn there, and the right of its owner.
+func TestRightsToCompact(t *testing.T) {
+	t.Parallel()
+	ctx, session, other, none := t.Context(), sessions.Session{Key: "s"}, sessions.Session{Key: "other"}, memory.Known{}
+	compact := func(s sessions.Session) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.Compact(ctx, a, s, "dates", ""); return err }
+	}
+	renew := func(s sessions.Session) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { _, err := m.NewContext(ctx, a, s); return err }
+	}
+	checkRights(t, []rightsCase{
+		{"a member compacts", none, member, compact(session), NotAllowed, ""},
+		{"a person compacts their chat", none, chatting, compact(session), nil, `compact at term 5 for "dates": manual`},
+		{"a person compacts elsewhere", none, chatting, compact(other), NoTurn, ""},
+		{"an admin compacts", none, admin, compact(session), nil, `compact at term 5 for "dates": manual`},
+		{"an admin compacts elsewhere", none, admin, compact(other), NoTurn, ""},
+		{"an operator compacts", none, operator, compact(session), NoTurn, ""},
+		{"a member begins a context", none, member, renew(session), NotAllowed, ""},
+		{"a person begins a context in their chat", none, chatting, renew(session), nil, "flush at term 5: new renew at term 5"},
+		{"a person begins a context elsewhere", none, chatting, renew(other), NoTurn, ""},
+		{"an admin begins a context", none, admin, renew(session), nil, "flush at term 5: new renew at term 5"},
+		{"an operator begins a context", none, operator, renew(session), NoTurn, ""},
+	})
+}
+
+// rightsCase is an actor's action in a storage of one memory.
+type rightsCase struct {
+	name  string
+	fact  memory.Known
+	actor Actor
+	act   func(*Manager, Actor) error
+	err   error
+	call  string // the calls of the storage and of the upkeep; empty: none
+}
+
+func checkRights(t *testing.T, cases []rightsCase) {
+	t.Helper()
+	for _, c := range cases {
 		s := &storage{fact: c.fact}
 		err := c.act(newTestManager(s), c.actor)
-		want := []string(nil)
-		if c.call != "" {
-			want = []string{c.call}
+		if got := strings.Join(s.calls, " "); !errors.Is(err, c.err) || got != c.call {
+			t.Errorf("%s: error %v and calls %q, want %v and %q", c.name, err, got, c.err, c.call)
 		}
-		if !errors.Is(err, c.err) || fmt.Sprint(s.calls) != fmt.Sprint(want) {
-			t.Errorf("%s: error %v and calls %q, want %v and %q", c.name, err, s.calls, c.err, want)
+	}
+}
+
+// A new context begins although its flush fails or has to be left to upkeep that runs, and the events are owed then.
+func TestNewContextOwesAFlush(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		busy  bool
+		flush error
+		owed  bool
+		calls string
+	}{
+		{false, nil, false, "flush at term 5: new renew at term 5"},
+		{false, errors.New("the model is away"), true, "flush at term 5: new renew at term 5"},
+		{true, nil, true, "renew at term 5"},
+	} {
+		s := &storage{busy: c.busy, flushErr: c.flush}
+		owed, err := newTestManager(s).NewContext(t.Context(), admin, sessions.Session{Key: "s"})
+		if got := strings.Join(s.calls, " "); err != nil || owed != c.owed || got != c.calls {
+			t.Errorf("busy %v, flush %v: owed %v, error %v and calls %q, want %v and %q", c.busy, c.flush, owed, err, got, c.owed, c.calls)
 		}
 	}
 }

@@ -3,9 +3,41 @@ package manage
 import (
 	"context"
 
+	"github.com/rs/zerolog"
+
+	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
 )
+
+// Compact compacts the actor's conversation at once. focus is the focus of the summary, and settings replace the
+// session's own settings for this compaction. Without a commit the error has the reason.
+func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focus, settings string) (upkeep.Compacted, error) {
+	if err := a.actsIn(s.Key); err != nil {
+		return upkeep.Compacted{}, err
+	}
+	ctx = upkeep.WithSettings(ctx, settings)
+	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, focus, 0, func(sessions.View) string { return upkeep.TriggerManual })
+}
+
+// NewContext flushes the memory of the actor's conversation and begins a new context. The log stays. owed reports that
+// events are left to the next flush, which reads them from the log.
+func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (owed bool, err error) {
+	if err := a.actsIn(s.Key); err != nil {
+		return false, err
+	}
+	// A running compaction is not awaited: it finds another generation, and commits nothing.
+	owed = m.cfg.Upkeep.Busy(s.Key)
+	if !owed {
+		soon, stop := context.WithTimeout(ctx, m.cfg.FlushDeadline)
+		defer stop()
+		if _, err := m.cfg.Upkeep.FlushAll(soon, a.Asking.Lease, upkeep.FlushNew); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush before a new conversation failed, range is owed")
+			owed = true
+		}
+	}
+	return owed, m.cfg.Turns.Renew(ctx, a.Asking.Lease)
+}
 
 // Undo reverts the newest compaction of a session and returns its row in the log, or [sessions.ErrNotFound] for none.
 // The session then rests, because the next turn would repeat the compaction.
@@ -17,6 +49,11 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 	case a.Role == Operator:
 		return m.cfg.Operators.UndoCompaction(ctx, s.Key, rest)
 	}
+	unlock, err := m.cfg.Upkeep.Lock(ctx, s.Key)
+	if err != nil {
+		return sessions.LogEntry{}, err
+	}
+	defer unlock()
 	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, rest)
 }
 

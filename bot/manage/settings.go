@@ -3,6 +3,7 @@ package manage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,8 +20,13 @@ var settingNames = map[string]string{
 // fileOnly lists keys of costs and of the model, which only the file sets.
 var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
 
+var errModelCommand = errors.New("model: no such key, want the command /model")
+
 // defaultWords remove a setting.
 var defaultWords = []string{"default", "默认"}
+
+// modelKey is the key of the model among a conversation's own settings; see [Manager.ChooseModel].
+const modelKey = "model"
 
 // SettingKey returns the key that a word means, or [FileOnly] with it.
 func SettingKey(word string) (string, error) {
@@ -28,8 +34,11 @@ func SettingKey(word string) (string, error) {
 	if name, ok := settingNames[key]; ok {
 		key = name
 	}
-	if slices.Contains(fileOnly, key) {
+	switch {
+	case slices.Contains(fileOnly, key):
 		return key, FileOnly
+	case key == modelKey:
+		return key, &InvalidSetting{Reason: errModelCommand}
 	}
 	return key, nil
 }
@@ -84,5 +93,19 @@ func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, ke
 		return s.Settings, err
 	}
 	zerolog.Ctx(ctx).Info().Str("key", key).Msg("Setting of a conversation changed")
+	return settings, nil
+}
+
+// ChooseModel sets the model that answers in the actor's conversation, or removes the choice by a default word, and returns
+// all of the session's own settings. The caller has checked the name.
+func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, name string) (string, error) {
+	if !a.owns(s.Key) {
+		return s.Settings, NotAllowed
+	}
+	settings := WithSetting(s.Settings, modelKey, name)
+	if err := m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings); err != nil {
+		return s.Settings, err
+	}
+	zerolog.Ctx(ctx).Info().Str("model", name).Msg("Model of a conversation changed")
 	return settings, nil
 }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -232,11 +231,10 @@ func (m *model) response(a answer) llm.Response {
 }
 
 // cost is the price of usage at m's prices.
-func (m *model) cost(u sessions.Usage) float64 {
-	prompt := max(0, u.Prompt)
-	cached := min(max(0, u.Cached), prompt) // some providers report invalid values
-	return (float64(prompt-cached)*m.PriceIn + float64(cached)*cmp.Or(m.PriceCached, m.PriceIn) +
-		float64(max(0, u.Completion))*m.PriceOut) / 1e6
+func (m *model) cost(u sessions.Usage) float64 { return m.price().Cost(u) }
+
+func (m *model) price() llm.Price {
+	return llm.Price{In: m.PriceIn, Cached: m.PriceCached, Out: m.PriceOut}
 }
 
 // newCallID names a call without an id. It is random, to be unique in a session.

@@ -25,7 +25,8 @@ const (
 	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection is reused
 )
 
-// attempt makes one HTTP exchange. With an error the answer holds the reported usage only.
+// attempt makes one HTTP exchange. With an error the answer holds the reported usage, and the text so far if the caller
+// ended the call.
 func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	x := &exchange{extra: cl.extra, stream: cl.stream}
 	began := time.Now()
@@ -54,7 +55,11 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
 	}
 	if err != nil {
-		return answer{usage: a.usage}, s.failure(s.caller, s.m, x, err)
+		rest := answer{usage: a.usage}
+		if s.caller.Err() != nil {
+			rest.text = a.filter.out.String()
+		}
+		return rest, s.failure(s.caller, s.m, x, err)
 	}
 	if cl.stream && x.body != nil {
 		s.m.whole.Store(true)

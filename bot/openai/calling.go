@@ -77,7 +77,7 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	s.report(err)
 	reported = true
 	if err != nil {
-		k.failed = append(k.failed, err)
+		k.failed, k.spent.Text = append(k.failed, err), resp.Text
 		return llm.Response{}, err
 	}
 	resp.Usage, resp.Cost, resp.Parts = k.spent.Usage, k.spent.Cost, k.spent.Parts
@@ -95,7 +95,7 @@ func (s *slot) ask() (llm.Response, *llm.CallError) {
 	}
 	a, err := s.retry(rungNone)
 	if err != nil {
-		return llm.Response{Usage: a.usage, Cost: s.m.cost(a.usage)}, err
+		return llm.Response{Text: a.text, Usage: a.usage, Cost: s.m.cost(a.usage)}, err
 	}
 	return s.m.response(a), nil
 }

@@ -46,6 +46,15 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	return k.spent, joinedFault(k.failed)
 }
 
+// Models lists the models in the order of fallback, the default first.
+func (c *Client) Models() []llm.Listed {
+	var list []llm.Listed
+	for _, m := range c.models {
+		list = append(list, llm.Listed{Name: m.Name, Price: m.price()})
+	}
+	return list
+}
+
 // States returns whether each model is up.
 func (c *Client) States() map[string]llm.State {
 	states := map[string]llm.State{}

@@ -169,7 +169,7 @@ var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((a
 func redactor(keys []string) func(string) string {
 	var pairs []string
 	for _, k := range keys {
-		if len(k) >= 6 { // a shorter one is a placeholder and part of ordinary words
+		if len(k) >= 6 { // a shorter one is no real key, and a part of ordinary words
 			pairs = append(pairs, k, "***")
 		}
 	}

@@ -3,7 +3,9 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -318,5 +320,22 @@ func TestSplice(t *testing.T) {
 	var o map[string]any
 	if err := json.Unmarshal(b, &o); err != nil || len(o) != 4 || o["enable_thinking"] != false || int64(len(b)) != req.ContentLength {
 		t.Errorf("%s (%v, length %s)", b, err, strconv.FormatInt(req.ContentLength, 10))
+	}
+}
+
+// A call that its caller ends returns the text so far, without thoughts, and says nothing about the model.
+func TestEndedCallReturnsItsText(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.Text("<think>想一想</think>今天的部署已经").Pieces(100).QuietAfter(1))
+	c := clientOf(t, 0, s)
+	ctx, stop := context.WithCancel(t.Context())
+	r := ask("部署了吗")
+	r.Delta = func(string, bool) { stop() }
+	resp, err := c.Generate(ctx, r)
+	if !errors.Is(err, context.Canceled) || resp.Text != "今天的部署已经" || len(resp.Parts) != 1 || resp.Parts[0].Requests != 1 {
+		t.Errorf("got %+v and error %v, want the text so far", resp, err)
+	}
+	if state := c.models[0].breaker.state(); state != llm.Up {
+		t.Errorf("the model is in state %d", state)
 	}
 }

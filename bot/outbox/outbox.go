@@ -29,9 +29,9 @@ type Outbox struct {
 	timeout     time.Duration      // timeout of one claim or mark
 	now         func() time.Time   // the storage's clock
 
-	Mu      sync.Mutex
-	Queues  map[channel]*queue
-	Resumed map[sessions.Key]int64 // the term under which a session's unsent rows were read
+	mu      sync.Mutex
+	queues  map[channel]*queue
+	resumed map[sessions.Key]int64 // the term under which a session's unsent rows were read
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -39,16 +39,6 @@ type Outbox struct {
 type rowID struct {
 	key sessions.Key
 	id  int64
-}
-
-// channel is one conversation of one robot, whose replies share a rate.
-type channel struct {
-	robot sessions.RobotCode
-	id    sessions.ConversationID
-}
-
-func channelOf(o sessions.Outgoing) channel {
-	return channel{o.Reply.Target.RobotCode, o.Reply.Target.ConversationID}
 }
 
 // Send queues replies that were committed under a lease. then runs after the first attempt, or at once without replies.
@@ -71,9 +61,9 @@ func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 
 // Resume queues the replies that an earlier owner of the session left unsent, once for every term.
 func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
-	o.Mu.Lock()
-	done := o.Resumed[l.Key] == l.Term
-	o.Mu.Unlock()
+	o.mu.Lock()
+	done := o.resumed[l.Key] == l.Term
+	o.mu.Unlock()
 	if done {
 		return nil
 	}
@@ -94,40 +84,40 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 			}
 		}
 	}
-	o.Mu.Lock()
-	o.Resumed[l.Key] = l.Term
-	o.Mu.Unlock()
+	o.mu.Lock()
+	o.resumed[l.Key] = l.Term
+	o.mu.Unlock()
 	return nil
 }
 
 // Invalidate makes the next Resume read the session's unsent rows again: a commit may have stored an unknown reply.
 func (o *Outbox) Invalidate(key sessions.Key) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	delete(o.Resumed, key)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.resumed, key)
 }
 
 // Forget removes the state of sessions whose leases this replica released or lost: the next term reads their rows
 // again.
 func (o *Outbox) Forget(held func(sessions.Key) bool) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	maps.DeleteFunc(o.Resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
 // push queues replies of one conversation and returns those that were not queued before. Queued replies of the session
 // get the newer lease for their claims.
 func (o *Outbox) push(c channel, replies []*pending) (added []*pending) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	q := o.Queues[c]
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	q := o.queues[c]
 	begun := q == nil
 	if begun {
 		if o.closed {
 			return nil // the rows wait for the next process
 		}
 		q = &queue{wake: make(chan struct{}, 1)}
-		o.Queues[c] = q
+		o.queues[c] = q
 	}
 	for _, p := range replies {
 		known := false
@@ -151,18 +141,18 @@ func (o *Outbox) push(c channel, replies []*pending) (added []*pending) {
 		o.wg.Add(1)
 		go o.run(c, q)
 	} else {
-		q.Wake()
+		q.notify()
 	}
 	return added
 }
 
 // Close sends the replies that are due; those that wait for a retry stay in the storage.
 func (o *Outbox) Close() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.closed = true
-	for _, q := range o.Queues {
-		q.Wake()
+	for _, q := range o.queues {
+		q.notify()
 	}
 }
 
@@ -180,9 +170,9 @@ func (o *Outbox) Wait(ctx context.Context) error {
 
 // Holds reports whether the session has unsent replies.
 func (o *Outbox) Holds(key sessions.Key) bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	for _, q := range o.Queues {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
 		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key }) {
 			return true
 		}
@@ -192,9 +182,9 @@ func (o *Outbox) Holds(key sessions.Key) bool {
 
 // HasUnmarked reports whether the outcome of some waiting reply's last attempt is not stored.
 func (o *Outbox) HasUnmarked() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	for _, q := range o.Queues {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
 		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.unmarked }) {
 			return true
 		}
@@ -204,45 +194,49 @@ func (o *Outbox) HasUnmarked() bool {
 
 // Waiting returns the number of unsent replies.
 func (o *Outbox) Waiting() int {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	n := 0
-	for _, q := range o.Queues {
+	for _, q := range o.queues {
 		n += len(q.replies)
 	}
 	return n
 }
 
-// Queued reports whether replies of the session's conversation wait, so that one more would wait behind them.
-func (o *Outbox) Queued(key sessions.Key) bool {
+// Queued reports whether replies of the session's conversation wait, so that one more, on a card or not, would wait behind
+// them.
+func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 	robot, id := key.Conversation()
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	return o.Queues[channel{robot, id}] != nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queues[channel{robot, id, card}] != nil
 }
 
-// MaxQueued is the number of unsent replies from which a conversation's turns pause.
-const MaxQueued = 2 * maxJoined
+// maxQueued is the number of unsent replies from which a conversation's turns pause.
+const maxQueued = 2 * maxJoined
 
-// Backpressured reports whether a session's conversation has MaxQueued unsent replies. Its messages then wait in the
+// Backpressured reports whether a session's conversation has maxQueued unsent replies. Its messages then wait in the
 // storage, and the session is woken when there is room.
 func (o *Outbox) Backpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	q := o.Queues[channel{robot, id}]
-	if q == nil || q.length() < MaxQueued {
-		return false
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, card := range []bool{false, true} {
+		q := o.queues[channel{robot, id, card}]
+		if q == nil || q.length() < maxQueued {
+			continue
+		}
+		if !slices.Contains(q.turnedAway, key) {
+			q.turnedAway = append(q.turnedAway, key)
+		}
+		return true
 	}
-	if !slices.Contains(q.turnedAway, key) {
-		q.turnedAway = append(q.turnedAway, key)
-	}
-	return true
+	return false
 }
 
 // wakeTurnedAway wakes the sessions that were turned away, once there is room. The lock is held.
 func (o *Outbox) wakeTurnedAway(q *queue) {
-	if q.length() >= MaxQueued {
+	if q.length() >= maxQueued {
 		return
 	}
 	for _, key := range q.turnedAway {
@@ -277,10 +271,10 @@ const trustRecheck = 250 * time.Millisecond
 // ends with unsent replies.
 func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration, ok bool) {
 	now := o.now()
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if len(q.replies) == 0 {
-		delete(o.Queues, c)
+		delete(o.queues, c)
 		return nil, 0, false
 	}
 	if o.ctx.Err() != nil {
@@ -292,12 +286,12 @@ func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration
 
 // pause waits for the next attempt, or for another reply; false: the outbox closes.
 func (o *Outbox) pause(q *queue, d time.Duration) bool {
-	o.Mu.Lock()
+	o.mu.Lock()
 	closed := o.closed
 	for _, p := range q.replies {
 		p.fresh = nil
 	}
-	o.Mu.Unlock()
+	o.mu.Unlock()
 	if closed {
 		return false
 	}
@@ -310,8 +304,8 @@ func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	case <-o.ctx.Done():
 		return false
 	}
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	return !o.closed
 }
 
@@ -338,9 +332,9 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 	if err != nil {
 		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
 		next = next.Add(pauseAfter(0, &chat.SendError{}))
-		o.Mu.Lock()
-		q.Until = next
-		o.Mu.Unlock()
+		o.mu.Lock()
+		q.until = next
+		o.mu.Unlock()
 	}
 	if begun == nil {
 		return
@@ -359,12 +353,12 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 		batch[0].fresh = nil
 		return []sessions.Outgoing{*first}, nil
 	}
-	o.Mu.Lock()
+	o.mu.Lock()
 	ids := map[sessions.Lease][]int64{}
 	for _, p := range batch {
 		ids[p.lease] = append(ids[p.lease], p.id)
 	}
-	o.Mu.Unlock()
+	o.mu.Unlock()
 	rows, try := map[rowID]sessions.Outgoing{}, sessions.Try{Joint: jointKey(batch)}
 	if len(batch) == 1 { // parts of a joined message are not parts of its replies
 		try.Part, try.Nonce = batch[0].part, batch[0].nonce
@@ -386,14 +380,14 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 		}
 	}
 	var outs []sessions.Outgoing
-	o.Mu.Lock()
+	o.mu.Lock()
 	for _, p := range batch {
 		if out, ok := rows[p.rowID]; ok {
 			out.Maybe = out.Maybe || p.maybe
 			outs = append(outs, out)
 		}
 	}
-	o.Mu.Unlock()
+	o.mu.Unlock()
 	if len(outs) < len(batch) {
 		gone := slices.DeleteFunc(slices.Clone(batch), func(p *pending) bool { _, ok := rows[p.rowID]; return ok })
 		o.drop(q, gone, lost)
@@ -403,8 +397,8 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 
 // restartChanged sends a message from its first part again if an erasure changed one of its replies.
 func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if slices.EqualFunc(batch, outs, func(p *pending, out sessions.Outgoing) bool { return p.nonce == out.Reply.Nonce }) {
 		return
 	}
@@ -418,7 +412,7 @@ func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
 // drop removes the given replies from a queue, and all replies whose lease is lost. It wakes the sessions of lost
 // leases, which then ask the storage for their owner.
 func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
-	o.Mu.Lock()
+	o.mu.Lock()
 	var dropped []*pending
 	q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool {
 		left := slices.Contains(lost, p.lease)
@@ -429,7 +423,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 		return false
 	})
 	o.wakeTurnedAway(q)
-	o.Mu.Unlock()
+	o.mu.Unlock()
 	for _, p := range dropped {
 		if slices.Contains(lost, p.lease) {
 			p.log.Info().Int64("reply", p.id).Msg("Reply left to the next owner of its session")
@@ -455,8 +449,8 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 			p.runThen()
 		}
 	}
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	q.waited = false
 	if v.done {
 		q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool { return slices.Contains(batch, p) })
@@ -472,7 +466,7 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	}
 	aside := v.failed && failed >= maxFailures
 	if !v.split && !v.refused && !aside && !v.more {
-		q.Until = v.retry
+		q.until = v.retry
 	}
 	for _, p := range batch {
 		p.maybe, p.failures = p.maybe || v.maybe, failed // replies of one message step aside together

@@ -15,7 +15,7 @@ import (
 // queue has the unsent replies of one conversation, in order. Their texts are in the storage only.
 type queue struct {
 	replies    []*pending
-	Until      time.Time      // no message goes before
+	until      time.Time      // no message goes before
 	waited     bool           // replies that gathered during the wait go out as one message
 	wake       chan struct{}  // another reply came, or the outbox closes
 	turnedAway []sessions.Key // sessions that wait for room in the queue
@@ -26,6 +26,7 @@ type pending struct {
 	rowID
 	lease    sessions.Lease // for claims of the row
 	nonce    string
+	card     bool               // begins on a card
 	log      *zerolog.Logger    // logger of the turn that committed it
 	then     func()             // runs after the first attempt
 	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
@@ -42,7 +43,7 @@ type pending struct {
 
 func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
 	p := &pending{
-		rowID: rowID{out.Key, out.ID}, lease: l, nonce: out.Reply.Nonce, log: log, next: out.NextAt,
+		rowID: rowID{out.Key, out.ID}, lease: l, nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt,
 		part: out.Part, maybe: out.Maybe, refusals: out.Refusals,
 	}
 	if out.Maybe {
@@ -59,9 +60,10 @@ func (p *pending) runThen() {
 	}
 }
 
-// joinable reports whether a reply may be part of a joined message: no attempt was refused or may have arrived.
+// joinable reports whether a reply may be part of a joined message: it has no card, and no attempt was refused or may have
+// arrived.
 func (p *pending) joinable() bool {
-	return p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
+	return !p.card && p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
 }
 
 // maxBlocking is the number of refusals after which other replies pass.
@@ -89,8 +91,8 @@ func (p *pending) refused() bool { return p.refusals >= maxBlocking }
 // maxJoined is the number of waiting replies that become one message.
 const maxJoined = 10
 
-// Wake makes the queue check again which reply is due.
-func (q *queue) Wake() {
+// notify makes the queue check again which reply is due.
+func (q *queue) notify() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -120,8 +122,8 @@ func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 		}
 		lined = lined || !p.passed()
 		at := p.next
-		if at.Before(q.Until) {
-			at = q.Until
+		if at.Before(q.until) {
+			at = q.until
 		}
 		if first == nil || at.Before(due) {
 			first, due = p, at
@@ -174,4 +176,17 @@ func jointKey(batch []*pending) string {
 		keys.Write([]byte(p.nonce))
 	}
 	return chat.KeyPrefix + hex.EncodeToString(keys.Sum(nil)[:12])
+}
+
+// channel is one conversation of one robot, whose replies share a rate.
+// Replies on cards have a channel of their own: a pause of the others must not leave a card unfinished.
+type channel struct {
+	robot sessions.RobotCode
+	id    sessions.ConversationID
+	card  bool
+}
+
+func channelOf(o sessions.Outgoing) channel {
+	t := o.Reply.Target
+	return channel{t.RobotCode, t.ConversationID, t.Card != ""}
 }

@@ -18,9 +18,9 @@ import (
 // giveUpAfter is the age at which an undelivered reply is given up.
 const giveUpAfter = 24 * time.Hour
 
-// MaxRefusals is the number of certain refusals, under a code without a known cause, after which a reply is given up:
+// maxRefusals is the number of certain refusals, under a code without a known cause, after which a reply is given up:
 // about four minutes. The text is the likeliest cause.
-const MaxRefusals = 10
+const maxRefusals = 10
 
 // sendResult is the result of an attempt to send.
 type sendResult struct {
@@ -53,8 +53,10 @@ func (o *Outbox) sendPart(batch []*pending, outs []sessions.Outgoing) sendResult
 		return sendResult{more: true, part: sent.Part, via: sent.Via}
 	}
 	if err == nil {
-		o.countDoubles(batch, outs)
-		o.recordOutcome(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via})
+		if sent.Via != chat.ViaCard { // a card shows its last frame once, however often it is sent
+			o.countDoubles(batch, outs)
+		}
+		o.recordOutcome(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via, Card: sent.Card})
 		return sendResult{done: true}
 	}
 	failed, ok := errors.AsType[*chat.SendError](err)
@@ -67,7 +69,7 @@ func (o *Outbox) sendPart(batch []*pending, outs []sessions.Outgoing) sendResult
 		tries = out.Refusals + 1
 	}
 	v.retry = o.now().Add(pauseAfter(tries-1, failed))
-	v.done = failed.Permanent || v.refused && tries >= MaxRefusals || o.now().Sub(out.Created) > giveUpAfter
+	v.done = failed.Permanent || v.refused && tries >= maxRefusals || o.now().Sub(out.Created) > giveUpAfter
 	if len(batch) > 1 && (v.done || v.refused) {
 		v = sendResult{split: true, maybe: v.maybe, retry: o.now()}
 	}
@@ -108,9 +110,9 @@ func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s ses
 			owed := s
 			p.owedMark = &owed
 		}
-		o.Mu.Lock()
+		o.mu.Lock()
 		p.unmarked = !stored
-		o.Mu.Unlock()
+		o.mu.Unlock()
 	}
 }
 

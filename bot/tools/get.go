@@ -40,7 +40,7 @@ func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string,
 	if blob, ok := sessions.BlobAt(a.Path); ok {
 		return g.blob(ctx, in, blob, a)
 	}
-	text, err := show.Get(ctx, g.store, in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
+	text, err := show.Get(ctx, readBy(in, g.store), in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
 	if errors.Is(err, show.ErrUnreadable) {
 		err = storeFault(ctx, err, "memory_get: the memory can't be read at the moment")
 	}

@@ -48,7 +48,7 @@ func (s searcher) call(ctx context.Context, in chat.ToolInput, a searchArgs) (st
 	if in.Room > 0 { // for one find, with its head; a character takes at most four bytes
 		q.Chars = max(leastFind, (in.Room/a.Limit-findFrame)/4)
 	}
-	hits, err := s.store.Search(ctx, in.Reader, q)
+	hits, err := readBy(in, s.store).Search(ctx, in.Reader, q)
 	if err != nil {
 		return "", storeFault(ctx, err, "memory_search: the memory can't be read at the moment")
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -31,7 +33,11 @@ func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 			err = errors.Join(err, r.abandon(ctx, l, taken, end))
 		}
 	}()
-	t := r.OpenTurn(l, view)
+	t := r.openTurn(l, view)
+	if end = r.admit(ctx, t); end != nil {
+		return false, end
+	}
+	end = errPanic
 	taken = t.Asked
 	more, err = r.answerAndCommit(ctx, t)
 	end = err
@@ -57,36 +63,64 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 }
 
 // begin waits for a slot and reads the session. A suspect also waits until no other suspect runs; nothing is marked
-// before. leave frees the slots, and is never nil.
-func (r *Runner) begin(ctx context.Context, l sessions.Lease) (v sessions.View, leave func(), err error) {
-	v, leave, err = r.beginWith(ctx, l, r.store.Begin)
+// before. It returns the lease under which the turn runs. leave frees the slots, and is never nil.
+func (r *Runner) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, leave func(), err error) {
+	l, v, leave, err = r.beginWith(ctx, l, r.store.Begin)
 	if err != nil || v.Suspect == 0 {
-		return v, leave, err
+		return l, v, leave, err
 	}
 	leave()
 	free, err := r.suspects.Enter(ctx, v.Suspect)
 	if err != nil {
-		return v, func() {}, err
+		return l, v, func() {}, err
 	}
-	v, place, err := r.beginWith(ctx, l, r.store.BeginAlone)
+	l, v, place, err := r.beginWith(ctx, l, r.store.BeginAlone)
 	if v.Suspect == 1 {
-		time.AfterFunc(SuspectAlone, free)
+		time.AfterFunc(suspectAlone, free)
 	}
-	return v, func() { place(); free() }, err
+	return l, v, func() { place(); free() }, err
 }
 
+// leaseTries bounds the leases that one turn takes. A lease that is lost again and again passes the slot on.
+const leaseTries = 3
+
+// beginWith waits for a slot, and opens the turn. An erasure during the wait takes the lease: the turn takes it again and
+// keeps its slot. Otherwise erasures that come faster than a slot would starve it, and no mark would count them.
 func (r *Runner) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
-) (v sessions.View, leave func(), err error) {
+) (_ sessions.Lease, v sessions.View, leave func(), err error) {
 	if leave, err = r.slots.Enter(ctx, llm.WaiterOf(l.Key)); err != nil {
-		return v, func() {}, llm.ErrStop
+		return l, v, func() {}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long
-		return v, leave, ErrHeartbeat
+		return l, v, leave, ErrHeartbeat
 	}
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
-	v, err = open(one, l, r.cfg.MaxMerged)
-	return v, leave, err
+	for tries := 1; ; tries++ {
+		v, err = open(one, l, r.cfg.MaxMerged)
+		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
+			return l, v, leave, err
+		}
+		_ = r.leases.Check(l.Key, err)
+		if l, err = r.lease(one, l.Key); err != nil {
+			return l, v, leave, err
+		}
+	}
+}
+
+// lease takes the session's lease, and the replies that an earlier owner left unsent.
+func (r *Runner) lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
+	l, err := r.leases.Get(ctx, key)
+	if err != nil {
+		return l, fmt.Errorf("take lease of session %s: %w", key, err)
+	}
+	return l, r.outbox.Resume(withLease(ctx, l), l)
+}
+
+// withLease adds the lease to the logger.
+func withLease(ctx context.Context, l sessions.Lease) context.Context {
+	log := zerolog.Ctx(ctx).With().EmbedObject(l.Key).Int64("term", l.Term).Logger()
+	return log.WithContext(ctx)
 }

@@ -43,11 +43,12 @@ func (g *gathering) forget(key sessions.Key) {
 	delete(g.since, key)
 }
 
-// Wake starts a turn for a message that was just stored.
+// Wake starts a turn for a message that was just stored. A running turn looks whether it is a /stop.
 func (r *Runner) Wake(key sessions.Key) {
 	if r.cfg.Gather > 0 {
 		r.gathering.note(key, time.Now())
 	}
+	r.running.note(key)
 	r.turns.Wake(key)
 }
 

@@ -43,7 +43,11 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Messages: msgs, Tools: r.views.Frame.Tools, Delta: t.delta})
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.views.Frame.Tools, Delta: t.delta()})
+		if err != nil && isStopped(ctx) {
+			a.text = resp.Text
+			r.estimateUse(t, a, &resp)
+		}
 		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // a failed call may have used tokens
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
@@ -61,15 +65,23 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 				return a, err
 			}
 			if round == r.cfg.MaxToolRounds {
-				result += NoMoreCalls
+				result += noMoreCalls
 			}
 			msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 		}
 	}
 }
 
-// NoMoreCalls is appended to the last tool result that a turn allows.
-const NoMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
+// delta receives the streamed text; nil without a display, so that a model without streams is asked for none.
+func (t *Turn) delta() func(text string, reset bool) {
+	if t.live == nil {
+		return nil
+	}
+	return t.live.Text
+}
+
+// noMoreCalls is appended to the last tool result that a turn allows.
+const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
 // appendEvent counts an event and appends it to the turn and, shortened as in later views, to the request.
 func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.Event) []llm.Message {
@@ -82,8 +94,8 @@ func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.
 	return append(msgs, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
 
-// SqueezedBytes is the size of a tool result that was shortened for lack of room.
-const SqueezedBytes = 400
+// squeezedBytes is the size of a tool result that was shortened for lack of room.
+const squeezedBytes = 400
 
 // makeRoom offloads the turn's own large tool results as the policy demands, then shortens more of them until the
 // request fits the window. It begins at first with the oldest. A reference names the path at which memory_get reads the
@@ -109,20 +121,20 @@ func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) boo
 		}
 	}
 	for i := first; i < len(msgs) && view.Calibrated(a.estimate, cal) >= usable; i++ {
-		if msgs[i].Role != "tool" || len(msgs[i].Content) <= SqueezedBytes {
+		if msgs[i].Role != "tool" || len(msgs[i].Content) <= squeezedBytes {
 			continue
 		}
 		whole := a.events[i-first] // no result is shortened twice
 		text, ok := compaction.Reference(whole)
 		if !ok || r.tools[sessions.GetTool] == nil {
-			text = tokens.HeadTail(whole.Content, SqueezedBytes)
+			text = tokens.HeadTail(whole.Content, squeezedBytes)
 		}
 		if len(text) < len(msgs[i].Content) {
 			replace(i, text)
 		}
 	}
 	if len(msgs) > first && view.Calibrated(a.estimate, cal) >= usable {
-		msgs[len(msgs)-1].Content += NoMoreCalls
+		msgs[len(msgs)-1].Content += noMoreCalls
 		return false
 	}
 	return true
@@ -147,6 +159,9 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 // callTool runs one tool call. A tool's failure becomes a result for the model. The error is a lost lease or a storage
 // that can't record the run; both end the turn.
 func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
+	if isStopped(ctx) {
+		return NotRun, nil
+	}
 	id := c.Name + "\x00" + c.Arguments
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
@@ -199,12 +214,19 @@ func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) e
 func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
+	if t.live != nil {
+		t.live.Tool(c.Name)
+	}
 	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
+		Read: func(id int64) { t.read = append(t.read, id) },
 	})
 	outcome := "ok"
-	if err != nil {
+	switch {
+	case err != nil && isStopped(ctx):
+		result, outcome = view.Interrupted, "stopped"
+	case err != nil:
 		result, outcome = "error: "+err.Error(), "error"
 	}
 	r.stats.ToolCalled(c.Name, outcome)

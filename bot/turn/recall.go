@@ -39,6 +39,9 @@ func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	none := r.counter.Count(r.views.Recalled(t.Key, nil, 0))
 	room := none
 	for _, h := range t.Found {
+		if h.MemoryID != 0 {
+			t.read = append(t.read, h.MemoryID)
+		}
 		room += r.counter.Count(show.HitLine(h, r.cfg.Location))
 	}
 	t.recallRoom = max(none, min(room, r.recallBudget(t))) + tokens.MessageOverhead

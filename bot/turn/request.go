@@ -28,19 +28,19 @@ func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	cal := t.View.Session.CalibrationFactor
 	v := r.views.TrimToPolicy(t.View)
 	if projected(t.View) < usable && view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, cal) < usable {
-		return r.BuildRequest(t, v)
+		return r.buildRequest(t, v)
 	}
 	v = r.views.TrimToFit(v, func(v sessions.View) bool {
 		return view.Calibrated(r.views.Estimate(v, t.Asked)+t.recallRoom, max(1, cal)) < usable
 	})
 	t.partial = true
 	zerolog.Ctx(ctx).Warn().Int("left_out", len(t.View.Tail)-len(v.Tail)).Msg("Context does not fit, oldest turns left out of the view")
-	return r.BuildRequest(t, v)
+	return r.buildRequest(t, v)
 }
 
-// BuildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
+// buildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
 // stands.
-func (r *Runner) BuildRequest(t *Turn, v sessions.View) []llm.Message {
+func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 	recalled := r.writeRecalled(t, v)
 	t.recalledTokens = 0
 	if recalled != "" {

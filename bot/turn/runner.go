@@ -15,7 +15,7 @@ import (
 	"ebb/sessions/serial"
 )
 
-// Config has the dependencies and settings of a [Runner]. All but Watch are required.
+// Config has the dependencies and settings of a [Runner]. All but Display are required.
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
@@ -33,9 +33,9 @@ type Config struct {
 	Draining  <-chan struct{}  // closed when a stop begins
 	Languages wording.Languages
 	Location  *time.Location
+	Limits    sessions.Limits
 	Remember  view.Remember
-	// Watch returns the receiver of a turn's streamed text; nil if the turn has no watcher. It is optional.
-	Watch func(sessions.Key) func(text string, reset bool)
+	Display   chat.Display // shows running turns; optional
 
 	MaxMerged      int // messages answered in one turn
 	MaxToolRounds  int
@@ -43,6 +43,7 @@ type Config struct {
 	StaleAfter     time.Duration
 	Gather         time.Duration // wait of a turn for further messages; 0: none
 	TurnTimeout    time.Duration
+	BusyNote       time.Duration // a turn that runs longer is announced once; 0: never
 	CommitTimeout  time.Duration // timeout of one attempt to commit
 	InlineDeadline time.Duration // deadline of a compaction that an answer waits for
 }
@@ -67,6 +68,7 @@ type Runner struct {
 	suspects     *Suspects
 	staleNotices staleNotices
 	gathering    gathering
+	running      running
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -91,6 +93,8 @@ type Upkeep interface {
 // Commands answers the slash commands.
 type Commands interface {
 	Command(ctx context.Context, x *view.Exchange) string
+	// Stops reports whether a message is a /stop by a person who may stop the turn of the asked messages.
+	Stops(e sessions.Event, asked []sessions.Event) bool
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
 }
@@ -99,9 +103,10 @@ type Commands interface {
 type Outbox interface {
 	// Resume queues the replies that an earlier owner of the session left unsent.
 	Resume(ctx context.Context, l sessions.Lease) error
-	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether it has any.
+	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether a reply, on a
+	// card or not, would wait behind others.
 	Backpressured(key sessions.Key) bool
-	Queued(key sessions.Key) bool
+	Queued(key sessions.Key, card bool) bool
 	// Send queues committed replies; then runs after the first attempt.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
 	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.
@@ -113,6 +118,7 @@ type Stats interface {
 	TurnBegun(key sessions.Key, asked []sessions.Event)
 	TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool)
 	ToolCalled(tool, outcome string)
+	LimitReached(limit sessions.Limit)
 }
 
 // New returns a runner; [Runner.Connect] completes it.

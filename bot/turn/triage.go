@@ -16,10 +16,11 @@ const (
 	kindQuota   = "quota"   // DingTalk withheld the content
 	kindStale   = "stale"   // too old to be answered without asking
 	kindDead    = "dead"    // failed too often
+	kindLimited = "limited" // over a limit
 )
 
-// MaxBroken is the number of failed attempts after which a message becomes a dead letter.
-const MaxBroken = 3
+// maxBroken is the number of failed attempts after which a message becomes a dead letter.
+const maxBroken = 3
 
 // plan is the kind of a turn and the number of waiting messages that it takes.
 type plan struct {
@@ -27,8 +28,8 @@ type plan struct {
 	Take int
 }
 
-// Triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request.
-func (r *Runner) Triage(pending []sessions.Event, usable int, now time.Time) plan {
+// triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request.
+func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
 	}
@@ -48,7 +49,7 @@ func (r *Runner) Triage(pending []sessions.Event, usable int, now time.Time) pla
 
 func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	switch {
-	case e.Attempts >= MaxBroken:
+	case e.Attempts >= maxBroken:
 		return kindDead
 	case now.Sub(e.CreatedAt) > r.cfg.StaleAfter:
 		return kindStale

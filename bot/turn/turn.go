@@ -27,18 +27,21 @@ import (
 type Turn struct {
 	view.Exchange
 	plan           plan
-	partial        bool             // the request shows a part of the view
-	halfWindow     bool             // the provider refused a request as too large: our counts may use half of the window only
-	marked         []int64          // candidates for facts among the asked
-	Found          []memory.Hit     // memory recalled for the question
-	searched       bool             // also if nothing was found
-	recallRoom     int              // maximum tokens of Found in a request
-	recalledTokens int              // tokens of Found in the current request
-	events         []sessions.Event // events of the model and its tools in this turn so far
-	size           int              // our own count of the request, not calibrated
-	shownShare     int              // shown percentage of the long messages among the asked; 0: all are whole
-	stalled        bool             // the storage did not record a tool call at once
-	delta          func(text string, reset bool)
+	reached        *sessions.Reached // the limit of a turn of kindLimited
+	partial        bool              // the request shows a part of the view
+	halfWindow     bool              // the provider refused a request as too large: our counts may use half of the window only
+	marked         []int64           // candidates for facts among the asked
+	Found          []memory.Hit      // memory recalled for the question
+	searched       bool              // also if nothing was found
+	read           []int64           // memories recalled for the question, or read by tools
+	recallRoom     int               // maximum tokens of Found in a request
+	recalledTokens int               // tokens of Found in the current request
+	events         []sessions.Event  // events of the model and its tools in this turn so far
+	size           int               // our own count of the request, not calibrated
+	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
+	stopped        bool              // a member stopped it
+	stalled        bool              // the storage did not record a tool call at once
+	live           chat.Live         // shows the turn while it runs; nil: not shown
 }
 
 // RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. No storage operation spans the
@@ -51,22 +54,17 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
-	lease, err := r.leases.Get(one, key)
-	if err != nil {
-		return false, fmt.Errorf("take lease of session %s: %w", key, err)
-	}
 	defer func() { err = r.leases.Check(key, err) }()
-	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = log.WithContext(ctx)
-
-	if err := r.outbox.Resume(log.WithContext(one), lease); err != nil {
+	lease, err := r.lease(one, key)
+	if err != nil {
 		return false, err
 	}
 	if r.outbox.Backpressured(key) {
 		return false, nil
 	}
 	ctx = llm.WithWaiter(ctx, key)
-	view, leave, err := r.begin(ctx, lease)
+	defer r.running.enter(key)() // before the view is read: each later message is noted
+	lease, view, leave, err := r.begin(ctx, lease)
 	defer leave()
 	if errors.Is(err, llm.ErrStop) {
 		return true, nil // the next owner answers the messages in the log
@@ -74,6 +72,7 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	if err != nil {
 		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
 	}
+	ctx = withLease(ctx, lease)
 	if err := r.views.Quotes(ctx, lease, &view); err != nil {
 		return false, fmt.Errorf("look up quotes of session %s: %w", key, err)
 	}
@@ -88,7 +87,14 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 	ctx = log.WithContext(ctx)
 	r.stats.TurnBegun(t.Key, t.Asked)
 	began := time.Now()
+	if t.live = r.show(ctx, t); t.live != nil {
+		defer t.live.Stop() // after a panic, too
+	}
 	a, err := r.answer(ctx, t)
+	r.spend(ctx, t, a.answer)
+	if t.live != nil {
+		a.card = t.live.Stop()
+	}
 	if err != nil {
 		r.worker.Charge(ctx, t.Key, a.spending())
 		return false, fmt.Errorf("turn of session %s: %w", t.Key, err)
@@ -109,14 +115,17 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 			r.maintenance.Wake(t.Key)
 		}
 	})
+	if t.stopped {
+		return true, r.answerStop(ctx, t)
+	}
 	return len(t.Asked) < len(t.View.Pending) || t.View.More, nil
 }
 
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-// OpenTurn plans the turn and prepares its events for a request.
-func (r *Runner) OpenTurn(lease sessions.Lease, itsView sessions.View) *Turn {
+// openTurn plans the turn and prepares its events for a request.
+func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	usable := r.views.Settings(itsView.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(itsView.Pending) && room >= 0; i++ { // no turn takes more
 		itsView.Pending[i].Tokens = r.counter.Count(sessions.Lines(itsView.Pending[i].Content))
@@ -124,21 +133,29 @@ func (r *Runner) OpenTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	}
 	t := &Turn{Exchange: view.Exchange{Key: lease.Key, Lease: lease, View: itsView}}
 	r.views.Show(&t.View)
-	t.plan = r.Triage(itsView.Pending, usable, r.now())
+	t.plan = r.triage(itsView.Pending, usable, r.now())
 	t.Asked = append([]sessions.Event(nil), itsView.Pending[:t.plan.Take]...)
 	if len(t.Asked) > 0 {
 		last := t.Asked[len(t.Asked)-1]
 		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(last))
-		if r.cfg.Watch != nil {
-			t.delta = r.cfg.Watch(t.Key)
-		}
 	}
 	return t
+}
+
+// show begins the display of a turn that asks the model; nil for a turn that is not shown.
+func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
+	if r.cfg.Display == nil || t.plan.Kind != kindAsk {
+		return nil
+	}
+	return r.cfg.Display.Show(ctx, chat.Shown{
+		Lease: t.Lease, Asked: t.Asked, Target: chat.TargetOf(t.Asked), Track: chat.ReplyKey(t.Key, t.Asked[0]), Lang: t.Lang,
+	})
 }
 
 // outcome is the result of a turn, ready to be committed.
 type outcome struct {
 	answer
+	card  string // the card on which the reply goes on; empty for none
 	dead  bool
 	mute  bool // without a reply: the senders have a notice
 	total int  // tokens of the next request's context
@@ -155,10 +172,16 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	case kindCommand:
 		o.text = r.handler.Command(work, &t.Exchange)
 	case kindAsk:
+		attended, leave := r.attend(work, t)
 		var err error
-		o.answer, err = r.askModel(work, t)
+		o.answer, err = r.askModel(attended, t)
+		leave()
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
+		}
+		if err != nil && isStopped(attended) {
+			cutShort(t, &o)
+			break
 		}
 		if err != nil && !t.isModelFault(work, err) {
 			return o, err
@@ -168,15 +191,22 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 			o.text = apology(err, t.Lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
+	case kindLimited:
+		var err error
+		if o.text, err = r.notifyLimit(work, t); err != nil {
+			return o, err
+		}
+		o.mute, t.Outcome = o.text == "", sessions.Limited
 	default:
 		o.text, o.dead = t.plan.fixedAnswer(t.Asked, t.Lang, r.cfg.Location), t.plan.Kind == kindDead
 	}
 	if t.shownShare > 0 && len(o.events) > 0 {
 		o.text += wording.Say(wording.Shortened, t.Lang, t.shownShare) // for people only: the log has the model's text
 	}
-	r.MarkCandidates(t)
-	o.mute = t.plan.Kind == kindStale && r.staleNotices.cover(t.Key, t.Asked)
-	if len(o.events) == 0 && !o.mute {
+	r.markCandidates(t)
+	o.mute = o.mute || t.plan.Kind == kindStale && r.staleNotices.cover(t.Key, t.Asked) ||
+		t.plan.Kind == kindCommand && t.Asked[0].Message.Quiet
+	if len(o.events) == 0 && !o.mute && t.plan.Kind != kindLimited {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(t.Kept, o.text)}}
 	}
 	r.countTokens(t, &o)
@@ -218,7 +248,7 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	t.partial, t.halfWindow = true, true
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
-	again, err := r.loop(ctx, t, r.BuildRequest(t, v))
+	again, err := r.loop(ctx, t, r.buildRequest(t, v))
 	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
 	return again, err
 }
@@ -232,7 +262,7 @@ func (r *Runner) countTokens(t *Turn, o *outcome) {
 		}
 	}
 	o.cal = t.View.Session.CalibrationFactor
-	if o.dead || t.plan.Kind == kindCommand {
+	if o.dead || t.apart() {
 		o.total = t.View.Session.TotalTokens // nothing enters the view
 		return
 	}
@@ -255,17 +285,18 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    view.Calibrated(compaction.TokensOf(t.Asked)+compaction.TokensOf(o.events), o.cal),
-		ViewVersion: t.View.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.Pinned,
-		Command: t.plan.Kind == kindCommand, Outcome: t.Outcome,
+		ViewVersion: t.View.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.Pinned, Read: t.read,
+		Command: t.apart(), Outcome: t.Outcome,
 		Reply: &sessions.Reply{Target: chat.TargetOf(t.Asked), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},
 	}
-	if t.plan.Kind == kindCommand {
+	if t.apart() {
 		s.Appended = 0
 	}
 	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies, as in the log
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
-	s.Reply.Target.Passing, s.ReplyWaits = t.Kept != "", r.outbox.Queued(t.Key)
+	s.Reply.Target.Passing, s.Reply.Target.Card = t.Kept != "", o.card
+	s.ReplyWaits = r.outbox.Queued(t.Key, o.card != "")
 	if o.mute {
 		s.Reply = nil
 	}
@@ -307,10 +338,13 @@ func (r *Runner) persist(ctx context.Context, event string, write func(context.C
 	})
 }
 
+// apart reports whether the turn is no part of the conversation: a command, or one that a limit stopped.
+func (t *Turn) apart() bool { return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited }
+
 // after is the view after the turn, without the sequence numbers of its commit.
 func (t *Turn) after(o outcome) sessions.View {
 	v := t.View
-	if !o.dead && t.plan.Kind != kindCommand {
+	if !o.dead && !t.apart() {
 		v.Tail = slices.Concat(v.Tail, t.Asked, o.events)
 		v.Session.LastSeq += int64(len(t.Asked) + len(o.events))
 		v.Session.Candidates += len(t.marked)
@@ -342,8 +376,8 @@ func (t *Turn) current() []sessions.Event {
 // next is the number of the turn's first event.
 func (t *Turn) next() int64 { return t.View.Session.LastSeq + 1 }
 
-// MarkCandidates marks the turn's messages whose own words look worth remembering. It asks no model.
-func (r *Runner) MarkCandidates(t *Turn) {
+// markCandidates marks the turn's messages whose own words look worth remembering. It asks no model.
+func (r *Runner) markCandidates(t *Turn) {
 	if t.plan.Kind != kindAsk && t.plan.Kind != kindStale {
 		return
 	}

@@ -23,7 +23,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	var after sessions.Key
 	listed := map[sessions.Key]bool{}
 	for more := true; more; {
-		list, err := u.store.Backlogs(ctx, u.leases.Owner(), least, after, PageSize)
+		list, err := u.store.Backlogs(ctx, u.leases.Owner(), least, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list backlogs")
 			return
@@ -31,11 +31,11 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 		for _, s := range list {
 			after, listed[s.Key] = s.Key, true
 			set := u.views.Settings(s)
-			if set.Enabled && !view.Spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !u.idle.has(s, u.now()) && !u.Locks.Busy(s.Key) {
+			if set.Enabled && !view.Spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !u.idle.has(s, u.now()) && !u.locks.busy(s.Key) {
 				u.maintenance.Wake(s.Key)
 			}
 		}
-		more = len(list) == PageSize
+		more = len(list) == pageSize
 	}
 	u.idle.retain(listed)
 }

@@ -53,7 +53,7 @@ type Compacted struct {
 // needed returns the trigger, or "" where an earlier run made the room; it is called under the session's lock. waiting
 // is the size of the question that waits for the compaction, in the provider's tokens.
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (Compacted, error) {
-	unlock, err := u.Locks.lock(ctx, l.Key)
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return Compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
@@ -108,7 +108,7 @@ type run struct {
 	waiting int // tokens of the waiting question, in addition to tokens
 	began   time.Time
 	partial bool // later attempts have to remove more
-	staged  bool // the draft is stored; the attempt that commits it counts its usage
+	staged  bool // the draft is stored, and its cost is charged
 	// memories is the pinned memory of the new view, read after the flush; nil: unchanged.
 	memories *sessions.Pinned
 }
@@ -238,9 +238,9 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.WithoutCommands(src.Events), From: s.CompactedSeq, Through: cut.Through,
 		Target: p.SummaryTarget(w, state, cut), Longest: p.LongestSummary(w, state, cut), Focus: r.Focus, Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
-			events, err := r.memory.Range(ctx, r.Key, from, through, MaxRaw)
-			if err == nil && len(events) == MaxRaw {
-				err = fmt.Errorf("more than %d events in %d to %d", MaxRaw, from, through)
+			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
+			if err == nil && len(events) == maxRaw {
+				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
 			return r.views.WithoutCommands(events), err
 		},
@@ -273,7 +273,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("encode draft of session %s: %w", r.Key, err)
 	}
-	if err := r.store.StageJob(ctx, r.lease, job, text); err != nil {
+	if err := r.store.StageJob(ctx, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost}); err != nil {
 		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
 	}
 	r.staged = true
@@ -289,7 +289,7 @@ func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 	return cutAt(r.view.Tail, d.Summaries[0].EndSeq)
 }
 
-// recordDraft copies a draft's report and usage to the attempt. The attempt that commits a draft counts its usage, also
+// recordDraft copies a draft's report and usage to the attempt. The attempt that commits a draft logs its usage, also
 // when another process paid for it and crashed.
 func (r *run) recordDraft(d summarize.Draft) {
 	r.Report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
@@ -301,8 +301,8 @@ func (r *run) recordDraft(d summarize.Draft) {
 // maxFocus is the limit of a stored focus in bytes.
 const maxFocus = 1500
 
-// MaxRaw is the maximum number of events that are read to write a roll-up or a rewritten summary.
-const MaxRaw = 2000
+// maxRaw is the maximum number of events that are read to write a roll-up or a rewritten summary.
+const maxRaw = 2000
 
 // plan is the policy's cut, or the cut of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
@@ -413,7 +413,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 // [compaction.Policy.Part]. Without the lease only the tokens are counted.
 func (r *run) logFailure(ctx context.Context, cause error) {
 	s, e := r.view.Session, &r.LogEntry
-	if r.staged { // the attempt that commits the draft counts it
+	if r.staged { // charged, and logged by the attempt that commits the draft
 		e.Usage, e.Cost = sessions.Usage{}, 0
 	}
 	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}

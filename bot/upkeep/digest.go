@@ -22,7 +22,7 @@ import (
 // Limits of digests.
 const (
 	digestInterval  = time.Minute // between two checks for due days
-	DigestsAtOnce   = 4           // digests of one day that are written concurrently
+	digestsAtOnce   = 4           // digests of one day that are written concurrently
 	digestPage      = 500         // events of a page
 	digestTokens    = 800         // requested length of a digest
 	maxDigestTokens = 1100        // limit of a digest
@@ -59,7 +59,7 @@ func (u *Worker) writeDigests(ctx context.Context) error {
 // writeDayDigests summarizes one day of several groups.
 func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	var g errgroup.Group
-	g.SetLimit(DigestsAtOnce)
+	g.SetLimit(digestsAtOnce)
 	for _, d := range due {
 		g.Go(func() error {
 			u.writeDigestLogged(ctx, d)
@@ -169,7 +169,7 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	digest = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
 	digest.Scope, digest.ScopeID = memory.DigestScope(s)
 	events, err := u.readDay(ctx, d)
-	if err != nil || CountUserMessages(events) < memory.DigestLeast {
+	if err != nil || countUserMessages(events) < memory.DigestLeast {
 		return digest, err
 	}
 	first, last := events[0], events[len(events)-1]
@@ -179,7 +179,7 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	}
 	summarizer := *u.engine.Summarizer
 	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
-	summarizer.Language = LanguageOfDay(events, u.cfg.Language)
+	summarizer.Language = languageOfDay(events, u.cfg.Language)
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, summarizer.Context/4)
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
@@ -228,8 +228,8 @@ func digestFailureReason(err error) string {
 	return "no usable answer"
 }
 
-// CountUserMessages counts the messages that people sent.
-func CountUserMessages(events []sessions.Event) int {
+// countUserMessages counts the messages that people sent.
+func countUserMessages(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
@@ -239,8 +239,8 @@ func CountUserMessages(events []sessions.Event) int {
 	return n
 }
 
-// LanguageOfDay is the language of most messages that people sent, or the configured one.
-func LanguageOfDay(events []sessions.Event, configured string) string {
+// languageOfDay is the language of most messages that people sent, or the configured one.
+func languageOfDay(events []sessions.Event, configured string) string {
 	n := 0
 	for _, e := range events {
 		if e.Role != sessions.RoleUser {

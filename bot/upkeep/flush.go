@@ -34,7 +34,7 @@ func (u *Worker) FlushAll(ctx context.Context, l sessions.Lease, trigger string)
 func (u *Worker) flushIfDue(
 	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
 ) (extract.Outcome, error) {
-	unlock, err := u.Locks.lock(ctx, l.Key)
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return extract.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
@@ -114,20 +114,20 @@ func (u *Worker) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, extract.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // interrupted, overtaken, or longer than the budget or deadline: no failure
 	}
-	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: FlushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
+	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
 		if sessions.IsFinal(oweErr) {
 			u.Charge(ctx, l.Key, lost)
 		}
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
-		log.Warn().Str("reason", FlushFailureReason(err)).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).
+		log.Warn().Str("reason", flushFailureReason(err)).Int64("from", s.FlushedSeq).Int64("through", s.LastSeq).
 			Msg("Memory flush failed three times in a row: nothing is lost, the range is owed and tried again in the background")
 	}
 	return out, err
 }
 
-// FlushFailureReason is the reason of a failed flush for a table. A provider's own text is left out.
-func FlushFailureReason(err error) string {
+// flushFailureReason is the reason of a failed flush for a table. A provider's own text is left out.
+func flushFailureReason(err error) string {
 	switch {
 	case errors.Is(err, draft.ErrNotSaved):
 		return draft.ErrNotSaved.Error()

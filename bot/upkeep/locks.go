@@ -10,11 +10,11 @@ import (
 // Lock waits until no flush or compaction of the session runs, and excludes others until unlock. The error is ctx's
 // cause.
 func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
-	return u.Locks.lock(ctx, key)
+	return u.locks.lock(ctx, key)
 }
 
 // Busy reports whether a flush or a compaction of the session runs.
-func (u *Worker) Busy(key sessions.Key) bool { return u.Locks.Busy(key) }
+func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
 // locks has one lock for each session, held during a flush or a compaction.
 type locks struct {
@@ -47,8 +47,8 @@ func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err 
 	}
 }
 
-// Busy reports whether the session's lock is held.
-func (l *locks) Busy(key sessions.Key) bool {
+// busy reports whether the session's lock is held.
+func (l *locks) busy(key sessions.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held[key] != nil

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// BackgroundInterval is the time between two checks for background work.
-	BackgroundInterval = 30 * time.Second
-	// PageSize is the number of sessions listed at a time.
-	PageSize = 100
-	// IdleAfter is the time without messages after which a session is flushed.
-	IdleAfter = 30 * time.Minute
+	// backgroundInterval is the time between two checks for background work.
+	backgroundInterval = 30 * time.Second
+	// pageSize is the number of sessions listed at a time.
+	pageSize = 100
+	// idleAfter is the time without messages after which a session is flushed.
+	idleAfter = 30 * time.Minute
 )
 
-// MaxTimeouts is the number of consecutive model timeouts that ends a check. The provider is unavailable then, and each
+// maxTimeouts is the number of consecutive model timeouts that ends a check. The provider is unavailable then, and each
 // further call would delay the others by its timeout.
-const MaxTimeouts = 3
+const maxTimeouts = 3
 
 // flushOverdue runs flushes in the background, one session at a time. Owed flushes come first, the oldest before the
 // others, then idle sessions. It only wakes the upkeep of backlogs. A stop interrupts it: the flush in progress becomes
@@ -39,14 +39,14 @@ func (u *Worker) flushOverdue(ctx context.Context) error {
 	return nil
 }
 
-// ReleaseAfter is the time without messages after which the lease of a flushed or owed session is released. Other
+// releaseAfter is the time without messages after which the lease of a flushed or owed session is released. Other
 // leases are kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
-const ReleaseAfter = 5 * time.Minute
+const releaseAfter = 5 * time.Minute
 
 // releaseIdle releases the leases of idle sessions.
 func (u *Worker) releaseIdle(ctx context.Context) error {
-	n, err := u.leases.ReleaseIdle(ctx, ReleaseAfter, IdleAfter+ReleaseAfter, func(key sessions.Key) bool {
-		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.Locks.Busy(key) || u.outbox.Holds(key)
+	n, err := u.leases.ReleaseIdle(ctx, releaseAfter, idleAfter+releaseAfter, func(key sessions.Key) bool {
+		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.locks.busy(key) || u.outbox.Holds(key)
 	})
 	if n > 0 {
 		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Idle leases released")
@@ -64,13 +64,13 @@ func (n *timeouts) record(err error) {
 	}
 }
 
-func (n timeouts) tooMany() bool { return n >= MaxTimeouts }
+func (n timeouts) tooMany() bool { return n >= maxTimeouts }
 
 // flushOwed repeats failed flushes. Their events are read from the log.
 func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, PageSize)
+		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list owed flushes")
 			return
@@ -87,7 +87,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 				return
 			}
 		}
-		more = len(owed) == PageSize
+		more = len(owed) == pageSize
 	}
 }
 
@@ -95,7 +95,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		idle, err := u.memory.Idle(ctx, u.leases.Owner(), IdleAfter, after, PageSize)
+		idle, err := u.memory.Idle(ctx, u.leases.Owner(), idleAfter, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list idle sessions")
 			return
@@ -103,7 +103,7 @@ func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 		for _, w := range idle {
 			after = w
 			out, err := u.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
-				return u.views.Settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= IdleAfter
+				return u.views.Settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
 				periodic.LogFailure(ctx, err, "Flush of an idle session failed; its range is owed")
@@ -112,7 +112,7 @@ func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 				return
 			}
 		}
-		more = len(idle) == PageSize
+		more = len(idle) == pageSize
 	}
 }
 
@@ -132,7 +132,7 @@ func (u *Worker) flushLow(
 ) (out extract.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
 	allowed := func(s sessions.Session) bool { return !lowBudgetSpent(u.views.Settings(s), s) && wanted(s) }
-	if u.Locks.Busy(key) || !allowed(listed) {
+	if u.locks.busy(key) || !allowed(listed) {
 		return out, nil
 	}
 	if err := u.slots.Acquire(ctx, 1); err != nil {

@@ -19,9 +19,9 @@ type Reason string
 // The reasons. The classes of a model's errors are reasons too.
 const (
 	reasonModel     Reason = "model error" // the class follows
-	ReasonTimeout   Reason = "out of time"
+	reasonTimeout   Reason = "out of time"
 	reasonChanged   Reason = "conversation changed"
-	ReasonNoSummary Reason = "no usable summary"
+	reasonNoSummary Reason = "no usable summary"
 	reasonNoGain    Reason = "no gain"
 	reasonNothing   Reason = "nothing to compact"
 	reasonStop      Reason = "stopped"
@@ -37,11 +37,11 @@ func reasonOf(err error) Reason {
 	case errors.Is(err, llm.ErrStop), errors.Is(err, context.Canceled):
 		return reasonStop
 	case errors.Is(err, context.DeadlineExceeded):
-		return ReasonTimeout
+		return reasonTimeout
 	case errors.Is(err, sessions.ErrConflict), errors.Is(err, sessions.ErrLeaseLost):
 		return reasonChanged
 	case errors.Is(err, errNoSummary):
-		return ReasonNoSummary
+		return reasonNoSummary
 	case errors.Is(err, errNoGain):
 		return reasonNoGain
 	case NothingToCompact(err):
@@ -101,9 +101,9 @@ var modelReasons = map[llm.ErrorClass][2]string{
 
 // reasonWords are the descriptions of the other reasons, in Chinese and English.
 var reasonWords = map[Reason][2]string{
-	ReasonTimeout:   {"超时", "it took too long"},
+	reasonTimeout:   {"超时", "it took too long"},
 	reasonChanged:   {"对话同时被改动", "the conversation changed meanwhile"},
-	ReasonNoSummary: {"模型没有给出可用的摘要", "the model gave no usable summary"},
+	reasonNoSummary: {"模型没有给出可用的摘要", "the model gave no usable summary"},
 	reasonNoGain:    {"压缩后不会明显变小", "it would not become much smaller"},
 	reasonNothing:   {"没有可以压缩的旧消息", "there is nothing old enough to compact"},
 	reasonStop:      {"程序正在重启", "the bot was being restarted"},

@@ -30,7 +30,7 @@ func (u *Worker) rewriteDue(v sessions.View) bool {
 
 // rewrite summarizes the range of an emptied summary again, from the events left in the log. Other summaries stay.
 func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
-	unlock, err := u.Locks.lock(ctx, l.Key)
+	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
 	}
@@ -119,8 +119,8 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 // readNewest reads the events of a summary's range without erased ones, and returns the sequence number that it begins
 // with. A range over the limit is read from its end.
 func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
-	from = max(old.StartSeq, old.EndSeq-MaxRaw+1)
-	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, MaxRaw); err != nil {
+	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
+	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
 	}
 	events = slices.DeleteFunc(r.views.WithoutCommands(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })

@@ -14,16 +14,16 @@ const releaseInterval = time.Minute
 // Tasks returns the background work of this replica. The tasks run concurrently, since each may wait for a slow model.
 func (u *Worker) Tasks() []periodic.Task {
 	tasks := []periodic.Task{
-		{Interval: BackgroundInterval, Ready: u.leases.Trusted, Do: u.flushOverdue},
+		{Interval: backgroundInterval, Ready: u.leases.Trusted, Do: u.flushOverdue},
 		{Interval: releaseInterval, Ready: u.leases.Trusted, Do: u.releaseIdle, Failure: "Failed to release idle leases"},
 	}
 	if u.cfg.Keeper != nil {
 		tidy := &tidyState{pauses: map[memory.FactGroup]groupPause{}, logged: map[memory.OverfullScope]time.Time{}}
 		tasks = append(tasks, periodic.Task{
-			Interval: BackgroundInterval, Ready: u.leases.Trusted, Do: u.indexBacklog, Failure: "Messages and memories could not be indexed",
+			Interval: backgroundInterval, Ready: u.leases.Trusted, Do: u.indexBacklog, Failure: "Messages and memories could not be indexed",
 		}, periodic.Task{
-			Interval: BackgroundInterval,
-			Ready:    func() bool { return u.leases.Trusted() && time.Since(tidy.tidied) >= TidyInterval },
+			Interval: backgroundInterval,
+			Ready:    func() bool { return u.leases.Trusted() && time.Since(tidy.tidied) >= tidyInterval },
 			Leads:    func(ctx context.Context) (bool, error) { return u.cfg.Keeper.IsLeader(ctx, u.leases.Owner()) },
 			Do:       func(ctx context.Context) error { u.tidy(ctx, tidy); return nil },
 			Failure:  "Memory is not tidied up: the first replica is not known",

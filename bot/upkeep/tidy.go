@@ -19,13 +19,13 @@ const (
 	// indexBatch is the number of rows that one step indexes, and indexSteps the number of steps of one check.
 	indexBatch = 500
 	indexSteps = 20
-	// TidyInterval is the time between two checks for expired facts and overfull scopes. Both read whole tables.
-	TidyInterval = time.Hour
-	// maxScopeCalls is the number of model calls that one check makes for one scope, and MaxTidyCalls for all.
+	// tidyInterval is the time between two checks for expired facts and overfull scopes. Both read whole tables.
+	tidyInterval = time.Hour
+	// maxScopeCalls is the number of model calls that one check makes for one scope, and maxTidyCalls for all.
 	maxScopeCalls = 10
-	MaxTidyCalls  = 50
-	// GroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to maxGroupPause.
-	GroupPause    = 6 * time.Hour
+	maxTidyCalls  = 50
+	// minGroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to maxGroupPause.
+	minGroupPause = 6 * time.Hour
 	maxGroupPause = 7 * 24 * time.Hour
 	// overfullLogEvery is the time between two warnings about one overfull scope.
 	overfullLogEvery = 24 * time.Hour
@@ -42,7 +42,7 @@ func (u *Worker) indexBacklog(ctx context.Context) error {
 	return nil
 }
 
-var groupPauses = retry.Pauses{First: GroupPause, Max: maxGroupPause}
+var groupPauses = retry.Pauses{First: minGroupPause, Max: maxGroupPause}
 
 // tidyState is kept between two checks. It belongs to one goroutine.
 type tidyState struct {
@@ -88,7 +88,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 		}
 		for _, scope := range overfull {
 			u.thinScope(ctx, c, scope)
-			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= MaxTidyCalls || !u.leases.Trusted() {
+			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= maxTidyCalls || !u.leases.Trusted() {
 				return
 			}
 		}
@@ -108,7 +108,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 	most, held, calls, waits := u.cfg.Remember.MaxPerScope, scope.Held, 0, false
 	for _, p := range groups {
 		p.Held = 0
-		for held > most && calls < maxScopeCalls && c.calls < MaxTidyCalls && time.Now().After(c.pauses[p].until) {
+		for held > most && calls < maxScopeCalls && c.calls < maxTidyCalls && time.Now().After(c.pauses[p].until) {
 			if affords, err := u.hasBudget(ctx, p); err != nil {
 				periodic.LogFailure(ctx, err, "Overfull scope skipped: failed to read the budget of its session")
 				return

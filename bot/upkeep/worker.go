@@ -66,7 +66,7 @@ type Worker struct {
 	engine       *summarize.Engine
 	flusher      *extract.Flusher
 	consolidator *consolidate.Consolidator
-	Locks        *locks
+	locks        *locks
 	slots        *semaphore.Weighted // limits upkeep over all sessions
 	idle         idleBacklogs
 
@@ -91,7 +91,7 @@ func New(cfg Config) *Worker {
 	u := &Worker{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, counted: cfg.Views.Counted,
 		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
-		Locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
+		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
 	window := cfg.Compaction.Window.Context
 	u.engine = &summarize.Engine{Summarizer: &summarize.Summarizer{

@@ -35,7 +35,8 @@ type Config struct {
 	// Compaction holds the common settings, Groups those of single conversations.
 	Compaction    compaction.Settings
 	Groups        map[sessions.ConversationID]compaction.Settings
-	Own           Own // resolves a conversation's own settings; nil: none
+	Models        []llm.Listed // that a conversation may choose, the default first
+	Own           Own          // resolves a conversation's own settings; nil: none
 	Remember      Remember
 	CommitTimeout time.Duration // timeout of one statement
 }
@@ -45,7 +46,7 @@ type Builder struct {
 	cfg      Config
 	store    sessions.Store
 	memory   memory.Store
-	Counter  *tokens.Counter
+	counter  *tokens.Counter
 	Counted  *TokenCache
 	Frame    *Frame
 	resolved resolved
@@ -58,8 +59,8 @@ var systemPrompt string
 // New returns a Builder with the common part of all requests rendered. It fails on an invalid order or tool schema.
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, Counter: cfg.Counter, now: cfg.Now,
-		Counted: NewTokenCache(cfg.Counter), resolved: newResolved(),
+		cfg: cfg, store: cfg.Store, memory: cfg.Memory, counter: cfg.Counter, now: cfg.Now,
+		Counted: newTokenCache(cfg.Counter), resolved: newResolved(),
 	}
 	if err := b.makeFrame(); err != nil {
 		return nil, err
@@ -84,14 +85,14 @@ func (b *Builder) makeFrame() error {
 	if err := f.Order.Check(); err != nil {
 		return fmt.Errorf("order of a request: %w", err)
 	}
-	f.Tokens = b.Counter.Count(f.System) + tokens.MessageOverhead
+	f.Tokens = b.counter.Count(f.System) + tokens.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()
 		schema, err := json.Marshal(spec)
 		if err != nil {
 			return fmt.Errorf("schema of tool %s: %w", spec.Name, err)
 		}
-		f.Tokens += b.Counter.Count(string(schema))
+		f.Tokens += b.counter.Count(string(schema))
 		f.Tools = append(f.Tools, spec)
 	}
 	slices.SortFunc(f.Tools, func(x, y llm.ToolSpec) int { return strings.Compare(x.Name, y.Name) })

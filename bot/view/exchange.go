@@ -19,7 +19,8 @@ type Exchange struct {
 	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
 	// Outcome is the result of the turn's command, for later commands that refer to it.
 	Outcome sessions.Outcome
-	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
+	Stopped []sessions.Event // the messages of the turn that this command stopped; empty: it stopped none
+	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
 }
 
 // ChatWith describes the conversation and its speakers; later are the turn's own events so far. Summaries count as

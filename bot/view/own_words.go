@@ -19,8 +19,11 @@ func quoteLead(bot string, m sessions.Message) string {
 	return m.Quote.Lead(bot)
 }
 
-// IsCommand reports whether a message is a command or has the form of one.
-func (b *Builder) IsCommand(e sessions.Event) bool { return b.cfg.Commands.IsCommand(b.OwnWords(e)) }
+// IsCommand reports whether a message is a command or has the form of one. A message that a limit kept from the model
+// counts as one: it is no part of the conversation either.
+func (b *Builder) IsCommand(e sessions.Event) bool {
+	return e.Message != nil && e.Message.Outcome == sessions.Limited || b.cfg.Commands.IsCommand(b.OwnWords(e))
+}
 
 // LanguageWords returns the text that decides the language of an answer: the sender's own words, and of a command those
 // that are no names of people.

@@ -61,7 +61,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	var people, shared strings.Builder
 	for _, m := range ranked {
 		line := m.line
-		n := b.Counter.Count(line)
+		n := b.counter.Count(line)
 		if n > budget {
 			continue // a shorter one may fit
 		}

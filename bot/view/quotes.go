@@ -10,8 +10,8 @@ import (
 
 // Texts of a quote whose speaker or words are unknown.
 const (
-	UnknownSpeaker = "某人 someone"
-	UnknownWords   = "（原文不在消息中 words not given）"
+	unknownSpeaker = "某人 someone"
+	unknownWords   = "（原文不在消息中 words not given）"
 )
 
 // Quotes fills in speaker and text of the messages that waiting messages reply to. The log has precedence over the
@@ -39,7 +39,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	case err == nil:
 		q = b.quoteOf(q, original, kind)
 	case errors.Is(err, sessions.ErrNotFound):
-		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), UnknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), UnknownWords)
+		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
 		if q.FromBot {
 			q.Who = b.cfg.Name
 		}
@@ -71,7 +71,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessio
 		}
 	}
 	q.Text = cmp.Or(q.Text, firstRunes(said, sessions.MaxQuote))
-	q.Shown = cmp.Or(sessions.QuoteText(said), UnknownWords)
+	q.Shown = cmp.Or(sessions.QuoteText(said), unknownWords)
 	return q
 }
 

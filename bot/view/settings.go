@@ -1,8 +1,13 @@
 package view
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -28,9 +33,55 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	return own
 }
 
-// Resolve caches [Own].
+// Resolve caches [Own], for those of the settings that are about compactions.
 func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 	return b.resolved.get(b.cfg.Own, id, settings)
+}
+
+// ModelKey is the key of the chosen model in a conversation's own settings.
+const ModelKey = "model"
+
+// Model returns the name of the model that a session chose; empty for the default. A model that the file has no more is
+// not asked for.
+func (b *Builder) Model(s sessions.Session) string {
+	name := chosen(s.Settings)
+	if !slices.ContainsFunc(b.cfg.Models, func(m llm.Listed) bool { return m.Name == name }) {
+		return ""
+	}
+	return name
+}
+
+// Price returns the price of a model by its name.
+func (b *Builder) Price(model string) llm.Price {
+	for _, m := range b.cfg.Models {
+		if m.Name == model {
+			return m.Price
+		}
+	}
+	return llm.Price{}
+}
+
+// chosen is the model in a conversation's own settings.
+func chosen(settings string) string {
+	if !strings.Contains(settings, `"`+ModelKey+`"`) {
+		return ""
+	}
+	var own struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal([]byte(settings), &own) // the storage holds only objects
+	return own.Model
+}
+
+// withoutModel removes the chosen model from a conversation's own settings.
+func withoutModel(settings string) string {
+	all := map[string]json.RawMessage{}
+	if chosen(settings) == "" || json.Unmarshal([]byte(settings), &all) != nil {
+		return settings
+	}
+	delete(all, ModelKey)
+	text, _ := json.Marshal(all) // it was JSON before
+	return string(text)
 }
 
 // resolved caches the results of [Own], which are read often and seldom change.
@@ -60,7 +111,7 @@ func (r resolved) get(own Own, id sessions.ConversationID, settings string) (com
 	key := ownSettings{id, settings}
 	one, ok := r.known.Get(key)
 	if !ok {
-		one.set, one.err = own(id, settings)
+		one.set, one.err = own(id, withoutModel(settings))
 		r.known.Add(key, one)
 	}
 	return one.set, one.err

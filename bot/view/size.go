@@ -42,9 +42,9 @@ const (
 
 // CountEvent counts the tokens of an event's body, its calls included.
 func (b *Builder) CountEvent(e sessions.Event) int {
-	n := b.Counter.Count(e.Content)
+	n := b.counter.Count(e.Content)
 	for _, c := range e.ToolCalls {
-		n += b.Counter.Count(c.Name) + b.Counter.Count(c.Arguments) + tokens.MessageOverhead
+		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + tokens.MessageOverhead
 	}
 	return n
 }

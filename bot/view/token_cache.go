@@ -15,8 +15,8 @@ type TokenCache struct {
 // countedTexts bounds the cache.
 const countedTexts = 1024
 
-// NewTokenCache returns an empty cache.
-func NewTokenCache(counter *tokens.Counter) *TokenCache {
+// newTokenCache returns an empty cache.
+func newTokenCache(counter *tokens.Counter) *TokenCache {
 	counts, _ := lru.New[string, int](countedTexts) // it fails only without a size
 	return &TokenCache{counter: counter, counts: counts}
 }

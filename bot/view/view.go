@@ -100,13 +100,13 @@ func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	return v
 }
 
-// GapIdentifiers bounds the identifiers in the note of a gap.
-const GapIdentifiers = 12
+// gapIdentifiers bounds the identifiers in the note of a gap.
+const gapIdentifiers = 12
 
 // without returns the view with a note in place of the first n events of its tail. Log and cursor stay, and the next
 // successful compaction summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
-	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, GapIdentifiers))
+	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }

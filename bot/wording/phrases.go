@@ -7,7 +7,7 @@ import (
 // Phrase is a fixed answer or notice of Ebb, as opposed to a model's text.
 type Phrase int
 
-// The phrases, in the order of [Phrases].
+// The phrases, in the order of [phrases].
 const (
 	Here Phrase = iota
 	Empty
@@ -26,6 +26,13 @@ const (
 	Stale
 	OverQuota
 	NotAdmin
+	LimitPersonTurns
+	LimitGroupTurns
+	LimitPersonTokens
+	LimitTokens
+	RefusedGroup
+	RefusedPerson
+	RefusedExternal
 	NothingToCompact
 	NoGain
 	StillFull
@@ -106,6 +113,24 @@ const (
 	ExportEmpty
 	ExportPage
 	ExportNext
+	Models
+	NoModels
+	NoModel
+	ModelMark
+	ModelPrice
+	ModelSet
+	WhoAmI
+	RoleAdmin
+	RoleMember
+	RoleOutside
+	UsageOf
+	UsageNone
+	CutShort
+	StillBusy
+	TurnStopped
+	NothingRuns
+	NotYourTurn
+	StillWaiting
 	StatusRoom
 	StatusSummed
 	StatusFacts
@@ -113,10 +138,18 @@ const (
 	StatusBusy
 	StatusSpent
 	StatusFailed
+	ButtonGone
+	ButtonNotYours
+	ButtonLate
+	ButtonEarly
+	ButtonRated
+	ButtonThanks
+	ButtonNothing
+	ButtonFailed
 )
 
-// Phrases holds each text in Chinese and English: polite, short, and without internal details.
-var Phrases = map[Phrase]Text{
+// phrases holds each text in Chinese and English: polite, short, and without internal details.
+var phrases = map[Phrase]Text{
 	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
 	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
@@ -134,6 +167,14 @@ var Phrases = map[Phrase]Text{
 	Stale:       {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please say again what you still need."},
 	OverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
 	NotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
+
+	RefusedGroup:      {"抱歉，这个群还没有开通我的服务。如需开通，请把群 ID 发给管理员：`%s`", "Sorry, I am not enabled in this conversation. To enable me, please give its id to an administrator: `%s`"},
+	RefusedPerson:     {"抱歉，你还没有使用我的权限。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, you have no access to me yet. To ask for it, please give your id to an administrator: `%s`"},
+	RefusedExternal:   {"抱歉，我只为本组织的成员服务。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, I serve members of my own organization only. To ask for access, please give your id to an administrator: `%s`"},
+	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands still work."},
+	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands still work."},
+	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。命令仍然可用。", "You have used your allowance of the day (%s tokens); I answer again after %s. Commands still work."},
+	LimitTokens:       {"今天的总用量已用完，%s 后可以继续。命令仍然可用。", "The allowance of the day for all conversations is used up; I answer again after %s. Commands still work."},
 
 	NoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	StillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
@@ -165,10 +206,13 @@ var Phrases = map[Phrase]Text{
 	Renewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	RenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	NotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
-	Help:             {"直接说话就行，我会记住重要的事。命令%s：\n\n", "Just talk; I remember what matters. Commands%s:\n\n"},
-	HelpMarked:       {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
-	Usage:            {"用法：%s", "Usage: %s"},
-	UsageAdmins:      {"（管理员）", " (administrators)"},
+	Help: {
+		"直接说话就行，我会记住重要的事。在群里我只能看到 @我 的消息，看不到其他消息和“@所有人”。命令%s：\n\n",
+		"Just talk; I remember what matters. In a group I see only messages that mention me, and never \"@all\". Commands%s:\n\n",
+	},
+	HelpMarked:  {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
+	Usage:       {"用法：%s", "Usage: %s"},
+	UsageAdmins: {"（管理员）", " (administrators)"},
 
 	KnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
 	KnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
@@ -228,6 +272,26 @@ var Phrases = map[Phrase]Text{
 	ExportPage:    {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
 	ExportNext:    {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
 
+	Models:      {"可用的模型（前面的不可用时依次往后）：\n\n", "Models, each with the next as its fallback:\n\n"},
+	NoModels:    {"没有可以选择的模型。", "There are no models to choose from."},
+	NoModel:     {"没有叫“%s”的模型，什么都没有改动。", "There is no model \"%s\"; nothing changed. "},
+	ModelMark:   {" ← 这里在用", " ← in use here"},
+	ModelPrice:  {"：每百万 tokens 输入 %g（缓存 %g），输出 %g", ": a million tokens cost %g in (%g cached), %g out"},
+	ModelSet:    {"✅ 从下一条消息起，这个会话由 `%s` 回答；它不可用时依次换其他模型。", "✅ From the next message on `%s` answers here; the others stay behind it as fallbacks."},
+	WhoAmI:      {"%s，你的编号是 `%s`，角色：%s。这个会话的编号是 `%s`。", "%s, your id is `%s`; role: %s. The id of this conversation is `%s`."},
+	RoleAdmin:   {"管理员", "administrator"},
+	RoleMember:  {"成员", "member"},
+	RoleOutside: {"组织外的人", "outside the organization"},
+	UsageOf:     {"这个会话的用量（按 UTC 计）：\n\n- 今天：%s\n- 本月：%s", "Usage of this conversation, by UTC:\n\n- today: %s\n- this month: %s"},
+	UsageNone:   {"没有", "none"},
+
+	CutShort:     {"（已停止）", "(stopped)"},
+	StillBusy:    {"⏳ 这个问题还在处理。不想等的话，发 `/停止`。", "⏳ This is still in progress. Send `/stop` to end it."},
+	TurnStopped:  {"⏹️ 已停止回答“%s”。", "⏹️ Stopped the answer to \"%s\"."},
+	NothingRuns:  {"现在没有正在进行的回答。", "There is no answer in progress."},
+	NotYourTurn:  {"没有停止：只有提问的人和管理员可以停止一个回答。", "Not stopped: only the asker and administrators can stop an answer."},
+	StillWaiting: {"还有 %d 条消息在等：%s。", " Still waiting (%d): %s."},
+
 	StatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarised; the originals can still be looked up."},
 	StatusSummed: {"较早的内容已概括 %d 次%s。", "Older messages were summarised %d times%s."},
 	StatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "I remember %s things here; `/memory` lists them."},
@@ -235,6 +299,15 @@ var Phrases = map[Phrase]Text{
 	StatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
 	StatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
 	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
+
+	ButtonGone:     {"这张卡片的按钮已经失效。", "The buttons of this card no longer work."},
+	ButtonNotYours: {"只有提问的人和管理员可以按这个按钮。", "Only the person who asked and administrators may use this button."},
+	ButtonLate:     {"这个回答已经结束，没有可停止的。", "This answer has ended; there is nothing to stop."},
+	ButtonEarly:    {"回答还没有结束，请稍后再评价。", "The answer has not ended; please rate it later."},
+	ButtonRated:    {"这个回答已经评价过了。", "This answer has been rated already."},
+	ButtonThanks:   {"谢谢，已记下你的评价。", "Thank you, your rating is stored."},
+	ButtonNothing:  {"现在没有等待批准的操作。", "Nothing waits for an approval."},
+	ButtonFailed:   {"暂时无法处理，请稍后再按一次。", "This can't be done at the moment. Please press again later."},
 }
 
 // Text is a text in Chinese and English.
@@ -250,7 +323,7 @@ func (t Text) In(lang string) string {
 
 // Say formats a phrase in a language, zh or en.
 func Say(p Phrase, lang string, args ...any) string {
-	text := Phrases[p].In(lang)
+	text := phrases[p].In(lang)
 	if len(args) == 0 {
 		return text
 	}

@@ -71,7 +71,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	ctx, stop := context.WithCancel(log.WithContext(ctx))
 	defer stop()
 	t.end = stop
-	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Watch: t.watch, Version: version})
+	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Display: t, Version: version})
 }
 
 // terminal is a transport with one conversation: a person at a keyboard.
@@ -87,7 +87,10 @@ type terminal struct {
 	shown    string // part of the streamed answer
 }
 
-var _ chat.Transport = (*terminal)(nil)
+var (
+	_ chat.Transport = (*terminal)(nil)
+	_ chat.Display   = (*terminal)(nil)
+)
 
 // Run accepts one line at a time and waits for its answer. The end of the input stops the bot.
 func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
@@ -196,19 +199,26 @@ func (t *terminal) message(line string) sessions.Message {
 	}
 }
 
-// watch prints an answer while it is streamed.
-func (t *terminal) watch(sessions.Key) func(text string, reset bool) {
-	return func(text string, reset bool) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if reset && t.shown != "" {
-			fmt.Fprintln(t.out, "\n…")
-			t.shown = ""
-		}
-		t.shown += text
-		fmt.Fprint(t.out, text)
+// Show implements [chat.Display]: the terminal shows one turn at a time.
+func (t *terminal) Show(context.Context, chat.Shown) chat.Live { return t }
+
+// Text prints an answer while it is streamed.
+func (t *terminal) Text(text string, reset bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if reset && t.shown != "" {
+		fmt.Fprintln(t.out, "\n…")
+		t.shown = ""
 	}
+	t.shown += text
+	fmt.Fprint(t.out, text)
 }
+
+// Tool shows nothing.
+func (t *terminal) Tool(string) {}
+
+// Stop shows nothing: Send prints the rest of the answer.
+func (t *terminal) Stop() string { return "" }
 
 // Send prints the part of a reply that was not streamed.
 func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {

@@ -43,7 +43,7 @@ func TestChatShowsThatItWaits(t *testing.T) {
 						t.Errorf("accepted %q", m.Text)
 					}
 					if c.streamed {
-						term.watch("")("answer", false)
+						term.Text("answer", false)
 					}
 					time.AfterFunc(c.takes, func() {
 						if _, err := term.Send(ctx, sessions.Outgoing{Reply: sessions.Reply{Text: "answer"}}); err != nil {

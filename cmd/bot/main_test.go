@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ebb/sql/localpg"
+	"ebb/sql/sqltest"
 )
 
 // TestMain lets the test binary be the program too: a scenario starts it under the name bot, as a process of its own
@@ -76,7 +77,7 @@ func startServer() (err error) {
 	if os.Getenv(variable) != "" {
 		return nil
 	}
-	if server.dir, err = openDir(); err != nil {
+	if server.dir, err = sqltest.OpenDir("ebb-script-"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -105,20 +106,10 @@ func (w withServer) Run() int {
 	return code
 }
 
-// openDir makes a folder that a database server can enter although it runs as another user, and short enough for the
-// name of a socket.
-func openDir() (string, error) {
-	dir, err := os.MkdirTemp("/tmp", "ebb-script-")
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Chmod(dir, 0o711)
-}
-
-// sharedDir is openDir for one test.
+// sharedDir is [sqltest.OpenDir] for one test.
 func sharedDir(tb testing.TB) string {
 	tb.Helper()
-	dir, err := openDir()
+	dir, err := sqltest.OpenDir("ebb-script-")
 	if err != nil {
 		tb.Fatal(err)
 	}

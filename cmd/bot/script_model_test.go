@@ -19,6 +19,7 @@ type scriptModel struct {
 	mu      sync.Mutex
 	holds   []openaitest.Matcher
 	slow    []slowness
+	typing  time.Duration // between two pieces of an answer to a question
 	release chan struct{} // closed and replaced by each release
 	largest int           // prompt, in tokens of the model's own count
 }
@@ -61,6 +62,7 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 			late = s.by
 		}
 	}
+	typing := m.typing
 	m.mu.Unlock()
 	<-time.After(late)
 	if held {
@@ -68,10 +70,21 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 	}
 	if r.Kind == openaitest.Chat {
 		if answers := answersTo(r); answers != "" {
-			return openaitest.Text(answers)
+			return openaitest.Text(typedAnswer(answers, typing)).Slow(typing)
 		}
 	}
 	return openaitest.Persona(r)
+}
+
+// typedEnd ends an answer that is typed.
+const typedEnd = "以上是全部。"
+
+// typedAnswer is the answer to questions, a long one if it is typed.
+func typedAnswer(answers string, typing time.Duration) string {
+	if typing == 0 {
+		return answers
+	}
+	return answers + strings.Repeat(" 这是很长的回答。", 20) + typedEnd
 }
 
 // questionRE finds the questions that have a number.
@@ -183,6 +196,12 @@ func (w *world) cmdModel(args []string) error {
 		defer m.mu.Unlock()
 		m.slow = append(m.slow, slowness{which(args[1]), by})
 		return err
+	case verb == "types":
+		d, err := time.ParseDuration(args[1])
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.typing = d
+		return err
 	case verb == "asked":
 		return w.modelAsked(args[1:])
 	case verb == "saw":
@@ -268,6 +287,7 @@ var faults = map[string]openaitest.Reply{
 	"length": openaitest.Text("这是前一半").Finish("length"),
 	"filter": openaitest.Text("").Finish("content_filter"),
 	"hang":   openaitest.Hang(),
+	"quiet":  openaitest.Text(strings.Repeat("这是说到一半的话。", 20)).QuietAfter(3),
 	"overflow": openaitest.Error(http.StatusBadRequest, "",
 		`{"error":{"message":"This model's maximum context length is 16000 tokens. However, your messages resulted in 20000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`),
 }

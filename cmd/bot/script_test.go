@@ -52,6 +52,7 @@ import (
 //	raw FIRST LAST              the newest chat request shows the questions Qfirst to Qlast as people's own messages, no others
 //	tool WHICH NAME JSON [N]    the next N such requests are answered by a call; $PATH is where a result was moved to
 //	spare N                     the second model was asked N times
+//	model types DURATION        answers to questions are long, with a pause of DURATION between two pieces
 //	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
 //	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
 //	flood CONV N                N people ask one thing each, all at once
@@ -76,6 +77,13 @@ import (
 //	network cut|mend|reset NAME  it swallows everything;  it goes on where it stood, or has forgotten what ran through it
 //	skew MINUTES                PostgreSQL's clock is MINUTES ahead of all others; before any replica starts
 //	variable NAME VALUE         of the environment of replicas that start from now on
+//	cards                       replicas that start from now on reply on cards
+//	card CONV STATE [TEXT]      wait for a card in CONV, or any, that is processing, inputting, finished or failed, and shows the text
+//	ended CONV N                when all is settled, the conversation has N cards, and each has ended
+//	whole N                     when all is settled, N typed answers were shown to their end, each once, and no card is open
+//	cardfault WHICH WHAT [N]    the next N calls that create, stream or end (final) a card go wrong: a status, lost, undelivered
+//	click CONV NICK ACTION [ANSWER]   a person clicks on a button of the newest card; the answer has the text
+//	calls left N;  calls below N   what DingTalk grants from now on;  at most N calls were counted
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
@@ -96,7 +104,9 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil},
-		"back":  {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
+		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
+		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
+		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
@@ -161,6 +171,7 @@ func setUp(env *testscript.Env) error {
 	opts.Routing = dingtalktest.RouteRoundRobin
 	opts.WebhookPerMinute = dingtalktest.Unlimited // scenarios say many things in a short time
 	opts.OpensPerMinute = 120
+	opts.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
 	ding, err := dingtalktest.Start(opts)
 	if err != nil {
 		return err

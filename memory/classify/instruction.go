@@ -9,7 +9,7 @@ import "ebb/memory/text"
 // This check is one defense of several, and the weakest: models see memories as data, and their scope never follows
 // from their words. It reads through full-width and invisible characters, capitals, and words spelled letter by letter.
 func Instruction(body string) string {
-	t := harmlessRE.ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
+	t := harmlessRE.union().ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
 	switch {
 	case widenRE.MatchString(t):
 		return "asks for who may read it, which no text decides; save the fact alone, without where to put it"

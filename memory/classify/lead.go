@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"regexp"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -71,7 +70,7 @@ func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
 func isChatter(body string) bool {
 	t := text.Canonical(body)
 	bare := text.Words(t)
-	return smallTalkRE.MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
+	return smallTalkRE().MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
 // leadless returns a text without its lead: its speaker and a request to remember it, in any order. asked and by
@@ -81,11 +80,11 @@ func leadless(body string, roster map[string]sessions.UserID) (said string, aske
 	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
 	const leads = 4 // more are not seen in practice
 	for range leads {
-		if m := askedLeadRE.FindString(said); m != "" {
+		if m := askedLeadRE().FindString(said); m != "" {
 			said, asked = trimQuotes(said[len(m):]), true
 			continue
 		}
-		m := speakerLeadRE.FindStringSubmatch(said)
+		m := speakerLeadRE().FindStringSubmatch(said)
 		if m == nil {
 			break
 		}
@@ -97,12 +96,12 @@ func leadless(body string, roster map[string]sessions.UserID) (said string, aske
 
 // SpeakerLead returns the speaker's name at the beginning of a text, with the mark or verb behind it; empty if there
 // is none.
-func SpeakerLead(text string) string { return speakerLeadRE.FindString(text) }
+func SpeakerLead(text string) string { return speakerLeadRE().FindString(text) }
 
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
 
 var (
-	askedLeadRE = regexp.MustCompile(`(?i)^(?:@\S{1,30}\s+)?(?:` +
+	askedLeadRE = text.LazyRegexp(`(?i)^(?:@\S{1,30}\s+)?(?:` +
 		`(?:(?:请|麻烦|帮忙|帮我|给我|替我|您|你们|你|要|务必|一定|大家|都|先|也|再|机器人)\s*[,:]?\s*){0,5}` +
 		`(?:(?:记住|記住|记一下|记下来?|记着|记好|记录一下|记得|记牢|牢记|谨记|备注一下|别忘了?|不要忘记?)(?:了|一下|这一?[点条件]|这个|以下|下面)?[\s,:;.。!、—-]*|` +
 		`(?:备注|备忘|注意|提醒)(?:一下)?\s*[,:;。!、]+\s*)|` +
@@ -111,15 +110,15 @@ var (
 		`(?:\s+(?:that|this|the following|down|of)\b)?(?:\s*[,:;.!—-]+\s*|\s+|$))`)
 
 	// speakerLeadRE matches a name before a colon, or before a verb of speaking: the name, its id, and the verb.
-	speakerLeadRE = regexp.MustCompile(`^\[?(\p{Han}{2,4}|[\p{Lu}@][\w.-]{0,20}(?: \p{Lu}[\w.-]{0,20}){0,2}|(?:the )?user)\s*(\([^()]{1,60}\))?\]?\s*(?:` +
+	speakerLeadRE = text.LazyRegexp(`^\[?(\p{Han}{2,4}|[\p{Lu}@][\w.-]{0,20}(?: \p{Lu}[\w.-]{0,20}){0,2}|(?:the )?user)\s*(\([^()]{1,60}\))?\]?\s*(?:` +
 		`(说|说过|说了|表示|提到|要求|said|says|wrote|asked|told (?:us|me|everyone|the bot))?(?: that| to)?\s*[:：]\s*|(?: (?:said|says|wrote))(?: that)?,?\s+|说[,，]?\s*["“「])`)
 )
 
 var (
 	// askingRE finds a request to remember at the head of a text.
-	askingRE = regexp.MustCompile(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
+	askingRE = text.LazyRegexp(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
 	// speakerRE finds the speaker's name in front of their words.
-	speakerRE = regexp.MustCompile(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
+	speakerRE = text.LazyRegexp(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
 )
 
 // TrimLead returns a content without the words that name its speaker or ask to remember it: "张伟：记住我的工位在 B 区" becomes
@@ -127,13 +126,13 @@ var (
 // name may be the subject.
 func TrimLead(content string) string {
 	text := strings.TrimSpace(content)
-	if m := speakerRE.FindStringSubmatchIndex(text); m != nil {
+	if m := speakerRE().FindStringSubmatchIndex(text); m != nil {
 		rest, says := text[m[1]:], strings.ContainsAny(strings.ToLower(text[m[2]:m[3]]), "说s")
-		if rest != "" && (says || SelfReference(rest) || askingRE.MatchString(rest)) {
+		if rest != "" && (says || SelfReference(rest) || askingRE().MatchString(rest)) {
 			text = rest
 		}
 	}
-	if rest := strings.TrimSpace(askingRE.ReplaceAllString(text, "")); rest != "" {
+	if rest := strings.TrimSpace(askingRE().ReplaceAllString(text, "")); rest != "" {
 		text = rest
 	}
 	return text

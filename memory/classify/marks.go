@@ -8,7 +8,7 @@ import (
 // SelfReference reports whether the speaker of a text speaks of themself: 我, 本人, I, my and so on. It does not count 我们,
 // our, or words that only contain such a word (自我, I/O, phase I).
 func SelfReference(body string) bool {
-	return selfRE.MatchString(ordinalRE.ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
+	return selfRE.MatchString(ordinalRE.union().ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
 
 // ordinalRE finds the Roman number one.
@@ -27,7 +27,7 @@ func Candidate(body string) bool {
 		if askedRE.MatchString(f) {
 			return true
 		}
-		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE.MatchString(text.Words(f)) {
+		if isQuestion(f) || openRE.MatchString(f) || requestRE.MatchString(f) || smallTalkRE().MatchString(text.Words(f)) {
 			continue
 		}
 		if propertyRE.MatchString(f) || weightRE.MatchString(f) || identifierRE.MatchString(f) || dates.Mentions(s) {

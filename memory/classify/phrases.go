@@ -6,42 +6,47 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"ebb/memory/text"
 )
 
 // phraseList matches any of a list of patterns. Each message is checked against many lists, and most match nothing. So
-// only the patterns with a required word in the text are tried.
+// only the patterns with a required word in the text are tried, and compiled.
 type phraseList struct {
-	*regexp.Regexp // all phrases in one
-
-	patterns []phrasePattern
+	union    func() *regexp.Regexp // all patterns in one
+	patterns func() []phrasePattern
 }
 
 type phrasePattern struct {
-	*regexp.Regexp
-
+	re     func() *regexp.Regexp
 	needed []string // every match contains one of these; none: there is no telling
 }
 
-// compilePhrases compiles patterns, to match any of them in a folded text.
-func compilePhrases(patterns []string) phraseList {
-	var l phraseList
-	for _, expr := range patterns {
-		p := phrasePattern{Regexp: regexp.MustCompile(expr)}
-		if tree, err := syntax.Parse(expr, syntax.Perl); err == nil { // as MustCompile did
-			p.needed = shortest(requiredWords(tree))
-		}
-		l.patterns = append(l.patterns, p)
+// newPhraseList makes a list of patterns, to match any of them in a folded text. It reads them at its first use.
+func newPhraseList(patterns func() []string) phraseList {
+	return phraseList{
+		union: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns(), "|")) }),
+		patterns: sync.OnceValue(func() []phrasePattern {
+			var all []phrasePattern
+			for _, expr := range patterns() {
+				p := phrasePattern{re: text.LazyRegexp(expr)}
+				if tree, err := syntax.Parse(expr, syntax.Perl); err == nil { // a mistake panics in re
+					p.needed = shortest(requiredWords(tree))
+				}
+				all = append(all, p)
+			}
+			return all
+		}),
 	}
-	l.Regexp = regexp.MustCompile(strings.Join(patterns, "|"))
-	return l
 }
 
 // MatchString reports whether a folded text contains a match.
 func (l phraseList) MatchString(folded string) bool {
 	has := func(w string) bool { return strings.Contains(folded, w) }
-	for _, p := range l.patterns {
-		if (len(p.needed) == 0 || slices.ContainsFunc(p.needed, has)) && p.Regexp.MatchString(folded) {
+	for _, p := range l.patterns() {
+		if (len(p.needed) == 0 || slices.ContainsFunc(p.needed, has)) && p.re().MatchString(folded) {
 			return true
 		}
 	}

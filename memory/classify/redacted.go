@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"regexp"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -14,7 +13,7 @@ import (
 // mention of the mark is not a secret: "logs show [redacted]".
 func HasCredential(body string) bool {
 	plain := norm.NFKC.String(text.DropInvisible(body))
-	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE.MatchString(plain) || loginRE.MatchString(plain)
+	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE().MatchString(plain) || loginRE().MatchString(plain)
 }
 
 const (
@@ -25,12 +24,12 @@ const (
 )
 
 var (
-	markRE = regexp.MustCompile(`(?i)` + markOf)
+	markRE = text.LazyRegexp(`(?i)` + markOf)
 	// shellRE finds the remains of a credential: its name, or the account, and the mark in its place.
-	shellRE = regexp.MustCompile(`(?i)(?:(?:` + labelOf + joinOf + `)+|\b(?:root|admin|administrator|sa|oracle)\s?/\s?)` + markOf)
+	shellRE = text.LazyRegexp(`(?i)(?:(?:` + labelOf + joinOf + `)+|\b(?:root|admin|administrator|sa|oracle)\s?/\s?)` + markOf)
 	// loginRE finds it in a link.
-	loginRE  = regexp.MustCompile(`(?i)://[^\s/:@]*:` + markOf + `@`)
-	clauseRE = regexp.MustCompile(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
+	loginRE  = text.LazyRegexp(`(?i)://[^\s/:@]*:` + markOf + `@`)
+	clauseRE = text.LazyRegexp(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 
 // leastRest is the number of words or Chinese characters that make a statement without a figure.
@@ -39,15 +38,15 @@ const leastRest = 5
 // DropRedacted returns a text without the remains of credentials, and without clauses that hold nothing else. Text next
 // to a credential is kept, such as the place and the owner of a database.
 func DropRedacted(body string) string {
-	if !markRE.MatchString(body) {
+	if !markRE().MatchString(body) {
 		return body
 	}
 	var b strings.Builder
-	for _, clause := range clauseRE.FindAllString(body, -1) {
-		rest := shellRE.ReplaceAllString(loginRE.ReplaceAllString(clause, "://"), "")
+	for _, clause := range clauseRE().FindAllString(body, -1) {
+		rest := shellRE().ReplaceAllString(loginRE().ReplaceAllString(clause, "://"), "")
 		thin := len(text.Tokenize(rest)) < leastRest && !text.HasDigit(rest)
-		alone := len(text.Tokenize(markRE.ReplaceAllString(clause, ""))) == 0
-		if rest != clause && thin || alone && markRE.MatchString(clause) {
+		alone := len(text.Tokenize(markRE().ReplaceAllString(clause, ""))) == 0
+		if rest != clause && thin || alone && markRE().MatchString(clause) {
 			continue
 		}
 		b.WriteString(rest)

@@ -4,13 +4,14 @@ import (
 	_ "embed"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed rules.tsv
 var ruleLines string
 
 // rules are those of rules.tsv.
-var rules = parseRules(ruleLines)
+var rules = sync.OnceValue(func() []rule { return parseRules(ruleLines) })
 
 // rule is an expression of a list.
 type rule struct {
@@ -41,7 +42,7 @@ func parseRules(lines string) []rule {
 // exprsOf lists the expressions of a list.
 func exprsOf(list string) []string {
 	var all []string
-	for _, r := range rules {
+	for _, r := range rules() {
 		if r.list == list {
 			all = append(all, r.expr)
 		}
@@ -49,11 +50,15 @@ func exprsOf(list string) []string {
 	return all
 }
 
-// phrasesOf compiles a list, to match any of its expressions.
-func phrasesOf(list string) phraseList { return compilePhrases(exprsOf(list)) }
+// phrasesOf matches any expression of a list.
+func phrasesOf(list string) phraseList {
+	return newPhraseList(func() []string { return exprsOf(list) })
+}
 
-// wordsOf compiles a list of words, to match texts that consist of them.
-func wordsOf(list string) *regexp.Regexp { return onlyWords(exprsOf(list)...) }
+// wordsOf matches texts that consist of a list's words.
+func wordsOf(list string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return onlyWords(exprsOf(list)...) })
+}
 
 func onlyWords(words ...string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(?:` + strings.Join(words, "|") + `) ?)+$`)

@@ -2,7 +2,6 @@ package classify
 
 import (
 	"ebb/memory/text"
-	"regexp"
 	"strings"
 )
 
@@ -11,7 +10,7 @@ import (
 // them and diets, which colleagues must know, are not sensitive. A home address is a street with a number; a city alone
 // is no address. For credentials see redact.HasSecret.
 func Sensitive(body string) bool {
-	f := text.JoinSpelled(productRE.ReplaceAllString(text.Canonical(body), "□"))
+	f := text.JoinSpelled(productRE.union().ReplaceAllString(text.Canonical(body), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
 }
 
@@ -26,12 +25,12 @@ var (
 
 	// cardRE finds candidates for a bank card's number. Numbers of DingTalk and of logs are as long: Luhn's check digit
 	// excludes most of them, and a card begins with 3 to 6.
-	cardRE = regexp.MustCompile(`[0-9](?:[ -]?[0-9]){12,}`)
+	cardRE = text.LazyRegexp(`[0-9](?:[ -]?[0-9]){12,}`)
 )
 
 // holdsCard reports whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
 func holdsCard(folded string) bool {
-	for _, run := range cardRE.FindAllString(folded, -1) {
+	for _, run := range cardRE().FindAllString(folded, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
 		if n := len(digits); n >= 13 && n <= 19 && '3' <= digits[0] && digits[0] <= '6' && luhn(digits) {
 			return true

@@ -77,8 +77,8 @@ type dateMention struct {
 // dateGrammar finds the places that one of its rules matches. One expression for all rules finds them in one pass. Each
 // rule is then matched against a few words only, for the meaning.
 type dateGrammar struct {
-	re    *regexp.Regexp
-	short *regexp.Regexp // without what no text can match that has none of the dateWords
+	re    func() *regexp.Regexp
+	short func() *regexp.Regexp // without what no text can match that has none of the dateWords
 	rules []*dateRule
 }
 
@@ -89,10 +89,10 @@ func newDateGrammar(rules ...*dateRule) dateGrammar {
 		if !r.english {
 			short = append(short, r.pattern)
 		}
-		r.re = regexp.MustCompile("^(?:" + "(?i)" + r.pattern + ")$")
+		r.re = text.LazyRegexp("^(?:" + "(?i)" + r.pattern + ")$")
 	}
 	return dateGrammar{
-		regexp.MustCompile("(?i)" + strings.Join(patterns, "|")), regexp.MustCompile("(?i)" + strings.Join(short, "|")), rules,
+		text.LazyRegexp("(?i)" + strings.Join(patterns, "|")), text.LazyRegexp("(?i)" + strings.Join(short, "|")), rules,
 	}
 }
 
@@ -108,9 +108,9 @@ func (g dateGrammar) patterns() []string {
 // places lists the matches of a rule in a text, as pairs of byte offsets.
 func (g dateGrammar) places(text string) [][]int {
 	if !hasDateWord(text) {
-		return g.short.FindAllStringIndex(text, -1)
+		return g.short().FindAllStringIndex(text, -1)
 	}
-	return g.re.FindAllStringIndex(text, -1)
+	return g.re().FindAllStringIndex(text, -1)
 }
 
 // find lists the mentions in a text, relative to day. With back, a day of the week is in the past unless the text says
@@ -153,13 +153,13 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 }
 
 // addedRE matches each form that [Resolve] adds. Codes in brackets have these forms too.
-var addedRE = regexp.MustCompile(`\s*[(（]([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?: (?:至|to) [0-9]{4}-[0-9]{2}-[0-9]{2})?)?)?)[)）]`)
+var addedRE = text.LazyRegexp(`\s*[(（]([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?: (?:至|to) [0-9]{4}-[0-9]{2}-[0-9]{2})?)?)?)[)）]`)
 
 // Strip removes the dates in brackets that [Resolve] would add again. Other numbers in brackets, such as codes, stay.
 func Strip(resolved string) string {
 	var b strings.Builder
 	done := 0
-	for _, at := range addedRE.FindAllStringSubmatchIndex(resolved, -1) {
+	for _, at := range addedRE().FindAllStringSubmatchIndex(resolved, -1) {
 		b.WriteString(resolved[done:at[0]])
 		if done = at[1]; !addsBetween(b.String(), resolved[at[2]:at[3]], resolved[done:]) {
 			b.WriteString(resolved[at[0]:done])
@@ -230,7 +230,7 @@ var dateWords = strings.Fields("day week month quarter year tomorrow tonight nig
 func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	words = text.Canonical(words)
 	for _, r := range g.rules {
-		if parts := r.re.FindStringSubmatch(words); parts != nil {
+		if parts := r.re().FindStringSubmatch(words); parts != nil {
 			span, ok := r.days(parts, day)
 			m.Span, m.rule = span, r
 			return ok
@@ -283,27 +283,27 @@ func (c clause) at(text string, offset int) clause {
 		_, size := utf8.DecodeRuneInString(text[c.from+n:])
 		c.to = c.from + n + size
 	}
-	c.habit = habitRE.MatchString(text[c.from:c.to])
-	c.ahead = willBeRE.MatchString(text[c.from:c.to])
+	c.habit = habitRE().MatchString(text[c.from:c.to])
+	c.ahead = willBeRE().MatchString(text[c.from:c.to])
 	return c
 }
 
 var (
-	habitRE = regexp.MustCompile(`(?i)每|周会|例会|例行|一般|通常|平时|平常|经常|总是|习惯|喜欢|固定|定期|隔周|双周|单周|[一二三四五六日天末]都|` +
+	habitRE = text.LazyRegexp(`(?i)每|周会|例会|例行|一般|通常|平时|平常|经常|总是|习惯|喜欢|固定|定期|隔周|双周|单周|[一二三四五六日天末]都|` +
 		`\b(?:every|each|weekly|biweekly|usually|always|regular(?:ly)?|recurring|standing|often|likes?|hours|weekdays?)\b`)
-	willBeRE = regexp.MustCompile(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
+	willBeRE = text.LazyRegexp(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
 
-	dateBeforeRE = regexp.MustCompile(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
+	dateBeforeRE = text.LazyRegexp(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
 		`\s*[）)]*\s*[（(,，]?\s*$`)
-	dateBehindRE = regexp.MustCompile(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
+	dateBehindRE = text.LazyRegexp(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
 		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + monthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b)`)
-	rangeBeforeRE = regexp.MustCompile(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
-	rangeBehindRE = regexp.MustCompile(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
+	rangeBeforeRE = text.LazyRegexp(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
+	rangeBehindRE = text.LazyRegexp(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
 
 	// Patterns of the words before or behind a day of the week that put it in the past.
-	pastBeforeRE = regexp.MustCompile(`(?i)\b` + pastVerbs + `(?:\s+(?:it|them|that|him|her|us|this|with\s+\w+))?(?:\s+(?:on|back|this))*\s*$`)
-	pastBehindRE = regexp.MustCompile(`(?i)^[,\s]*(?:(?:morning|afternoon|evening|night),?\s+)?(?:\w+\s+){0,2}` + pastVerbs + `\b`)
-	pastChinese  = regexp.MustCompile(`^[^，,。；;！!？?\n就要快该会得将]{0,16}(?:已经|刚刚|过了|[^就要快该会得将]了(?:$|[，,。；;！!？?\n]))`)
+	pastBeforeRE = text.LazyRegexp(`(?i)\b` + pastVerbs + `(?:\s+(?:it|them|that|him|her|us|this|with\s+\w+))?(?:\s+(?:on|back|this))*\s*$`)
+	pastBehindRE = text.LazyRegexp(`(?i)^[,\s]*(?:(?:morning|afternoon|evening|night),?\s+)?(?:\w+\s+){0,2}` + pastVerbs + `\b`)
+	pastChinese  = text.LazyRegexp(`^[^，,。；;！!？?\n就要快该会得将]{0,16}(?:已经|刚刚|过了|[^就要快该会得将]了(?:$|[，,。；;！!？?\n]))`)
 )
 
 // pastVerbs are the past forms of verbs about meetings and work that chats commonly have.
@@ -314,19 +314,19 @@ const pastVerbs = `(?:was|were|did|had|met|went|said|told|sent|got|made|saw|came
 func isInPast(text string, at, end int) bool {
 	const window = 60
 	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
-	return pastBeforeRE.MatchString(before) || pastBehindRE.MatchString(behind) || pastChinese.MatchString(behind)
+	return pastBeforeRE().MatchString(before) || pastBehindRE().MatchString(behind) || pastChinese().MatchString(behind)
 }
 
 // isDated reports whether a date stands directly before or behind a place.
 func isDated(text string, at, end int) bool {
 	const window = 40
-	return dateBeforeRE.MatchString(text[max(0, at-window):at]) || dateBehindRE.MatchString(text[end:min(len(text), end+window)])
+	return dateBeforeRE().MatchString(text[max(0, at-window):at]) || dateBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
 // isRange reports whether a day of the week is an end of "周一到周五", which mostly means every week.
 func isRange(text string, at, end int) bool {
 	const window = 24
-	return rangeBeforeRE.MatchString(text[max(0, at-window):at]) || rangeBehindRE.MatchString(text[end:min(len(text), end+window)])
+	return rangeBeforeRE().MatchString(text[max(0, at-window):at]) || rangeBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
 // lookAlikes are Chinese words that look like a date next to other characters, as "明天" does in "说明天气情况": Chinese has
@@ -362,7 +362,7 @@ func insideWord(text string, at, end int) bool {
 		return true
 	}
 	word := text[at:end]
-	if last, _ := utf8.DecodeLastRuneInString(word); unicode.IsLetter(last) && domainRE.MatchString(text[end:]) {
+	if last, _ := utf8.DecodeLastRuneInString(word); unicode.IsLetter(last) && domainRE().MatchString(text[end:]) {
 		return true
 	}
 	if strings.HasSuffix(word, "号") && strings.HasPrefix(text[end:], "会议室") {
@@ -380,11 +380,11 @@ func insideWord(text string, at, end int) bool {
 }
 
 // domainRE matches the rest of a host name, as behind "monday" in "monday.com".
-var domainRE = regexp.MustCompile(`^\.[a-z]`)
+var domainRE = text.LazyRegexp(`^\.[a-z]`)
 
 // IsTime reports whether a folded text consists of times only: dates of any kind, hours, parts of the day, spans of them,
 // and their connectives.
-func IsTime(folded string) bool { return timeRE.MatchString(folded) }
+func IsTime(folded string) bool { return timeRE().MatchString(folded) }
 
 // timeWords are written in many messages with a date or a time in them. The index looks for them in each message, where
 // the grammar would take longer than all else.

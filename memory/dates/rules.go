@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebb/memory/text"
 )
 
 // dateRule is one way to write a date. days gets the folded words that its pattern's groups matched, and the reference
@@ -14,7 +16,7 @@ type dateRule struct {
 	english bool // in words of which dateWords has a part, and nothing else
 	bare    bool // a day of some week, and nothing in the words says of which
 	days    func(m []string, day time.Time) (Span, bool)
-	re      *regexp.Regexp
+	re      func() *regexp.Regexp
 }
 
 const (
@@ -255,7 +257,7 @@ var timeParts = []string{
 	`[ ,、()~.-]|到|至|的|之?间|开始|进行|举行|召开`,
 }
 
-var timeRE = regexp.MustCompile(`^(?:` + strings.Join(append(allDates.patterns(), timeParts...), "|") + `)+$`)
+var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), timeParts...), "|") + `)+$`)
 
 var (
 	years         = map[string]int{"前年": -2, "去年": -1, "今年": 0, "": 0, "明年": 1, "后年": 2}

@@ -3,6 +3,7 @@
 //
 //	words.go      [Fold], [Normalize], [Runs], [Tokenize], [Terms], [Stem]
 //	canonical.go  [Canonical]: the strong fold that the rules of memory/classify and memory/dates match against
+//	lazy.go       [LazyRegexp]
 //	clean.go      [Clean], [Split], [Clip], [Sentences]
 //	trigrams.go   [Trigrams], and sets compared: [Share], [Jaccard], [Within]
 package text

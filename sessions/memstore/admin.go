@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"ebb/sessions"
 )
@@ -64,14 +65,22 @@ func (m *Store) Charge(_ context.Context, key sessions.Key, one sessions.Spendin
 }
 
 // Spent implements sessions.Store.
-func (m *Store) Spent(_ context.Context, key sessions.Key) ([]sessions.Spending, error) {
+func (m *Store) Spent(_ context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.Spending{}
-	if s, ok := m.sessions[key]; ok && s.spentOn == currentDay() {
-		for _, kind := range slices.Sorted(maps.Keys(s.spent)) {
-			list = append(list, s.spent[kind])
+	s, ok := m.sessions[key]
+	if !ok {
+		return list, nil
+	}
+	sums := map[string]sessions.Spending{}
+	for of, one := range s.spent {
+		if of.day >= since.UTC().Format(time.DateOnly) {
+			sums[of.kind] = sums[of.kind].Add(one)
 		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sums)) {
+		list = append(list, sums[kind])
 	}
 	return list, nil
 }

@@ -165,7 +165,6 @@ func (s *sessionRows) recordCompaction(c sessions.Compaction) {
 	}
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
-	s.addSpending(sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost})
 	s.job = nil
 }
 
@@ -252,7 +251,7 @@ func currentDay() string { return time.Now().UTC().Format(time.DateOnly) }
 // addSpending adds a spending to the session's usage and to that of the day.
 func (s *sessionRows) addSpending(one sessions.Spending) {
 	if s.spentOn != currentDay() {
-		s.spentOn, s.state.SpentToday, s.spent = currentDay(), 0, map[string]sessions.Spending{}
+		s.spentOn, s.state.SpentToday = currentDay(), 0
 	}
 	if one.Usage = boundedSum(one.Usage); math.IsNaN(one.Cost) || math.IsInf(one.Cost, 0) {
 		one.Cost = 0
@@ -264,8 +263,11 @@ func (s *sessionRows) addSpending(one sessions.Spending) {
 	if one.Kind != sessions.SpentTurn {
 		s.state.SpentToday += one.Usage.Prompt + one.Usage.Completion
 	}
-	sum := s.spent[one.Kind]
-	s.spent[one.Kind] = sessions.Spending{Kind: one.Kind, Usage: sum.Usage.Add(one.Usage), Cost: sum.Cost + one.Cost}
+	if s.spent == nil {
+		s.spent = map[spentKind]sessions.Spending{}
+	}
+	of := spentKind{s.spentOn, one.Kind}
+	s.spent[of] = s.spent[of].Add(one)
 }
 
 // boundedSum is a usage as a table's columns hold it.

@@ -283,6 +283,7 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, sessions.ErrNotFound)
 	}
 	delete(m.sessions, key)
+	maps.DeleteFunc(m.cardRows, func(id cardID, c *cardRow) bool { return id.key == key && c.state != sessions.CardOpen })
 	for _, e := range s.events {
 		m.deleted[deletionOf(key, e.MsgID)] = e.MsgID != ""
 	}

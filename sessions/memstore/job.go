@@ -69,7 +69,7 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 }
 
 // StageJob implements sessions.Store.
-func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.
 		return fmt.Errorf("staging a compaction of session %s: %w", l.Key, sessions.ErrConflict)
 	}
 	s.job.staged, s.job.Staged = slices.Clone(staged), staged != nil
+	s.addSpending(paid)
 	return nil
 }
 

@@ -37,6 +37,22 @@ func (m outbox) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing
 	return unsent, nil
 }
 
+// Announce implements sessions.Outbox.
+func (m outbox) Announce(_ context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.fencedSession(l)
+	if err != nil || slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return o.Reply.Nonce == r.Nonce }) {
+		return nil, nil //nolint:nilerr // nothing is stored under another lease
+	}
+	m.lastID++
+	out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: r, Created: time.Now()}
+	row := &outboxRow{Outgoing: out, sender: l.Owner, sending: true}
+	row.NextAt = out.Created.Add(handTime)
+	s.outbox = append(s.outbox, row)
+	return []sessions.Outgoing{out}, nil
+}
+
 // Claim implements sessions.Outbox.
 func (m outbox) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	m.mu.Lock()
@@ -88,6 +104,9 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 		for _, o := range s.outbox {
 			if o.ID != t.ID || !final && o.Attempts != t.Attempt {
 				continue
+			}
+			if t.Card != "" {
+				m.settleCard(cardID{t.Key, o.Reply.Target.Card}, t.Card)
 			}
 			if final && !o.settled {
 				o.settled, o.sent, o.ended = true, t.Sent, time.Now()

@@ -19,6 +19,7 @@ type Store struct {
 	*tables
 	leases
 	outbox
+	cards
 	compactions
 	inspection
 }
@@ -34,6 +35,8 @@ type tables struct {
 	lastID    int64
 	staff     staffIDs
 	listeners map[*wakeListener]bool
+	windows   map[limitSubject]limitWindow
+	cardRows  map[cardID]*cardRow
 }
 
 // leases keeps heartbeats, leases and wake-ups.
@@ -41,6 +44,9 @@ type leases struct{ *tables }
 
 // outbox keeps replies until they are settled.
 type outbox struct{ *tables }
+
+// cards keeps the states of cards.
+type cards struct{ *tables }
 
 // compactions changes the views of sessions, and keeps the log of that.
 type compactions struct{ *tables }
@@ -60,13 +66,16 @@ type sessionRows struct {
 	sent      map[int64]time.Time      // by the id of a message: when it was sent
 	blobs     map[string]string
 	job       *compactionJob
-	spentOn   string // the day that state.SpentToday and spent are of
-	spent     map[string]sessions.Spending
+	spentOn   string // the day that state.SpentToday is of
+	spent     map[spentKind]sessions.Spending
 	marks     map[int64]turnMark
 	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
 	cut       int   // turns that erasures ended since the last commit
 	upkeep    upkeep
 }
+
+// spentKind is one kind of work on one day.
+type spentKind struct{ day, kind string }
 
 // upkeep is a flush, a compaction or a rewriting of a session.
 type upkeep struct {
@@ -99,8 +108,10 @@ func New(ttl time.Duration) *Store {
 		deleted:   map[deletedMessage]bool{},
 		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
+		windows:   map[limitSubject]limitWindow{},
+		cardRows:  map[cardID]*cardRow{},
 	}
-	return &Store{t, leases{t}, outbox{t}, compactions{t}, inspection{t}}
+	return &Store{t, leases{t}, outbox{t}, cards{t}, compactions{t}, inspection{t}}
 }
 
 // Expire makes owner's heartbeat as old as if it had died long ago.

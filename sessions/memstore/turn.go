@@ -112,6 +112,33 @@ func (s *sessionRows) waitingMessages() []*sessions.Event {
 	return waiting
 }
 
+// Pending implements sessions.Inbox.
+func (m *Store) Pending(_ context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[key]
+	if s == nil {
+		return nil, nil
+	}
+	var pending []sessions.Event
+	for _, e := range slices.Backward(s.events) {
+		if e.State != sessions.Pending || len(pending) == limit {
+			continue
+		}
+		peek := *e
+		if text := []rune(e.Content); len(text) > sessions.MaxPeek {
+			peek.Content = string(text[:sessions.MaxPeek])
+		}
+		if e.Message != nil {
+			msg := *e.Message
+			msg.Text = ""
+			peek.Message = &msg
+		}
+		pending = append(pending, peek)
+	}
+	return pending, nil
+}
+
 // Abandon implements sessions.Store.
 func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	if err := ctx.Err(); err != nil {
@@ -181,6 +208,10 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 			row.answer = last
 		}
 		s.outbox = append(s.outbox, row)
+		if track := t.Reply.Target.Card; track != "" {
+			row, _ := m.recordCard(sessions.Card{Key: l.Key, Track: track, EventID: t.Taken[0], CreatedAt: now})
+			row.Prepaid = false
+		}
 	}
 	return c, nil
 }

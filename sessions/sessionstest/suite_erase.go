@@ -56,7 +56,7 @@ func testErase(b *suite) {
 	job := sessions.Job{From: 3, Through: 7}
 	_, err := b.Store.OpenJob(b.ctx, l, job)
 	b.checkError(err)
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte(secret)))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte(secret), sessions.Spending{}))
 
 	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
 	b.checkError(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -444,5 +445,33 @@ func testRest(b *suite) {
 	b.wantError(err, sessions.ErrLeaseLost, "going on with a lease that was given up")
 	if a := b.acceptMessage(replicaB, 2); a.Lease.Owner != replicaB {
 		b.Errorf("the next message found the lease %+v, want it taken by the replica that accepted it", a.Lease)
+	}
+}
+
+// A running turn's messages are pending too. A long text is cut, and an answered message is not listed.
+func testPending(b *suite) {
+	if list, err := b.Store.Pending(b.ctx, key, 10); err != nil || len(list) != 0 {
+		b.Errorf("without a session pending are %v, error %v", list, err)
+	}
+	l := b.leaseWithMessages(1)
+	b.runTurn(l, 1)
+	b.acceptMessage(replicaA, 2)
+	b.beginTurn(l, 10)
+	long := newMessage(3)
+	long.Text = strings.Repeat("问", sessions.MaxPeek+1)
+	long.Quote = &sessions.Quote{Text: "答复", FromBot: true}
+	_, err := b.Other.Accept(b.ctx, replicaB, key, long)
+	b.checkError(err)
+	list, err := b.Other.Pending(b.ctx, key, 10)
+	b.checkError(err)
+	if len(list) != 2 || list[0].MsgID != "msg-3" || list[1].Content != "问题 2" || list[1].SenderNick != "张三" || list[1].CreatedAt.IsZero() {
+		b.Fatalf("pending are %v, want the two messages, the newest first", eventContents(list))
+	}
+	m := list[0].Message
+	if want := long.Text[:len("问")*sessions.MaxPeek]; list[0].Content != want || m == nil || m.Text != "" || m.Quote == nil || m.SenderID != "staff-1" {
+		b.Errorf("a long message is listed with %d characters and as %+v", len([]rune(list[0].Content)), m)
+	}
+	if list, err = b.Store.Pending(b.ctx, key, 1); err != nil || len(list) != 1 || list[0].MsgID != "msg-3" {
+		b.Errorf("the newest is %v, error %v", eventContents(list), err)
 	}
 }

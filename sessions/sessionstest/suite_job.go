@@ -2,7 +2,9 @@ package sessionstest
 
 import (
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"ebb/sessions"
 )
@@ -22,7 +24,7 @@ func testJob(b *suite) {
 		b.wantError(err, sessions.ErrConflict, "opening a job of "+name)
 	}
 	job := sessions.Job{Through: 3, Version: "v1"}
-	b.wantError(b.Store.StageJob(b.ctx, l, job, []byte("s")), sessions.ErrConflict, "staging what was not opened")
+	b.wantError(b.Store.StageJob(b.ctx, l, job, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging what was not opened")
 	src, err := b.Store.OpenJob(b.ctx, l, job)
 	b.checkError(err)
 	if eventContents(src.Events) != "1:user:问题 1 2:user:问题 2 3:user:问题 3 " || src.Hash == "" || src.Staged != nil {
@@ -34,9 +36,9 @@ func testJob(b *suite) {
 		"another generation":   {Gen: 1, Through: 3, Version: "v1"},
 		"another place before": {From: 1, Through: 3, Version: "v1"},
 	} {
-		b.wantError(b.Store.StageJob(b.ctx, l, other, []byte("s")), sessions.ErrConflict, "staging a job of "+name)
+		b.wantError(b.Store.StageJob(b.ctx, l, other, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging a job of "+name)
 	}
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text\x00\xff")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text\x00\xff"), sessions.Spending{}))
 	got, err := b.Other.Job(b.ctx, key)
 	b.checkError(err)
 	if want := (sessions.Job{Through: 3, Version: "v1", Attempts: 1, Staged: true}); got != want {
@@ -69,7 +71,7 @@ func testJobStaged(b *suite) {
 		return src
 	}
 	first := open(job, 1, "")
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
 	b.Expire(b.T, replicaA) // it died
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
@@ -78,9 +80,48 @@ func testJobStaged(b *suite) {
 	}
 	job.Version = "v2"
 	open(job, 3, "")
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("new text")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("new text"), sessions.Spending{}))
 	open(sessions.Job{Through: 2, Version: "v2"}, 1, "")
 	open(job, 1, "") // the other job took its place
+}
+
+// The cost of a draft is charged with its staging, and not again with its compaction: an erasure that deletes the draft takes
+// nothing back.
+func testStagedCost(b *suite) {
+	l := b.leaseWithMessages(4)
+	b.runTurn(l, 4)
+	job := sessions.Job{Through: 3, Version: "v1"}
+	paid := sessions.Spending{Kind: sessions.SpentSummary, Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}, Cost: 0.5}
+	stage := func() string {
+		b.Helper()
+		src, err := b.Store.OpenJob(b.ctx, l, job)
+		b.checkError(err)
+		b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), paid))
+		return src.Hash
+	}
+	stage()
+	b.wantError(b.Store.StageJob(b.ctx, l, sessions.Job{Through: 4}, []byte("text"), paid), sessions.ErrConflict, "staging what was not opened")
+	b.eraseEvent(1)
+	_, err := b.Store.Job(b.ctx, key)
+	b.wantError(err, sessions.ErrNotFound, "reading a job after an erasure")
+	l = b.acquireLease(replicaA)
+	c := newCompaction(0, 3)
+	c.Source, c.Log.Usage, c.Log.Cost = stage(), paid.Usage, paid.Cost
+	b.compactSession(l, c)
+	twice := sessions.Spending{Kind: paid.Kind, Usage: paid.Usage.Add(paid.Usage), Cost: 2 * paid.Cost}
+	spent, err := b.Store.Spent(b.ctx, key, time.Now())
+	b.checkError(err)
+	if !slices.Equal(spent, []sessions.Spending{twice}) {
+		b.Errorf("spent today: %+v, want %+v", spent, twice)
+	}
+	if s := b.beginTurn(l, 0).Session; s.SpentToday != 2*34 || s.Usage != twice.Usage {
+		b.Errorf("upkeep took %d tokens today and everything %+v, want %d and %+v", s.SpentToday, s.Usage, 2*34, twice.Usage)
+	}
+	log, err := b.Store.Compactions(b.ctx, key, 1)
+	b.checkError(err)
+	if log[0].Usage != paid.Usage || log[0].Cost != paid.Cost {
+		b.Errorf("the log has %+v and %v, want the cost of the draft", log[0].Usage, log[0].Cost)
+	}
 }
 
 // P50: events that changed since planning are not compacted.
@@ -90,7 +131,7 @@ func testJobEdited(b *suite) {
 	job := sessions.Job{Through: 3}
 	src, err := b.Store.OpenJob(b.ctx, l, job)
 	b.checkError(err)
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text")))
+	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
 	b.Edit(b.T, key, 5, "edited behind the range")
 	b.Edit(b.T, key, 2, "[erased]")
 	c := newCompaction(0, 3)

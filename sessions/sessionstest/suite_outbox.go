@@ -55,6 +55,33 @@ func testOutbox(b *suite) {
 	}
 }
 
+// A notice of a turn is a reply that is claimed before its first try.
+func testOutboxNotify(b *suite) {
+	l := b.leaseWithMessages(1)
+	notice := sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "busy", Nonce: "notice"}
+	notify := func(l sessions.Lease) []sessions.Outgoing {
+		b.Helper()
+		outs, err := b.Store.Announce(b.ctx, l, notice)
+		b.checkError(err)
+		return outs
+	}
+	if outs := notify(sessions.Lease{Key: key, Owner: replicaB, Term: l.Term}); len(outs) != 0 {
+		b.Errorf("a replica without the lease stored %+v", outs)
+	}
+	outs := notify(l)
+	open := b.unsentReplies(l)
+	if len(outs) != 1 || outs[0].Attempts != 0 || outs[0].Key != key || outs[0].Created.IsZero() || len(open) != 1 || open[0].ID != outs[0].ID {
+		b.Fatalf("stored is %+v, and unsent are %+v", outs, open)
+	}
+	if claimed := b.claimReply(l, "", open[0].ID); len(claimed) != 1 || claimed[0].Reply.Text != "busy" || claimed[0].Attempts != 1 {
+		b.Errorf("claimed is %+v", claimed)
+	}
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: outs[0].ID, Attempt: 1, Sent: true}))
+	if again := notify(l); len(again) != 0 {
+		b.Errorf("the same notice was stored again: %+v", again)
+	}
+}
+
 // A claim returns the open parts as they are now, and counts the attempt. A mark of an earlier attempt changes nothing
 // after that.
 func testOutboxClaim(b *suite) {
@@ -190,5 +217,139 @@ func testOutboxPutDown(b *suite) {
 	}
 	if !slices.Equal(got, []bool{false, true, false}) {
 		b.Errorf("in doubt are %v, want the one with a lost answer alone", got)
+	}
+}
+
+// abandoned lists the tracks of abandoned cards that come back at once.
+func (b *suite) abandoned() []string {
+	b.Helper()
+	list, err := b.Store.AbandonedCards(b.ctx, 0, 10)
+	b.checkError(err)
+	var tracks []string
+	for _, c := range list {
+		if c.Key == key {
+			tracks = append(tracks, c.Track)
+		}
+	}
+	return tracks
+}
+
+// A card is abandoned as soon as neither a waiting message nor an unsent reply can finish it.
+func testCards(b *suite) {
+	l := b.leaseWithMessages(1)
+	v := b.beginTurn(l, 1)
+	card := sessions.Card{Track: "track-1", EventID: v.Pending[0].ID}
+	for i, want := range []bool{false, true} {
+		state, known, err := b.Store.OpenCard(b.ctx, l, card)
+		if b.checkError(err); state != sessions.CardOpen || known != want {
+			b.Errorf("opened %d times the card is %s, known %t", i+1, state, known)
+		}
+	}
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("abandoned beside a waiting message: %v", got)
+	}
+	stale := l
+	stale.Term--
+	_, _, err := b.Store.OpenCard(b.ctx, stale, card)
+	b.wantError(err, sessions.ErrLeaseLost, "a card under a former lease")
+
+	turn := newAnswer(v)
+	turn.Reply.Target.Card = card.Track
+	done := b.commitTurn(l, turn)
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("abandoned beside its unsent reply: %v", got)
+	}
+	if list := b.unsentReplies(l); len(list) != 1 || list[0].Reply.Target.Card != card.Track {
+		b.Errorf("unsent are %+v, want the reply with its card", list)
+	}
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "webhook"}))
+	if got := b.abandoned(); len(got) != 1 || got[0] != card.Track {
+		b.Errorf("abandoned after the reply took another way: %v", got)
+	}
+	list, err := b.Store.AbandonedCards(b.ctx, time.Hour, 10)
+	if b.checkError(err); len(list) != 1 || list[0].EventID != card.EventID || list[0].CreatedAt.IsZero() || list[0].Prepaid {
+		b.Errorf("claimed is %+v, want the card, whose call went to its reply", list)
+	}
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("claimed twice: %v", got)
+	}
+	for i, want := range []bool{true, false} {
+		if first, err := b.Store.RateCard(b.ctx, key, card.Track, []sessions.Rating{sessions.Good, sessions.Bad}[i]); first != want || err != nil {
+			b.Errorf("rating %d is the first: %t, %v", i+1, first, err)
+		}
+	}
+	b.checkError(b.Store.SettleCard(b.ctx, key, card.Track, sessions.CardFailed))
+	state, known, err := b.Store.OpenCard(b.ctx, l, card)
+	if b.checkError(err); state != sessions.CardFailed || !known {
+		b.Errorf("a settled card is %s, known %t", state, known)
+	}
+}
+
+// A reply that is settled on its card settles the card, also one that the commit recorded.
+func testCardsOfReplies(b *suite) {
+	l := b.leaseWithMessages(2)
+	for i, want := range []sessions.CardState{sessions.CardFinished, sessions.CardFailed} {
+		v := b.beginTurn(l, 1)
+		turn, track := newAnswer(v), "unstreamed-"+string(want)
+		turn.Reply.Target.Card = track
+		done := b.commitTurn(l, turn)
+		b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want}))
+		state, known, err := b.Store.OpenCard(b.ctx, l, sessions.Card{Track: track, EventID: v.Pending[0].ID})
+		if b.checkError(err); state != want || !known {
+			b.Errorf("the card of a settled reply is %s, known %t, want %s", state, known, want)
+		}
+	}
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("settled cards are abandoned: %v", got)
+	}
+}
+
+// A click is of a person who asked, or not, while the turn runs and after it. A turn of several messages has several
+// such people.
+func testClickedCards(b *suite) {
+	l := b.leaseWithMessages(2)
+	v := b.beginTurn(l, 2)
+	asked, other := v.Pending[1].SenderID, sessions.UserID("stranger")
+	card := sessions.Card{Track: "clicked", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card)
+	b.checkError(err)
+	look := func(by sessions.UserID) sessions.Clicked {
+		b.Helper()
+		c, err := b.Store.ClickedCard(b.ctx, card.Track, by)
+		b.checkError(err)
+		return c
+	}
+	if c := look(asked); !c.Running || !c.Asked || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" {
+		b.Errorf("a click of one who asked, while the turn runs: %+v", c)
+	}
+	if c := look(other); c.Asked {
+		b.Errorf("a click of a stranger: %+v", c)
+	}
+	turn := newAnswer(v)
+	turn.Reply.Target.Card = card.Track
+	b.commitTurn(l, turn)
+	if c := look(asked); c.Running || !c.Asked || c.State != sessions.CardOpen {
+		b.Errorf("a click of one who asked, after the commit: %+v", c)
+	}
+	if c := look(other); c.Asked {
+		b.Errorf("a click of a stranger, after the commit: %+v", c)
+	}
+	_, err = b.Store.ClickedCard(b.ctx, "none", asked)
+	b.wantError(err, sessions.ErrNotFound, "a click on an unknown card")
+}
+
+// The call that ends a card of a turn without a commit is prepaid for the first claim alone.
+func testPrepaidCards(b *suite) {
+	l := b.leaseWithMessages(1)
+	v := b.beginTurn(l, 1)
+	card := sessions.Card{Track: "prepaid", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card)
+	b.checkError(err)
+	b.commitTurn(l, newAnswer(v))
+	for i, want := range []bool{true, false} {
+		list, err := b.Store.AbandonedCards(b.ctx, 0, 10)
+		if b.checkError(err); len(list) != 1 || list[0].Prepaid != want {
+			b.Errorf("claim %d has %+v, want a prepaid call: %t", i+1, list, want)
+		}
 	}
 }

@@ -216,7 +216,7 @@ func testSpent(b *suite) {
 	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}
 	want := func(upkeep int, usage sessions.Usage, want ...sessions.Spending) {
 		b.Helper()
-		got, err := b.Store.Spent(b.ctx, l.Key)
+		got, err := b.Store.Spent(b.ctx, l.Key, time.Now())
 		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("spent today: %+v, want %+v", got, want)
@@ -246,11 +246,17 @@ func testSpent(b *suite) {
 	b.checkError(b.Store.Charge(b.ctx, l.Key, turn))
 	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
 	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
-	b.checkError(b.Store.Charge(b.ctx, "r/nobody", turn))
+	b.checkError(b.Store.Charge(b.ctx, "r/missing", turn))
 	turn.Usage, turn.Cost = u.Add(u), 1
 	want(68, u.Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25},
 		sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2}, turn)
-	if got, err := b.Store.Spent(b.ctx, "r/nobody"); err != nil || len(got) != 0 {
+	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, -31)); err != nil || len(got) != 3 {
+		b.Errorf("since a month: %+v, %v", got, err)
+	}
+	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, 1)); err != nil || len(got) != 0 {
+		b.Errorf("since tomorrow: %+v, %v", got, err)
+	}
+	if got, err := b.Store.Spent(b.ctx, "r/missing", time.Now()); err != nil || len(got) != 0 {
 		b.Errorf("a session that does not exist spent %+v, %v", got, err)
 	}
 }
@@ -342,7 +348,7 @@ func testFencing(b *suite) {
 		b.wantError(err, sessions.ErrLeaseLost, "compacting with "+name)
 		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
 		b.wantError(err, sessions.ErrLeaseLost, "opening a job with "+name)
-		b.wantError(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s")), sessions.ErrLeaseLost, "staging a job with "+name)
+		b.wantError(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s"), sessions.Spending{}), sessions.ErrLeaseLost, "staging a job with "+name)
 		b.wantError(b.Store.MarkUpkeep(b.ctx, stale, time.Minute), sessions.ErrLeaseLost, "marking upkeep with "+name)
 		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
 		b.wantError(err, sessions.ErrLeaseLost, "undoing with "+name)

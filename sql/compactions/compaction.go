@@ -142,9 +142,6 @@ func (s *Store) compact(
 	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
 		return done, err
 	}
-	if err := spend.Add(ctx, tx, key, sessions.Spending{Kind: sessions.SpentSummary, Usage: c.Log.Usage, Cost: c.Log.Cost}); err != nil {
-		return done, err
-	}
 	if c.Notice != nil {
 		out, err := s.notice(ctx, tx, row, *c.Notice)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
+	"ebb/sql/spend"
 )
 
 // OpenJob implements sessions.Store.
@@ -79,7 +80,7 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 }
 
 // StageJob implements sessions.Store.
-func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte) error {
+func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		n, err := s.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: pg.Clean(j.Version), Staged: staged,
@@ -87,7 +88,10 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 		if err == nil && n == 0 {
 			err = sessions.ErrConflict
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return spend.Add(ctx, tx, l.Key, paid)
 	})
 	if err != nil {
 		return fmt.Errorf("staging a compaction of events %d to %d of session %s at term %d: %w",

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -125,7 +126,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 	wake("")
 	for {
-		n, err := s.nextNotification(ctx, conn)
+		n, err := nextNotification(ctx, s.Q, conn)
 		if err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 
 // nextNotification waits for a notification. After a long silence it checks that the connection lives and leads to the
 // writable server, and returns nil. Without the check it would wait forever for a vanished or demoted server.
-func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*pgconn.Notification, error) {
 	silence, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
 	n, err := conn.WaitForNotification(silence)
@@ -150,7 +151,7 @@ func (s *Store) nextNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.N
 	}
 	alive, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
-	readOnly, err := s.Q.ReadOnly(alive, conn)
+	readOnly, err := q.ReadOnly(alive, conn)
 	if err == nil && readOnly {
 		err = pg.ErrReadOnly
 	}
@@ -179,4 +180,26 @@ func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted
 		return "", fmt.Errorf("reading the staff id of a sender: %w", err)
 	}
 	return staff, nil
+}
+
+// Pending implements sessions.Inbox.
+func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	rows, err := s.Q.MessagesPending(ctx, s.Pool, &dbsqlc.MessagesPendingParams{
+		SessionKey: key, MaxChars: sessions.MaxPeek, MaxMessages: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing pending messages of session %s: %w", key, err)
+	}
+	events := make([]sessions.Event, 0, len(rows))
+	for _, r := range rows {
+		e, err := convert.Event(&dbsqlc.Event{
+			SessionKey: key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, Message: r.Message, CreatedAt: r.CreatedAt,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/sessions"
@@ -40,6 +41,25 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 		return nil, fmt.Errorf("listing unsent replies of session %s: %w", l.Key, err)
 	}
 	return unsent, nil
+}
+
+// Announce implements sessions.Outbox.
+func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+	target, err := pg.CleanJSON(r.Target)
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.Q.OutboxAnnounce(ctx, s.Pool, &dbsqlc.OutboxAnnounceParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce),
+		HandSeconds: ClaimTime.Seconds(),
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("storing a notice of session %s: %w", l.Key, err)
+	}
+	return []sessions.Outgoing{{ID: row.ID, Key: l.Key, Reply: r, Created: row.CreatedAt}}, nil
 }
 
 // Claim implements sessions.Outbox.
@@ -94,7 +114,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	}
 	err := s.settles.Submit(ctx, &dbsqlc.OutboxSettleParams{
 		SessionKey: t.Key, ID: t.ID, State: state, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error), NextAt: t.NextAt,
-		Maybe: t.Maybe, Refused: t.Refused, Attempt: pg.Clamp(t.Attempt), Erased: sessions.ErasedText,
+		Maybe: t.Maybe, Refused: t.Refused, Attempt: pg.Clamp(t.Attempt), Card: string(t.Card), Erased: sessions.ErasedText,
 	})
 	if err != nil {
 		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, pg.AsRefused(err))

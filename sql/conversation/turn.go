@@ -139,7 +139,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
 		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),
 		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ViewVersion: t.ViewVersion,
-		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, PinnedRows: convert.PinnedRows(t.Pinned), Pinned: pg.Clean(pg.OrZero(t.Pinned).Text),
+		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, ReadRows: readRows(t), Pinned: pg.Clean(pg.OrZero(t.Pinned).Text),
 		ObservedTokens: pg.Clamp(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
 		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
 		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Cost: pg.Finite(t.Cost), Model: pg.Clean(t.Model),
@@ -168,8 +168,16 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 			return nil, err
 		}
 		p.HasReply, p.ReplyWaits, p.Target, p.Body, p.Nonce = true, t.ReplyWaits, target, pg.Clean(t.Reply.Text), pg.Clean(t.Reply.Nonce)
+		p.Card = pg.Clean(t.Reply.Target.Card)
 	}
 	return p, nil
+}
+
+// readRows are the memories that a turn read or pins, each once.
+func readRows(t sessions.Turn) []int64 {
+	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
+	slices.Sort(rows)
+	return slices.Compact(rows)
 }
 
 // turnTerms are the terms of a turn's event. Commands and their output have an empty list, which differs from terms

@@ -19,6 +19,12 @@ var (
 )
 
 const outboxSettle = `-- name: OutboxSettle :batchone
+WITH carded AS (
+    UPDATE cards c SET state = $12::text, settled_at = now()
+    FROM outbox r
+    WHERE $12::text <> '' AND r.session_key = $9 AND r.id = $10
+      AND c.session_key = $9 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+)
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed'))
         THEN $2::text ELSE o.body END,
@@ -57,11 +63,13 @@ type OutboxSettleParams struct {
 	SessionKey sessions.Key
 	ID         int64
 	Attempt    int
+	Card       string
 }
 
 // OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
 // needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
-// result may be late. No row: the reply or the try does not exist any more.
+// result may be late. No row: the reply or the try does not exist any more. card is the new state of the reply's card;
+// empty: unchanged.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettleParams) *OutboxSettleBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -77,6 +85,7 @@ func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettle
 			a.SessionKey,
 			a.ID,
 			a.Attempt,
+			a.Card,
 		}
 		batch.Queue(outboxSettle, vals...)
 	}

@@ -238,6 +238,61 @@ func (q *Queries) MessageIsAccepted(ctx context.Context, db DBTX, arg *MessageIs
 	return accepted, err
 }
 
+const messagesPending = `-- name: MessagesPending :many
+SELECT e.id, left(e.content, $1::int)::text AS content, e.sender_id, e.sender_nick, e.msg_id, e.attempts,
+    (e.message - 'text')::jsonb AS message, e.created_at
+FROM dingtalk_session_events e
+WHERE e.session_key = $2 AND e.state = 'pending'
+ORDER BY e.id DESC LIMIT $3::int
+`
+
+type MessagesPendingParams struct {
+	MaxChars    int
+	SessionKey  sessions.Key
+	MaxMessages int
+}
+
+type MessagesPendingRow struct {
+	ID         int64
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	Attempts   int
+	Message    []byte
+	CreatedAt  time.Time
+}
+
+// MessagesPending reads the newest pending messages of a session, each with the first characters of its text only.
+func (q *Queries) MessagesPending(ctx context.Context, db DBTX, arg *MessagesPendingParams) ([]MessagesPendingRow, error) {
+	rows, err := db.Query(ctx, messagesPending, arg.MaxChars, arg.SessionKey, arg.MaxMessages)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MessagesPendingRow
+	for rows.Next() {
+		var i MessagesPendingRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Content,
+			&i.SenderID,
+			&i.SenderNick,
+			&i.MsgID,
+			&i.Attempts,
+			&i.Message,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const senderIDSee = `-- name: SenderIDSee :exec
 UPDATE sender_ids k SET seen_at = now()
 WHERE k.sender_id = $1::text AND k.robot_code = $2 AND k.staff_id = $3::text

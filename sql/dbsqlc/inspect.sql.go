@@ -134,20 +134,27 @@ func (q *Queries) InspectLog(ctx context.Context, db DBTX) ([]InspectLogRow, err
 const inspectOpen = `-- name: InspectOpen :one
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
+    (SELECT count(*) FROM cards c WHERE c.state = 'open')::bigint AS cards,
     (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> $1::text)::bigint AS given_up
 `
 
 type InspectOpenRow struct {
 	Messages int64
 	Replies  int64
+	Cards    int64
 	GivenUp  int64
 }
 
-// InspectOpen counts open work: messages without an answer, and unsettled replies. An erased reply was not given up.
+// InspectOpen counts open work: messages without an answer, and unsettled replies and cards. An erased reply was not given up.
 func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (InspectOpenRow, error) {
 	row := db.QueryRow(ctx, inspectOpen, erased)
 	var i InspectOpenRow
-	err := row.Scan(&i.Messages, &i.Replies, &i.GivenUp)
+	err := row.Scan(
+		&i.Messages,
+		&i.Replies,
+		&i.Cards,
+		&i.GivenUp,
+	)
 	return i, err
 }
 

@@ -12,11 +12,37 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+type ApiCall struct {
+	Month string
+	Api   string
+	Count int64
+}
+
+type ApiMonth struct {
+	Month          string
+	Calls          int64
+	Quota          int64
+	Level          int
+	ExhaustedUntil *time.Time
+}
+
 type Blob struct {
 	SessionKey sessions.Key
 	BlobID     string
 	Body       string
 	CreatedAt  time.Time
+}
+
+type Card struct {
+	SessionKey  sessions.Key
+	OutTrackID  string
+	State       string
+	TurnEventID int64
+	NextAt      time.Time
+	Prepaid     bool
+	Rating      string
+	CreatedAt   time.Time
+	SettledAt   *time.Time
 }
 
 type CompactionJob struct {
@@ -120,6 +146,13 @@ type FlushDebt struct {
 	Reason     string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+}
+
+type LimitWindow struct {
+	Subject []byte
+	EndsAt  time.Time
+	Used    int64
+	Noticed string
 }
 
 type Memory struct {

@@ -12,6 +12,49 @@ import (
 	"ebb/sessions"
 )
 
+const outboxAnnounce = `-- name: OutboxAnnounce :one
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
+SELECT held.session_key, $1, $2, $3::text, 'sending', $4::text, now() + interval '1 second' * $5::float8
+FROM (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7 FOR SHARE
+) held
+WHERE NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = $6 AND o.nonce = $3::text)
+RETURNING id, created_at
+`
+
+type OutboxAnnounceParams struct {
+	Target      []byte
+	Body        string
+	Nonce       string
+	Owner       string
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Term        int64
+}
+
+type OutboxAnnounceRow struct {
+	ID        int64
+	CreatedAt time.Time
+}
+
+// OutboxAnnounce is OutboxNotice under a lease, once for each nonce. No row: the lease is not the current one, or the notice
+// was stored before.
+func (q *Queries) OutboxAnnounce(ctx context.Context, db DBTX, arg *OutboxAnnounceParams) (OutboxAnnounceRow, error) {
+	row := db.QueryRow(ctx, outboxAnnounce,
+		arg.Target,
+		arg.Body,
+		arg.Nonce,
+		arg.Owner,
+		arg.HandSeconds,
+		arg.SessionKey,
+		arg.Term,
+	)
+	var i OutboxAnnounceRow
+	err := row.Scan(&i.ID, &i.CreatedAt)
+	return i, err
+}
+
 const outboxClaim = `-- name: OutboxClaim :many
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s

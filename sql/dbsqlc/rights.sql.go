@@ -1076,24 +1076,28 @@ const personErasureCount = `-- name: PersonErasureCount :exec
 WITH earlier AS (
     DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
 )
-INSERT INTO person_erasures (person, day) VALUES ($1, (now() AT TIME ZONE 'UTC')::date)
-ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1
+INSERT INTO person_erasures AS c (person, day, times)
+SELECT u.person, (now() AT TIME ZONE 'UTC')::date, 1 + coalesce((
+    SELECT max(p.times) FROM person_erasures p
+    WHERE p.person = ANY($1::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date), 0)
+FROM (SELECT DISTINCT unnest($1::bytea[]) AS person) u
+ON CONFLICT (person, day) DO UPDATE SET times = greatest(c.times + 1, EXCLUDED.times)
 `
 
-// PersonErasureCount counts one more, and drops the counts of earlier days.
-func (q *Queries) PersonErasureCount(ctx context.Context, db DBTX, person []byte) error {
-	_, err := db.Exec(ctx, personErasureCount, person)
+// PersonErasureCount counts one more for each id of a person, and drops the counts of earlier days.
+func (q *Queries) PersonErasureCount(ctx context.Context, db DBTX, people [][]byte) error {
+	_, err := db.Exec(ctx, personErasureCount, people)
 	return err
 }
 
 const personErasures = `-- name: PersonErasures :one
-SELECT coalesce(sum(p.times), 0)::int AS times FROM person_erasures p
-WHERE p.person = $1 AND p.day = (now() AT TIME ZONE 'UTC')::date
+SELECT coalesce(max(p.times), 0)::int AS times FROM person_erasures p
+WHERE p.person = ANY($1::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date
 `
 
-// PersonErasures counts a person's erasures of today.
-func (q *Queries) PersonErasures(ctx context.Context, db DBTX, person []byte) (int, error) {
-	row := db.QueryRow(ctx, personErasures, person)
+// PersonErasures counts the erasures of today of a person with some ids.
+func (q *Queries) PersonErasures(ctx context.Context, db DBTX, people [][]byte) (int, error) {
+	row := db.QueryRow(ctx, personErasures, people)
 	var times int
 	err := row.Scan(&times)
 	return times, err

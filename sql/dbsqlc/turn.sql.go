@@ -418,13 +418,13 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 }
 
 const turnCommit = `-- name: TurnCommit :one
-WITH pinning AS MATERIALIZED (
+WITH reading AS MATERIALIZED (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE cardinality($3::bigint[]) > 0
       AND s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6 FOR UPDATE
 ), remembered AS MATERIALIZED (
     SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM pinning) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
+    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
 ), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]),
@@ -504,6 +504,11 @@ WITH pinning AS MATERIALIZED (
     FROM held
     WHERE $36::boolean
     RETURNING id, created_at
+), card AS (
+    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
+    SELECT held.session_key, $37::text, coalesce(($1::bigint[])[1], 0), false FROM held
+    WHERE $36::boolean AND $37::text <> ''
+    ON CONFLICT (session_key, out_track_id) DO UPDATE SET prepaid = false
 )
 SELECT
     held.last_seq,
@@ -517,7 +522,7 @@ FROM held
 type TurnCommitParams struct {
 	Taken            []int64
 	Dead             []int64
-	PinnedRows       []int64
+	ReadRows         []int64
 	SessionKey       sessions.Key
 	Owner            string
 	Term             int64
@@ -551,6 +556,7 @@ type TurnCommitParams struct {
 	ReplyWaits       bool
 	HandSeconds      float64
 	HasReply         bool
+	Card             string
 }
 
 type TurnCommitRow struct {
@@ -568,8 +574,8 @@ type TurnCommitRow struct {
 // No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
 // longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 //
-// A turn that pins a deleted memory, or one that a running transaction deletes, has read forgotten content: no row
-// comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
+// A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
+// row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
 // deletes them may wait for that row.
 //
 // The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
@@ -578,7 +584,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 	row := db.QueryRow(ctx, turnCommit,
 		arg.Taken,
 		arg.Dead,
-		arg.PinnedRows,
+		arg.ReadRows,
 		arg.SessionKey,
 		arg.Owner,
 		arg.Term,
@@ -612,6 +618,7 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.ReplyWaits,
 		arg.HandSeconds,
 		arg.HasReply,
+		arg.Card,
 	)
 	var i TurnCommitRow
 	err := row.Scan(

@@ -426,7 +426,7 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		return done, err
 	}
 	for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
-		s.Q.ToolRunsDelete, s.Q.DebtsDelete, s.Q.DigestsDelete, s.Q.FlushesDelete, s.Q.SpendDelete, s.Q.JobDelete,
+		s.Q.ToolRunsDelete, s.Q.DebtsDelete, s.Q.DigestsDelete, s.Q.FlushesDelete, s.Q.SpendDelete, s.Q.JobDelete, s.Q.CardsDelete,
 		s.Q.SessionDelete,
 	} {
 		if err := remove(ctx, tx, key); err != nil {

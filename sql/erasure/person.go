@@ -79,8 +79,13 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting,
 
 // identify reads the person's ids, names, sessions and memories.
 func (g *forgetting) identify(ctx context.Context) error {
+	ids, err := g.identities.IDs(ctx, g.Pool, g.f.Robot, g.f.Person)
+	if err != nil {
+		return err
+	}
+	g.who.ids = ids
 	if g.f.Self {
-		times, err := g.Q.PersonErasures(ctx, g.Pool, g.hash())
+		times, err := g.Q.PersonErasures(ctx, g.Pool, g.hashes())
 		if err != nil {
 			return err
 		}
@@ -91,15 +96,9 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err := g.Q.SessionsRevive(ctx, g.Pool); err != nil {
 		return err
 	}
-	ids, err := g.identities.IDs(ctx, g.Pool, g.f.Robot, g.f.Person)
-	if err != nil {
+	if g.who.nicks, err = g.Q.PersonNicks(ctx, g.Pool, ids); err != nil {
 		return err
 	}
-	nicks, err := g.Q.PersonNicks(ctx, g.Pool, ids)
-	if err != nil {
-		return err
-	}
-	g.who = person{ids: ids, nicks: nicks}
 	g.rows, err = g.Q.PersonSessions(ctx, g.Pool, &dbsqlc.PersonSessionsParams{People: ids, Robot: string(g.f.Robot)})
 	if err != nil {
 		return err
@@ -113,10 +112,14 @@ func (g *forgetting) identify(ctx context.Context) error {
 	return err
 }
 
-// hash is the key that counts the person's erasures.
-func (g *forgetting) hash() []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, g.f.Person))
-	return sum[:]
+// hashes are the keys that count the person's erasures, one for each id: the erasure forgets which ids are one person's.
+func (g *forgetting) hashes() [][]byte {
+	keys := make([][]byte, len(g.who.ids))
+	for i, id := range g.who.ids {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, id))
+		keys[i] = sum[:]
+	}
+	return keys
 }
 
 func (g *forgetting) run(ctx context.Context) error {
@@ -447,7 +450,7 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if g.f.Self {
-		if err := g.Q.PersonErasureCount(ctx, tx, g.hash()); err != nil {
+		if err := g.Q.PersonErasureCount(ctx, tx, g.hashes()); err != nil {
 			return err
 		}
 	}

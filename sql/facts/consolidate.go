@@ -21,18 +21,27 @@ const expiredRest = 30 * 24 * time.Hour
 // maxSenderIDs is the number of encrypted ids kept of a person for each robot, besides those under which rows are stored.
 const maxSenderIDs = 10
 
-// DeleteExpired deletes memories that expired long ago, and counts them. It also deletes day-old marks of deleted messages,
-// and old encrypted ids of people with many newer ones, where nothing is stored under them.
+// cardsKept is the time that the buttons of a settled card work.
+const cardsKept = 30 * 24 * time.Hour
+
+// DeleteExpired deletes memories that expired long ago, and counts them. It also deletes old cards, day-old marks of deleted messages,
+// old encrypted ids of people with many newer ones, where nothing is stored under them, and ended windows of limits.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
+	}
+	if err := s.Q.CardsExpire(ctx, s.Pool, cardsKept.Seconds()); err != nil {
+		return 0, fmt.Errorf("deleting settled cards: %w", err)
 	}
 	if err := s.Q.DeletedMessagesExpire(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
 	}
 	if err := s.Q.SenderIDsTrim(ctx, s.Pool, maxSenderIDs); err != nil {
 		return 0, fmt.Errorf("deleting old sender ids: %w", err)
+	}
+	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
+		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
 	}
 	return n, nil
 }

@@ -43,7 +43,7 @@ type Standing struct {
 }
 
 // Undone counts open work, and the replies that were given up.
-type Undone struct{ Messages, Replies, GivenUp int64 }
+type Undone struct{ Messages, Replies, Cards, GivenUp int64 }
 
 // Kept is a fact that is in force.
 type Kept struct {
@@ -147,7 +147,7 @@ func (i *Inspector) Undone(ctx context.Context) (Undone, error) {
 	if err != nil {
 		return Undone{}, fmt.Errorf("counting open work: %w", err)
 	}
-	return Undone{Messages: r.Messages, Replies: r.Replies, GivenUp: r.GivenUp}, nil
+	return Undone{Messages: r.Messages, Replies: r.Replies, Cards: r.Cards, GivenUp: r.GivenUp}, nil
 }
 
 // Gaps reports gaps between the summaries of a session from its beginning to its cursor.

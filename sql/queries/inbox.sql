@@ -115,6 +115,14 @@ UPDATE sender_ids k SET seen_at = now()
 WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.staff_id = @staff_id::text
   AND k.seen_at <= now() - interval '1 day';
 
+-- name: MessagesPending :many
+-- MessagesPending reads the newest pending messages of a session, each with the first characters of its text only.
+SELECT e.id, left(e.content, @max_chars::int)::text AS content, e.sender_id, e.sender_nick, e.msg_id, e.attempts,
+    (e.message - 'text')::jsonb AS message, e.created_at
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.state = 'pending'
+ORDER BY e.id DESC LIMIT @max_messages::int;
+
 -- name: MessageFind :one
 SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key

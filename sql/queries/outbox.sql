@@ -5,10 +5,29 @@ INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
 VALUES (@session_key, @target, @body, @nonce, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8)
 RETURNING id, created_at;
 
+-- name: OutboxAnnounce :one
+-- OutboxAnnounce is OutboxNotice under a lease, once for each nonce. No row: the lease is not the current one, or the notice
+-- was stored before.
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
+SELECT held.session_key, @target, @body, @nonce::text, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8
+FROM (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
+) held
+WHERE NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = @session_key AND o.nonce = @nonce::text)
+RETURNING id, created_at;
+
 -- name: OutboxSettle :batchone
 -- OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
 -- needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
--- result may be late. No row: the reply or the try does not exist any more.
+-- result may be late. No row: the reply or the try does not exist any more. card is the new state of the reply's card;
+-- empty: unchanged.
+WITH carded AS (
+    UPDATE cards c SET state = @card::text, settled_at = now()
+    FROM outbox r
+    WHERE @card::text <> '' AND r.session_key = @session_key AND r.id = @id
+      AND c.session_key = @session_key AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+)
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed'))
         THEN @erased::text ELSE o.body END,

@@ -474,17 +474,21 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: PersonErasures :one
--- PersonErasures counts a person's erasures of today.
-SELECT coalesce(sum(p.times), 0)::int AS times FROM person_erasures p
-WHERE p.person = @person AND p.day = (now() AT TIME ZONE 'UTC')::date;
+-- PersonErasures counts the erasures of today of a person with some ids.
+SELECT coalesce(max(p.times), 0)::int AS times FROM person_erasures p
+WHERE p.person = ANY(@people::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date;
 
 -- name: PersonErasureCount :exec
--- PersonErasureCount counts one more, and drops the counts of earlier days.
+-- PersonErasureCount counts one more for each id of a person, and drops the counts of earlier days.
 WITH earlier AS (
     DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
 )
-INSERT INTO person_erasures (person, day) VALUES (@person, (now() AT TIME ZONE 'UTC')::date)
-ON CONFLICT (person, day) DO UPDATE SET times = person_erasures.times + 1;
+INSERT INTO person_erasures AS c (person, day, times)
+SELECT u.person, (now() AT TIME ZONE 'UTC')::date, 1 + coalesce((
+    SELECT max(p.times) FROM person_erasures p
+    WHERE p.person = ANY(@people::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date), 0)
+FROM (SELECT DISTINCT unnest(@people::bytea[]) AS person) u
+ON CONFLICT (person, day) DO UPDATE SET times = greatest(c.times + 1, EXCLUDED.times);
 
 -- name: PersonIDs :many
 -- PersonIDs lists all ids of some people: the given ones, the staff ids of these, and the encrypted ids of the staff

@@ -19,12 +19,6 @@ ON CONFLICT (session_key, day, kind) DO UPDATE SET
     prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost;
 
--- name: SpendToday :many
-SELECT m.kind, m.prompt_tokens, m.cached_tokens, m.completion_tokens, m.cost
-FROM model_spend m
-WHERE m.session_key = @session_key AND m.day = (now() AT TIME ZONE 'UTC')::date
-ORDER BY m.kind;
-
 -- name: SpendSums :many
 -- SpendSums sums by kind and, on request, by session and by day or month, the newest first. An empty key stands for all
 -- sessions.

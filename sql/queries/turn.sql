@@ -114,19 +114,19 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
 -- longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 --
--- A turn that pins a deleted memory, or one that a running transaction deletes, has read forgotten content: no row
--- comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
+-- A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
+-- row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
 -- deletes them may wait for that row.
 --
 -- The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
 -- are computed later, or never needed.
-WITH pinning AS MATERIALIZED (
+WITH reading AS MATERIALIZED (
     SELECT s.session_key FROM dingtalk_sessions s
-    WHERE cardinality(@pinned_rows::bigint[]) > 0
+    WHERE cardinality(@read_rows::bigint[]) > 0
       AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR UPDATE
 ), remembered AS MATERIALIZED (
     SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM pinning) > 0 AND m.id = ANY(@pinned_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
+    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY(@read_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
 ), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
@@ -148,7 +148,7 @@ WITH pinning AS MATERIALIZED (
         last_active_at = now(),
         updated_at = now()
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
-      AND (SELECT count(*) FROM remembered) = cardinality(@pinned_rows::bigint[])
+      AND (SELECT count(*) FROM remembered) = cardinality(@read_rows::bigint[])
     RETURNING s.session_key, s.last_seq
 ), taken AS (
     UPDATE dingtalk_session_events e SET
@@ -206,6 +206,11 @@ WITH pinning AS MATERIALIZED (
     FROM held
     WHERE @has_reply::boolean
     RETURNING id, created_at
+), card AS (
+    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
+    SELECT held.session_key, @card::text, coalesce((@taken::bigint[])[1], 0), false FROM held
+    WHERE @has_reply::boolean AND @card::text <> ''
+    ON CONFLICT (session_key, out_track_id) DO UPDATE SET prepaid = false
 )
 SELECT
     held.last_seq,

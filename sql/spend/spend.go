@@ -43,17 +43,14 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 }
 
 // Spent implements sessions.Store.
-func (s *Store) Spent(ctx context.Context, key sessions.Key) ([]sessions.Spending, error) {
-	rows, err := s.Q.SpendToday(ctx, s.Pool, key)
+func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
+	costs, err := s.Costs(ctx, key, since, CostsBy{})
 	if err != nil {
-		return nil, fmt.Errorf("reading what session %s spent today: %w", key, err)
+		return nil, fmt.Errorf("reading what session %s spent: %w", key, err)
 	}
-	list := make([]sessions.Spending, 0, len(rows))
-	for _, r := range rows {
-		list = append(list, sessions.Spending{
-			Kind: r.Kind, Cost: r.Cost,
-			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-		})
+	list := make([]sessions.Spending, 0, len(costs))
+	for _, c := range costs {
+		list = append(list, c.Spending)
 	}
 	return list, nil
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -34,7 +35,8 @@ const startTime = 2 * time.Minute
 // server is the one of this process, started by the first test that needs it.
 var server struct {
 	sync.Mutex
-	url      string // database to create others from
+	url      string         // database to create others from
+	idle     chan *pgx.Conn // to url
 	template string
 	private  *localpg.Server
 	dir      string
@@ -84,7 +86,7 @@ func create(tb testing.TB, statement func(name, template string) string) string 
 		tb.Fatalf("starting a PostgreSQL for tests: %v", err)
 	}
 	name := "ebb_test_" + strings.ToLower(rand.Text())
-	if err := order(tb.Context(), base, statement(name, template)); err != nil {
+	if err := order(tb.Context(), statement(name, template)); err != nil {
 		tb.Fatalf("making the test's database: %v", err)
 	}
 	tb.Cleanup(func() {
@@ -93,7 +95,7 @@ func create(tb testing.TB, statement func(name, template string) string) string 
 			return
 		}
 		ctx := context.WithoutCancel(tb.Context())
-		if err := order(ctx, base, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := order(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			tb.Errorf("removing the test's database: %v", err)
 		}
 	})
@@ -108,6 +110,7 @@ func start() (base, template string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
+	server.idle = make(chan *pgx.Conn, 8)
 	if server.err = startServer(ctx); server.err == nil {
 		server.template, server.err = makeTemplate(ctx, server.url)
 	}
@@ -119,14 +122,11 @@ func startServer(ctx context.Context) error {
 		return nil
 	}
 	sweep()
-	dir, err := os.MkdirTemp("", prefix)
+	dir, err := OpenDir(prefix)
 	if err != nil {
 		return err
 	}
 	server.dir = dir
-	if err := os.Chmod(dir, 0o711); err != nil { // the server may run as another user
-		return err
-	}
 	if server.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "pg"), NoSync: true}); err != nil {
 		return err
 	}
@@ -137,9 +137,12 @@ func startServer(ctx context.Context) error {
 func stop() error {
 	server.Lock()
 	defer server.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	for range len(server.idle) {
+		_ = (<-server.idle).Close(ctx) // the server may be gone
+	}
 	if server.private != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), startTime)
-		defer cancel()
 		if err := server.private.Stop(ctx); err != nil {
 			return err
 		}
@@ -152,10 +155,34 @@ func stop() error {
 
 const prefix = "ebb-sqltest-"
 
+// Data is in memory, the file system that Linux has at this place, with at least room bytes free there, or else on disk.
+const (
+	memory = "/dev/shm"
+	room   = 4 << 30
+	disk   = "/tmp"
+)
+
+// OpenDir makes a folder for a server's data that the server's user can enter, short enough for the name of a socket.
+// A disk costs several times the CPU of memory: each database has hundreds of files, and ext4 looks for inodes
+// other than those of recently deleted ones.
+func OpenDir(prefix string) (string, error) {
+	parent := disk
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(memory, &fs); err == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= room { //nolint:gosec,unconvert // the types differ by system
+		parent = memory
+	}
+	dir, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
+}
+
 // sweep removes the folders of killed test processes, whose locks are free.
 func sweep() {
-	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*", "pg.lock"))
-	for _, path := range locks {
+	locks, _ := filepath.Glob(filepath.Join(memory, prefix+"*", "pg.lock"))
+	others, _ := filepath.Glob(filepath.Join(disk, prefix+"*", "pg.lock"))
+	for _, path := range append(locks, others...) {
 		info, err := os.Stat(path)
 		if err != nil || time.Since(info.ModTime()) < time.Minute { // perhaps created and not locked yet
 			continue
@@ -220,13 +247,27 @@ func hashMigrations() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), err
 }
 
-func order(ctx context.Context, address, statement string) error {
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
+// order executes a statement on the server's first database. It keeps its connections: a new one takes more CPU than what
+// it is for.
+func order(ctx context.Context, statement string) error {
+	var conn *pgx.Conn
+	select {
+	case conn = <-server.idle:
+	default:
+		var err error
+		if conn, err = pgx.Connect(ctx, server.url); err != nil {
+			return err
+		}
+	}
+	_, err := conn.Exec(ctx, statement)
+	if conn.IsClosed() {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	_, err = conn.Exec(ctx, statement)
+	select {
+	case server.idle <- conn:
+	default:
+		err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
 	return err
 }
 

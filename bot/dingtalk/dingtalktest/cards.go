@@ -1,12 +1,12 @@
 package dingtalktest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,142 +23,264 @@ const (
 // flowStates are the states as a template's variable flowStatus numbers them.
 var flowStates = map[string]string{"1": CardProcessing, "2": CardInputting, "3": CardFinished, "5": CardFailed}
 
-const maxStreamBytes = 20000 // a streamed variable beyond this is refused; the documented advice is far less
+// The documented limits of one variable of a card; adapters exceed the second one routinely.
+const (
+	maxParamKey   = 100
+	maxParamValue = 1 << 10
+)
 
+// cards are the card platform: templates, the cards made of them, and how far each has come.
+type cards struct {
+	*core
+	*people
+	*posts
+	*stream
+	*openAPI
+	templates map[string]CardTemplate
+	byID      map[string]*card
+	revision  int // grows with each change of a card
+}
+
+func newCards(c *core, people *people, posts *posts, stream *stream, api *openAPI) *cards {
+	s := &cards{
+		core: c, people: people, posts: posts, stream: stream, openAPI: api,
+		templates: map[string]CardTemplate{}, byID: map[string]*card{},
+	}
+	for _, t := range c.opts.CardTemplates {
+		if t.Content == "" {
+			t.Content = "content"
+		}
+		s.templates[t.ID] = t
+	}
+	return s
+}
+
+// card is the state of one card; every field is guarded by core.mu.
 type card struct {
 	id, conversation string
+	template         CardTemplate
 	app              *app
 	state            string
 	params           map[string]string
-	guids            map[string]bool
+	private          map[string]map[string]string // by person
+	guids            map[string][sha256.Size]byte // streaming calls that took effect: guid -> hash of the body
+	updated          map[string]bool              // variables written by an update before any end
 	callback         string
+	key              string // the processQueryKey of its message, once delivered
+	mentioned        []string
+	delivered        time.Time
 	touched          time.Time
-	updates          int
+	frames           int
+	shown            int // one more than the index of its reply, once it ended
+	recalled         bool
+	hidden           bool // too long to be shown
+	blank            bool // reported as blank already
+	clicks           int  // clicks that wait for an answer
+	findings         []Violation
+	revision         int
 }
 
-func (c *card) done() bool { return c.state == CardFinished || c.state == CardFailed }
-
-// Card is what the simulator knows of one card.
-type Card struct {
-	OutTrackID   string            `json:"outTrackId"`
-	Conversation string            `json:"conversation"`
-	State        string            `json:"state"`
-	Params       map[string]string `json:"params"`
-	// Updates counts the streaming and update calls that took effect.
-	Updates int `json:"updates"`
-}
-
-// Cards are all cards, by their outTrackId.
-func (s *Server) Cards() []Card {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Card
-	for _, c := range s.cards {
-		params := map[string]string{}
-		maps.Copy(params, c.params)
-		out = append(out, Card{OutTrackID: c.id, Conversation: c.conversation, State: c.state, Params: params, Updates: c.updates})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].OutTrackID < out[j].OutTrackID })
-	return out
-}
+func (k *card) done() bool { return k.state == CardFinished || k.state == CardFailed }
 
 type cardRequest struct {
-	CardTemplateID string `json:"cardTemplateId"`
-	OutTrackID     string `json:"outTrackId"`
-	CallbackType   string `json:"callbackType"`
-	OpenSpaceID    string `json:"openSpaceId"`
-	CardData       *struct {
-		CardParamMap map[string]string `json:"cardParamMap"`
-	} `json:"cardData"`
-	PrivateData map[string]struct {
-		CardParamMap map[string]string `json:"cardParamMap"`
-	} `json:"privateData"`
-	CardUpdateOptions struct {
-		UpdateCardDataByKey bool `json:"updateCardDataByKey"`
-	} `json:"cardUpdateOptions"`
-	GroupDeliver *deliverModel `json:"imGroupOpenDeliverModel"`
-	RobotDeliver *deliverModel `json:"imRobotOpenDeliverModel"`
+	CardTemplateID string              `json:"cardTemplateId"`
+	OutTrackID     string              `json:"outTrackId"`
+	CallbackType   string              `json:"callbackType"`
+	OpenSpaceID    string              `json:"openSpaceId"`
+	CardData       *cardData           `json:"cardData"`
+	PrivateData    map[string]cardData `json:"privateData"`
+	Options        cardUpdateOptions   `json:"cardUpdateOptions"`
+	GroupDeliver   *deliverModel       `json:"imGroupOpenDeliverModel"`
+	RobotDeliver   *deliverModel       `json:"imRobotOpenDeliverModel"`
+}
+
+type cardData struct {
+	CardParamMap map[string]string `json:"cardParamMap"`
+}
+
+type cardUpdateOptions struct {
+	UpdateCardDataByKey    bool `json:"updateCardDataByKey"`
+	UpdatePrivateDataByKey bool `json:"updatePrivateDataByKey"`
 }
 
 type deliverModel struct {
-	RobotCode string `json:"robotCode"`
+	RobotCode string            `json:"robotCode"`
+	SpaceType string            `json:"spaceType"`
+	AtUserIDs map[string]string `json:"atUserIds"`
 }
 
 func cardError(code string) response { return apiError(http.StatusBadRequest, code, code) }
 
+func cardDone() response { return jsonResponse(map[string]any{"success": true, "result": true}) }
+
+// reportLocked records a breach of the protocol by the calls about a card.
+func (s *cards) reportLocked(k *card, kind, detail string) {
+	v := Violation{Kind: kind, Conversation: k.conversation, TrackID: k.id, Detail: k.id + ": " + detail}
+	s.violateLocked(v)
+	v.Time = s.nowLocked()
+	k.findings = append(k.findings, v)
+	s.touchLocked(k)
+}
+
+// touchLocked makes those who watch a card look again.
+func (s *cards) touchLocked(k *card) {
+	s.revision++
+	k.revision = s.revision
+	s.wakeLocked()
+}
+
+// adviseLocked records a use of a card that DingTalk advises against and that works all the same: it is no violation.
+func (s *cards) adviseLocked(k *card, kind, detail string) {
+	k.findings = append(k.findings, Violation{
+		Time: s.nowLocked(), Kind: kind, Conversation: k.conversation, TrackID: k.id, Detail: k.id + ": " + detail,
+	})
+	s.noteLocked(Entry{Kind: "advice", Conversation: k.conversation, Detail: kind + ": " + k.id + ": " + detail})
+	s.touchLocked(k)
+}
+
 // newCardLocked makes a card of a request; the second result is the refusal.
-func (s *Server) newCardLocked(c *call, q cardRequest) (*card, *response) {
+func (s *cards) newCardLocked(c *call, q cardRequest) (*card, *response) {
+	template, known := s.templates[q.CardTemplateID]
 	code := ""
 	switch {
 	case q.OutTrackID == "":
 		code = "param.outTrackIdEmpty"
 	case q.CardTemplateID == "":
 		code = "param.cardTemplateIdEmpty"
-	case !strings.HasSuffix(q.CardTemplateID, ".schema"):
+	case !known:
 		code = "param.templateNotExist"
-	case s.cards[q.OutTrackID] != nil:
+	case template.Unpublished:
+		code = "param.templateUnpublished"
+	case s.byID[q.OutTrackID] != nil:
 		code = "param.cardAlreadyExist"
+	case q.CallbackType != "" && q.CallbackType != "STREAM" && q.CallbackType != "HTTP":
+		code = "param.invalid"
+	case q.CardData == nil:
+		code = "param.empty"
+	case s.opts.EnforceCardLimits && overLimit(q.CardData.CardParamMap) != "":
+		code = "param.invalid"
 	}
 	if code != "" {
 		return nil, badParam(code, code)
 	}
 	k := &card{
-		id: q.OutTrackID, app: c.app, state: CardCreated, params: map[string]string{}, guids: map[string]bool{},
+		id: q.OutTrackID, template: template, app: c.app, state: CardCreated, params: map[string]string{}, guids: map[string][sha256.Size]byte{},
+		private: map[string]map[string]string{}, updated: map[string]bool{},
 		callback: q.CallbackType, touched: s.nowLocked(),
 	}
-	if q.CardData != nil {
-		k.params = q.CardData.CardParamMap
-	}
-	if k.params == nil {
-		k.params = map[string]string{}
-	}
-	s.cards[k.id] = k
+	maps.Copy(k.params, q.CardData.CardParamMap)
+	s.byID[k.id] = k
 	return k, nil
 }
 
-// deliverCardLocked puts a card into its conversation. A delivery that fails does so inside a 200.
-func (s *Server) deliverCardLocked(c *call, k *card, q cardRequest) response {
-	kind, id, ok := strings.Cut(strings.TrimPrefix(q.OpenSpaceID, "dtv1.card//"), ".")
-	model := q.GroupDeliver
+// overLimit names a variable that goes beyond the documented limits, if there is one.
+func overLimit(params map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		if n := len(params[key]); len(key) > maxParamKey || n > maxParamValue {
+			return fmt.Sprintf("%s has %d bytes", key, n)
+		}
+	}
+	return ""
+}
+
+// checkParamsLocked records which variables of a call the template lacks or the documented limits forbid.
+func (s *cards) checkParamsLocked(k *card, params map[string]string) {
+	if over := overLimit(params); over != "" {
+		s.adviseLocked(k, CardOverLimit, over)
+	}
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		if !k.template.has(key) && key != "flowStatus" && key != "sys_full_json_obj" {
+			s.adviseLocked(k, CardUnknownVariable, key)
+		}
+	}
+}
+
+// space takes an openSpaceId apart.
+func space(id string) (kind, in string, ok bool) {
+	kind, in, ok = strings.Cut(strings.TrimPrefix(id, "dtv1.card//"), ".")
+	ok = ok && in != "" && strings.HasPrefix(id, "dtv1.card//") && (kind == "IM_GROUP" || kind == "IM_ROBOT")
+	return kind, in, ok
+}
+
+// deliveryFaultLocked is the code by which a delivery is refused as a whole, empty if it is not.
+func (s *cards) deliveryFaultLocked(c *call, q cardRequest) (string, *deliverModel) {
+	kind, _, ok := space(q.OpenSpaceID)
+	model, other := q.GroupDeliver, q.RobotDeliver
 	if kind == "IM_ROBOT" {
-		model = q.RobotDeliver
+		model, other = other, model
 	}
 	switch {
 	case q.OpenSpaceID == "":
-		return cardError("param.openSpaceIdEmpty")
-	case !ok || (kind != "IM_GROUP" && kind != "IM_ROBOT"):
-		return cardError("param.openSpaceIdInvalid")
-	case model == nil:
-		return cardError("param.openDeliverModelEmpty")
+		return "param.openSpaceIdEmpty", nil
+	case !ok:
+		return "param.openSpaceIdInvalid", nil
+	case model == nil && other == nil:
+		return "param.openDeliverModelEmpty", nil
+	case model == nil, model.RobotCode != c.app.RobotCode, kind == "IM_ROBOT" && model.SpaceType != "IM_ROBOT":
+		return "param.openDeliverModelError", nil
 	}
+	return "", model
+}
+
+// deliverLocked puts a card into its conversation. A delivery that fails does so inside a 200.
+func (s *cards) deliverCardLocked(c *call, k *card, q cardRequest, model *deliverModel) response {
+	kind, id, _ := space(q.OpenSpaceID)
 	k.conversation = s.spaceLocked(q.OpenSpaceID)
 	failure := ""
 	g := s.groups[k.conversation]
-	switch {
-	case kind == "IM_ROBOT" && s.users[id] == nil:
+	switch u := s.users[id]; {
+	case c.fault.Card == "undelivered":
+		failure = "the delivery failed"
+	case kind == "IM_ROBOT" && (u == nil || u.External):
 		failure = "the user does not exist"
-	case kind == "IM_GROUP" && g == nil:
+	case kind == "IM_GROUP" && (g == nil || g.direct != ""):
 		failure = "the conversation does not exist"
 	case kind == "IM_GROUP" && !g.robots[model.RobotCode]:
-		s.violateLocked(Violation{Kind: ReplyWrongPlace, Conversation: g.ID, Detail: model.RobotCode + " is not in the group"})
+		s.reportLocked(k, ReplyWrongPlace, model.RobotCode+" is not in the group")
 		failure = "the robot is not in the group"
 	case kind == "IM_GROUP" && g.Disbanded:
 		failure = "the group is disbanded"
 	}
 	result := map[string]any{"spaceType": kind, "spaceId": id, "success": failure == "", "errorMsg": failure, "carrierId": ""}
 	if failure == "" {
-		k.state = CardProcessing
-		result["carrierId"] = s.sentLocked(c.app.RobotCode)
-		s.noteLocked(Entry{Kind: "card", Conversation: k.conversation, Detail: k.id + " delivered"})
+		k.key = s.sentLocked(c.app.RobotCode)
+		s.keys[k.key].recalled = func() {
+			k.recalled = true
+			s.changedLocked(k, k.state)
+		}
+		result["carrierId"] = k.key
+		s.appearLocked(k, model)
 	} else {
 		k.state = CardFailed
+		s.noteLocked(Entry{Kind: "card", Conversation: k.conversation, Detail: k.id + " not delivered: " + failure})
 	}
 	return jsonResponse(map[string]any{
 		"success": true, "result": map[string]any{"outTrackId": k.id, "deliverResults": []any{result}},
 	})
 }
 
-func (s *Server) cardCreate(c *call) response {
+// appearLocked shows a card to the people of its conversation for the first time.
+func (s *cards) appearLocked(k *card, model *deliverModel) {
+	k.delivered = s.nowLocked()
+	k.mentioned = slices.Sorted(maps.Keys(model.AtUserIDs))
+	for _, id := range k.mentioned {
+		if g := s.groups[k.conversation]; g != nil && !s.memberLocked(g, id) {
+			s.reportLocked(k, ReplyWrongPlace, "mentions "+id+", who is not in the conversation")
+		}
+	}
+	if k.callback != "STREAM" {
+		s.adviseLocked(k, CardNoCallback, fmt.Sprintf("callbackType is %q: clicks do not reach the bot", k.callback))
+	}
+	s.checkParamsLocked(k, k.params)
+	s.noteLocked(Entry{Kind: "card", Conversation: k.conversation, Detail: k.id + " delivered"})
+	state := CardProcessing
+	if set := flowStates[k.params["flowStatus"]]; set != "" {
+		state = set
+	}
+	s.changedLocked(k, state)
+}
+
+func (s *cards) cardCreate(c *call) response {
 	var q cardRequest
 	if json.Unmarshal(c.body, &q) != nil {
 		return cardError("param.invalid")
@@ -170,98 +292,142 @@ func (s *Server) cardCreate(c *call) response {
 	return jsonResponse(map[string]any{"success": true, "result": k.id})
 }
 
-func (s *Server) cardDeliver(c *call) response {
+func (s *cards) cardDeliver(c *call) response {
 	var q cardRequest
 	if json.Unmarshal(c.body, &q) != nil {
 		return cardError("param.invalid")
 	}
-	k := s.cards[q.OutTrackID]
-	if k == nil {
+	k := s.byID[q.OutTrackID]
+	if k == nil || k.key != "" {
 		return cardError("param.cardNotExist")
 	}
-	return s.deliverCardLocked(c, k, q)
+	code, model := s.deliveryFaultLocked(c, q)
+	if code != "" {
+		return cardError(code)
+	}
+	return s.deliverCardLocked(c, k, q, model)
 }
 
-func (s *Server) cardSend(c *call) response {
+func (s *cards) cardSend(c *call) response {
 	var q cardRequest
 	if json.Unmarshal(c.body, &q) != nil {
-		return cardError("param.invalid")
+		return cardError("param.invalid") // a value that is no string, too
 	}
+	code, model := s.deliveryFaultLocked(c, q)
 	k, bad := s.newCardLocked(c, q)
-	if bad != nil {
+	switch {
+	case bad != nil:
 		return *bad
+	case code != "":
+		delete(s.byID, k.id)
+		return cardError(code)
 	}
-	r := s.deliverCardLocked(c, k, q)
-	if r.status != http.StatusOK {
-		delete(s.cards, k.id)
-	}
-	return r
+	return s.deliverCardLocked(c, k, q, model)
 }
 
-func (s *Server) cardUpdate(c *call) response {
+func (s *cards) cardUpdate(c *call) response {
 	var q cardRequest
 	if json.Unmarshal(c.body, &q) != nil {
 		return cardError("param.invalid")
 	}
-	k := s.cards[q.OutTrackID]
+	k := s.byID[q.OutTrackID]
 	switch {
 	case q.OutTrackID == "":
 		return cardError("param.outTrackIdEmpty")
-	case k == nil:
+	case k == nil || k.app != c.app:
 		return cardError("param.cardNotExist")
 	case q.CardData == nil && len(q.PrivateData) == 0:
 		return cardError("param.cardDataAndPrivateDataBothEmpty")
+	case q.CardData != nil && s.opts.EnforceCardLimits && overLimit(q.CardData.CardParamMap) != "":
+		return cardError("param.invalid")
 	}
-	if q.CardData != nil {
-		if !q.CardUpdateOptions.UpdateCardDataByKey {
-			k.params = map[string]string{}
-		}
-		maps.Copy(k.params, q.CardData.CardParamMap)
-		if state := flowStates[q.CardData.CardParamMap["flowStatus"]]; state != "" {
-			s.moveCardLocked(k, state)
-		}
+	if k.clicks > 0 {
+		s.adviseLocked(k, CardUpdatedInCallback, "updated while a click waits for its answer")
 	}
-	k.touched = s.nowLocked()
-	k.updates++
+	for person, data := range q.PrivateData {
+		k.writePrivate(person, data.CardParamMap, q.Options.UpdatePrivateDataByKey)
+	}
 	s.noteLocked(Entry{Kind: "card", Conversation: k.conversation, Detail: k.id + " updated"})
-	return jsonResponse(map[string]any{"success": true, "result": true})
+	if q.CardData != nil {
+		s.writeLocked(k, q.CardData.CardParamMap, q.Options.UpdateCardDataByKey)
+	}
+	return cardDone()
 }
 
-// moveCardLocked changes a card's state; a card that finishes counts as a reply.
-func (s *Server) moveCardLocked(k *card, state string) {
-	was := k.state
-	k.state = state
-	if state != CardFinished || was == CardFinished {
-		return
+func (k *card) writePrivate(person string, params map[string]string, byKey bool) {
+	if !byKey || k.private[person] == nil {
+		k.private[person] = map[string]string{}
 	}
-	text := k.params["content"]
-	for _, key := range []string{"msgContent", "markdown", "text"} {
-		if text == "" {
-			text = k.params[key]
+	maps.Copy(k.private[person], params)
+}
+
+// writeLocked gives a card new values: by key, else in place of all it had.
+func (s *cards) writeLocked(k *card, params map[string]string, byKey bool) {
+	s.checkParamsLocked(k, params)
+	if !byKey {
+		k.params = map[string]string{}
+	}
+	maps.Copy(k.params, params)
+	if !k.done() {
+		for key := range params {
+			k.updated[key] = true
 		}
 	}
-	s.postLocked(Reply{
-		Conversation: k.conversation, MsgType: "card", Title: k.params["title"], Text: text, Via: "card", RobotCode: k.app.RobotCode,
-		ProcessQueryKey: k.id, Bytes: len(text),
-	})
+	state := k.state
+	if set := flowStates[params["flowStatus"]]; set != "" && !k.delivered.IsZero() {
+		state = set
+	}
+	if k.done() && state != k.state {
+		s.reportLocked(k, CardAfterFinalize, "changed from "+k.state+" to "+state)
+	}
+	s.changedLocked(k, state)
 }
 
-func (s *Server) cardStream(c *call) response {
-	var q struct {
-		OutTrackID string `json:"outTrackId"`
-		GUID       string `json:"guid"`
-		Key        string `json:"key"`
-		Content    string `json:"content"`
-		IsFull     bool   `json:"isFull"`
-		IsFinalize bool   `json:"isFinalize"`
-		IsError    bool   `json:"isError"`
+// changedLocked is called after each change of a card: it keeps the state, and what people see.
+func (s *cards) changedLocked(k *card, state string) {
+	k.state = state
+	k.touched = s.nowLocked()
+	s.touchLocked(k)
+	if k.key == "" {
+		return // no people see it
 	}
+	k.hidden = s.tooLong(k.params[k.template.Content])
+	text := k.content()
+	if state == CardFinished && text == "" && !k.blank && (k.params[k.template.Content] != "" || k.shown > 0) {
+		k.blank = true
+		s.reportLocked(k, CardBlank, fmt.Sprintf("finished with %d bytes of content, and shows none", len(k.params[k.template.Content])))
+	}
+	switch {
+	case k.shown > 0:
+		s.editLocked(k.shown-1, text)
+	case state == CardFinished, state == CardFailed && text != "":
+		k.shown = len(s.replies) + 1
+		s.postLocked(Reply{
+			Conversation: k.conversation, MsgType: "card", Title: k.params["title"], Text: text, Via: "card", RobotCode: k.app.RobotCode,
+			ProcessQueryKey: k.key, AtUserIDs: k.mentioned, Bytes: len(text),
+		})
+	}
+}
+
+// streamRequest is one frame of a card's text.
+type streamRequest struct {
+	OutTrackID string `json:"outTrackId"`
+	GUID       string `json:"guid"`
+	Key        string `json:"key"`
+	Content    string `json:"content"`
+	IsFull     bool   `json:"isFull"`
+	IsFinalize bool   `json:"isFinalize"`
+	IsError    bool   `json:"isError"`
+}
+
+func (s *cards) cardStream(c *call) response {
+	var q streamRequest
 	if json.Unmarshal(c.body, &q) != nil {
 		return cardError("param.invalid")
 	}
-	k := s.cards[q.OutTrackID]
+	k := s.byID[q.OutTrackID]
 	switch {
-	case k == nil || k.state == CardCreated:
+	case k == nil || k.key == "" || k.app != c.app:
 		return cardError("param.stream.outTrackId")
 	case q.Key == "":
 		return cardError("param.stream.keyEmpty")
@@ -269,25 +435,45 @@ func (s *Server) cardStream(c *call) response {
 		return cardError("param.stream.guidEmpty")
 	case q.Content == "" && !q.IsFinalize && !q.IsError:
 		return cardError("param.stream.contentEmpty")
-	case len(q.Content) > maxStreamBytes:
-		return cardError("param.stream.content")
+	case !k.template.has(q.Key):
+		return apiError(http.StatusInternalServerError, "unknownError", "the template has no variable "+q.Key)
+	case !q.IsFull && q.Key == k.template.Content && !k.template.PlainText:
+		return cardError("param.stream.isFull")
+	case s.opts.CardContentBytes > 0 && len(q.Content) > s.opts.CardContentBytes:
+		return apiError(http.StatusBadRequest, "param.stream.content", "content is too large")
 	}
-	done := jsonResponse(map[string]any{"success": true, "result": true})
-	if k.guids[q.GUID] {
+	sum := sha256.Sum256(c.body)
+	if old, seen := k.guids[q.GUID]; seen {
+		if old != sum {
+			s.reportLocked(k, CardGUIDReused, "another call had the guid "+q.GUID)
+		}
 		s.noteLocked(Entry{Kind: "duplicate", Conversation: k.conversation, Detail: "guid seen: " + k.id})
-		return done
+		return cardDone()
 	}
 	if k.done() {
-		s.violateLocked(Violation{Kind: CardAfterFinalize, Conversation: k.conversation, Detail: k.id + " is " + k.state})
-		return done
+		s.reportLocked(k, CardAfterFinalize, "a streaming call on a card that is "+k.state)
+		return cardError("param.invalid")
 	}
-	k.guids[q.GUID] = true
-	k.touched = s.nowLocked()
-	k.updates++
-	if q.IsFull {
+	k.guids[q.GUID] = sum
+	s.frameArrivedLocked(k, q)
+	return cardDone()
+}
+
+// frameArrivedLocked takes one frame of text that was accepted.
+func (s *cards) frameArrivedLocked(k *card, q streamRequest) {
+	if k.updated[q.Key] {
+		delete(k.updated, q.Key) // reported once for each update
+		s.reportLocked(k, CardMixedWrites, q.Key+" is streamed after an update wrote it: frames do not show any more")
+	}
+	k.frames++
+	switch {
+	case q.IsFull && (q.Content != "" || !q.IsFinalize && !q.IsError):
 		k.params[q.Key] = q.Content
-	} else {
-		k.params[q.Key] += q.Content
+	default:
+		k.params[q.Key] += q.Content // an empty last frame leaves the text as it is
+	}
+	if q.Key == k.template.Content && !k.template.PlainText && openFence(k.params[q.Key]) {
+		s.reportLocked(k, CardBrokenMarkdown, "a frame leaves a code fence open")
 	}
 	state := CardInputting
 	switch {
@@ -296,58 +482,6 @@ func (s *Server) cardStream(c *call) response {
 	case q.IsFinalize:
 		state = CardFinished
 	}
-	s.moveCardLocked(k, state)
 	s.noteLocked(Entry{Kind: "card", Conversation: k.conversation, Detail: fmt.Sprintf("%s %s: %s", k.id, state, clip(k.params[q.Key]))})
-	return done
-}
-
-// Click plays a person's click on a card's button and returns the callback's messageId. It is an error when the card
-// does not exist, asks for no stream callback, or no connection subscribed to the topic.
-func (s *Server) Click(outTrackID, user, action string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.cards[outTrackID]
-	if k == nil {
-		return "", fmt.Errorf("clicking on card %s: no such card", outTrackID)
-	}
-	if k.callback != "STREAM" {
-		return "", fmt.Errorf("clicking on card %s: its callbackType is %q, not STREAM", outTrackID, k.callback)
-	}
-	to := s.pickLocked(k.app, TopicCard, 1)
-	if len(to) == 0 {
-		return "", errors.New("clicking on card " + outTrackID + ": no connection subscribed to " + TopicCard)
-	}
-	content, _ := json.Marshal(map[string]any{"cardPrivateData": map[string]any{
-		"actionIds": []string{action}, "params": map[string]string{"action": action},
-	}})
-	kind, space := "IM_GROUP", k.conversation
-	if g := s.groups[k.conversation]; g != nil && g.direct != "" {
-		kind, space = "IM_ROBOT", g.direct
-	}
-	data, _ := json.Marshal(map[string]any{
-		"type": "actionCallback", "outTrackId": k.id, "corpId": k.app.CorpID, "userId": user, "userIdType": 1,
-		"spaceType": kind, "spaceId": space, "extension": "{}", "content": string(content),
-	})
-	p := &push{kind: pushCard, frameID: newFrameID(), topic: TopicCard, conn: to[0], card: k, wantsAck: true, note: "click " + action}
-	s.registerLocked(p)
-	to[0].enqueue(outFrame{bytes: s.frameLocked(to[0], TopicCard, p.frameID, string(data)), due: time.Now().Add(s.latencyLocked()), push: p})
-	return p.frameID, nil
-}
-
-// cardAnsweredLocked takes the ack of a click: it may carry new data for the card.
-func (s *Server) cardAnsweredLocked(p *push, ack Ack) {
-	if ack.Took > 2*time.Second {
-		s.violateLocked(p.violation(CardCallbackSlow, fmt.Sprintf("%s answered after %s", p.card.id, ack.Took.Round(time.Millisecond))))
-	}
-	var answer struct {
-		Response struct {
-			CardData struct {
-				CardParamMap map[string]string `json:"cardParamMap"`
-			} `json:"cardData"`
-		} `json:"response"`
-	}
-	if json.Unmarshal([]byte(ack.Data), &answer) != nil {
-		return // an empty answer changes nothing
-	}
-	maps.Copy(p.card.params, answer.Response.CardData.CardParamMap)
+	s.changedLocked(k, state)
 }

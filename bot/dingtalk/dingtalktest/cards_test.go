@@ -35,14 +35,14 @@ func TestCardStreamsToItsEnd(t *testing.T) {
 	if _, body := api(t, s, tok, "POST", createAndDeliver, groupCard("c1")); !strings.Contains(body, `"carrierId":"pqk`) {
 		t.Fatalf("created with %s", body)
 	}
-	state := func() string { return s.Cards()[0].State }
+	state := func() string { return s.Cards("")[0].State }
 	if state() != dingtalktest.CardProcessing {
 		t.Errorf("a new card is %s", state())
 	}
 	api(t, s, tok, "PUT", streaming, stream("c1", "g1", "Hel", ""))
 	api(t, s, tok, "PUT", streaming, stream("c1", "g1", "Hel", ""))
-	if state() != dingtalktest.CardInputting || s.Cards()[0].Updates != 1 {
-		t.Errorf("after one call, repeated, the card is %+v", s.Cards()[0])
+	if state() != dingtalktest.CardInputting || s.Cards("")[0].Frames != 1 {
+		t.Errorf("after one call, repeated, the card is %+v", s.Cards("")[0])
 	}
 	api(t, s, tok, "PUT", streaming, stream("c1", "g2", "Hello", `,"isFinalize":true`))
 	if r := s.Replies("cidRelease"); state() != dingtalktest.CardFinished || len(r) != 1 || r[0].Text != "Hello" || r[0].Via != "card" {
@@ -70,10 +70,18 @@ func TestCardLeftSpinningIsReported(t *testing.T) {
 
 func TestCardErrors(t *testing.T) {
 	t.Parallel()
-	s := dingtalktest.NewServer(t, func() dingtalktest.Options { o := still(); o.APIQPS = dingtalktest.Unlimited; return o }())
+	s := dingtalktest.NewServer(t, func() dingtalktest.Options {
+		o := still()
+		o.APIQPS = dingtalktest.Unlimited
+		o.CardTemplates = []dingtalktest.CardTemplate{
+			{ID: "tpl.schema"}, {ID: "strict.schema", Variables: []string{"title"}}, {ID: "closed.schema", Unpublished: true},
+		}
+		return o
+	}())
 	s.AddGroup(dingtalktest.Group{ID: "cidRelease"})
 	tok := token(t, s)
 	api(t, s, tok, "POST", createAndDeliver, groupCard("there"))
+	api(t, s, tok, "POST", createAndDeliver, cardBody("strict", "strict.schema", "dtv1.card//IM_GROUP.cidRelease", "imGroupOpenDeliverModel"))
 	for name, tc := range map[string]struct {
 		method, path, body string
 		status             int
@@ -83,18 +91,27 @@ func TestCardErrors(t *testing.T) {
 		"no id":              {"POST", createAndDeliver, groupCard(""), 400, "param.outTrackIdEmpty"},
 		"no template":        {"POST", createAndDeliver, cardBody("a", "", "dtv1.card//IM_GROUP.cidRelease", "imGroupOpenDeliverModel"), 400, "param.cardTemplateIdEmpty"},
 		"unknown template":   {"POST", createAndDeliver, cardBody("a", "x", "dtv1.card//IM_GROUP.cidRelease", "imGroupOpenDeliverModel"), 400, "param.templateNotExist"},
-		"no space":           {"POST", createAndDeliver, cardBody("a", "t.schema", "", "imGroupOpenDeliverModel"), 400, "param.openSpaceIdEmpty"},
-		"strange space":      {"POST", createAndDeliver, cardBody("a", "t.schema", "dtv1.card//MOON.1", "imGroupOpenDeliverModel"), 400, "param.openSpaceIdInvalid"},
-		"no model":           {"POST", createAndDeliver, cardBody("a", "t.schema", "dtv1.card//IM_GROUP.cidRelease", "other"), 400, "param.openDeliverModelEmpty"},
-		"failure in a 200":   {"POST", createAndDeliver, cardBody("f", "t.schema", "dtv1.card//IM_GROUP.cidNone", "imGroupOpenDeliverModel"), 200, `"success":false`},
+		"no space":           {"POST", createAndDeliver, cardBody("a", "tpl.schema", "", "imGroupOpenDeliverModel"), 400, "param.openSpaceIdEmpty"},
+		"strange space":      {"POST", createAndDeliver, cardBody("a", "tpl.schema", "dtv1.card//MOON.1", "imGroupOpenDeliverModel"), 400, "param.openSpaceIdInvalid"},
+		"no model":           {"POST", createAndDeliver, cardBody("a", "tpl.schema", "dtv1.card//IM_GROUP.cidRelease", "other"), 400, "param.openDeliverModelEmpty"},
+		"failure in a 200":   {"POST", createAndDeliver, cardBody("f", "tpl.schema", "dtv1.card//IM_GROUP.cidNone", "imGroupOpenDeliverModel"), 200, `"success":false`},
 		"update unknown":     {"PUT", "/v1.0/card/instances", `{"outTrackId":"no","cardData":{"cardParamMap":{}}}`, 400, "param.cardNotExist"},
 		"update nothing":     {"PUT", "/v1.0/card/instances", `{"outTrackId":"there"}`, 400, "BothEmpty"},
 		"stream unknown":     {"PUT", streaming, stream("no", "g", "x", ""), 400, "param.stream.outTrackId"},
 		"stream no guid":     {"PUT", streaming, stream("there", "", "x", ""), 400, "param.stream.guidEmpty"},
 		"stream no content":  {"PUT", streaming, stream("there", "g", "", ""), 400, "param.stream.contentEmpty"},
 		"stream too much":    {"PUT", streaming, stream("there", "g", strings.Repeat("x", 30000), ""), 400, "param.stream.content"},
+		"stream other key":   {"PUT", streaming, strings.Replace(stream("strict", "g", "x", ""), `"key":"content"`, `"key":"text"`, 1), 500, "unknownError"},
+		"stream appends":     {"PUT", streaming, strings.Replace(stream("there", "g", "x", ""), `"isFull":true`, `"isFull":false`, 1), 400, "param.stream.isFull"},
+		"closed template":    {"POST", createAndDeliver, cardBody("a", "closed.schema", "dtv1.card//IM_GROUP.cidRelease", "imGroupOpenDeliverModel"), 400, "param.templateUnpublished"},
+		"number as a value":  {"POST", createAndDeliver, strings.Replace(groupCard("a"), `"Answer"`, "1", 1), 400, "param.invalid"},
+		"strange callback":   {"POST", createAndDeliver, strings.Replace(groupCard("a"), "STREAM", "PIPE", 1), 400, "param.invalid"},
+		"another robot":      {"POST", createAndDeliver, strings.Replace(groupCard("a"), "dingsimapp0001", "other", 1), 400, "param.openDeliverModelError"},
+		"model of a group":   {"POST", createAndDeliver, cardBody("a", "tpl.schema", "dtv1.card//IM_ROBOT.u1", "imGroupOpenDeliverModel"), 400, "param.openDeliverModelError"},
+		"model without type": {"POST", createAndDeliver, cardBody("a", "tpl.schema", "dtv1.card//IM_ROBOT.u1", "imRobotOpenDeliverModel"), 400, "param.openDeliverModelError"},
+		"no prefix":          {"POST", createAndDeliver, cardBody("a", "tpl.schema", "IM_GROUP.cidRelease", "imGroupOpenDeliverModel"), 400, "param.openSpaceIdInvalid"},
 		"deliver unknown":    {"POST", "/v1.0/card/instances/deliver", `{"outTrackId":"no"}`, 400, "param.cardNotExist"},
-		"made but not there": {"POST", "/v1.0/card/instances", `{"outTrackId":"split","cardTemplateId":"t.schema"}`, 200, `"result":"split"`},
+		"made but not there": {"POST", "/v1.0/card/instances", `{"outTrackId":"split","cardTemplateId":"tpl.schema","cardData":{}}`, 200, `"result":"split"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if status, body := api(t, s, tok, tc.method, tc.path, tc.body); status != tc.status || !strings.Contains(body, tc.contains) {
@@ -113,46 +130,12 @@ func TestUpdateReplacesOrMerges(t *testing.T) {
 	api(t, s, tok, "POST", createAndDeliver, groupCard("c1"))
 	put := func(params, options string) map[string]string {
 		api(t, s, tok, "PUT", "/v1.0/card/instances", `{"outTrackId":"c1","cardData":{"cardParamMap":`+params+`}`+options+`}`)
-		return s.Cards()[0].Params
+		return s.Cards("")[0].Params
 	}
 	if p := put(`{"content":"x"}`, `,"cardUpdateOptions":{"updateCardDataByKey":true}`); p["title"] != "Answer" || p["content"] != "x" {
 		t.Errorf("merged: %v", p)
 	}
-	if p := put(`{"content":"y","flowStatus":"3"}`, ""); p["title"] != "" || p["content"] != "y" || s.Cards()[0].State != dingtalktest.CardFinished {
-		t.Errorf("replaced: %v, %s", p, s.Cards()[0].State)
-	}
-}
-
-func TestClickIsAnsweredWithinTwoSeconds(t *testing.T) {
-	t.Parallel()
-	s := dingtalktest.NewServer(t, still())
-	s.AddGroup(dingtalktest.Group{ID: "cidRelease"})
-	tok := token(t, s)
-	api(t, s, tok, "POST", createAndDeliver, groupCard("c1"))
-	if _, err := s.Click("c1", "u1", "approve"); err == nil {
-		t.Error("a click without a connection was pushed")
-	}
-	c := dial(t, s)
-	for i, late := range []bool{false, true} {
-		id := must[string](t)(s.Click("c1", "u1", "approve"))
-		f := c.read()
-		if f.Headers["messageId"] != id || f.Headers["topic"] != dingtalktest.TopicCard || !strings.Contains(f.Data, `\"actionIds\":[\"approve\"]`) {
-			t.Errorf("the callback is %+v", f)
-		}
-		f.Data = fmt.Sprintf(`{"response":{"cardData":{"cardParamMap":{"state":"approved %d"}}}}`, i)
-		if late {
-			s.Advance(3 * time.Second)
-		}
-		c.ack(f)
-		if err := s.WaitFor(ctx(t), "the ack of the click", func(st dingtalktest.State) bool { return st.Connections[0].Acked == i+1 }); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Cards()[0].Params["state"]; got != fmt.Sprintf("approved %d", i) {
-			t.Errorf("the card's state is %q", got)
-		}
-	}
-	waitViolation(t, s, dingtalktest.CardCallbackSlow)
-	if _, err := s.Click("none", "u1", "approve"); err == nil {
-		t.Error("a click on no card was pushed")
+	if p := put(`{"content":"y","flowStatus":"3"}`, ""); p["title"] != "" || p["content"] != "y" || s.Cards("")[0].State != dingtalktest.CardFinished {
+		t.Errorf("replaced: %v, %s", p, s.Cards("")[0].State)
 	}
 }

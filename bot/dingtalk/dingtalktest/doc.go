@@ -14,16 +14,28 @@
 //
 // # Where things are
 //
+//	server.go       Server puts the parts together; core is what they share: options, mutex, clock, timers
 //	options.go      the knobs, with the defaults and which of them are guesses
-//	gateway.go      connections/open, tickets, the handshake, pings
-//	conn.go         one stream connection: its writer, its reader, its end
+//	people.go       applications, persons and conversations
+//	gateway.go      stream: connections/open, tickets, the handshake, pings
+//	conn.go         one stream connection: its writer, its reader, its end, the client's acks and the faults of them
 //	push.go         messages on their way: Say, routing, redelivery
-//	ack.go          the client's answers, and what can be wrong with them
 //	message.go      payloads of every kind, quotes, and Variants, which has one of each
 //	streamfaults.go redelivery, disconnect, drops, half-open and zombie connections, bursts, malformed frames
 //	routes.go       the HTTP routes and how a fault takes the place of an answer; faults.go: rules and the catalogue
-//	webhook.go, openapi.go, media.go, cards.go  the sending side
-//	report.go       transcript and violations; wait.go: waits, replies, state
+//	webhook.go, openapi.go, media.go  the sending side; posts.go: what the bots posted
+//	cards.go        the card platform: templates, deliveries, frames, updates
+//	cardview.go     cards and messages as people see them: Cards, OpenCards, Shown, WaitCard, WatchCards
+//	clicks.go       Click, ClickCard: callbacks of cards, and the answers to them
+//	report.go       transcript and violations; wait.go: waits and state
+//
+// A card in a test:
+//
+//	card, err := s.WaitCard(ctx, "cidRelease", "a finished card", dingtalktest.Card.Done)
+//	answer, err := s.Click(ctx, card.TrackID, "u1", "good")
+//	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do("card-system-busy")})
+//	s.LeaveAPICalls(60)                                      // the rest of the month
+//	shown, open, calls := s.Shown("cidRelease"), s.OpenCards(), s.CallsCounted()
 //
 // # Faithful parts
 //
@@ -42,8 +54,15 @@
 // handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for session
 // webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and the monthly quotas are
 // guesses, too.
-// Nothing here renders markdown or cards as a client does, or moderates content. A streaming call after the last one is
-// reported and changes nothing.
+// Nothing here renders markdown or cards as a client does, or moderates content.
+//
+// Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more than
+// 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus moves a card
+// as a streaming call does. An update of the streamed variable hides the frames after it, which is reported and not played.
+// An answer to a click after 2 s changes nothing, and no callback is pushed again. callbackType is empty by default: no
+// callback. A call counts against the month's budget unless it was refused for rate, budget or token. Reactions are the
+// field's, since DingTalk does not document them. DingTalk's clients show a card with a delay and in their own layout, which
+// templates decide; the simulator has neither. It does not render Markdown: of a frame it checks the code fences.
 //
 // # Violations
 //
@@ -56,7 +75,8 @@
 // # Decisions
 //
 // One mutex guards all state, and one channel that is replaced at every change serves all waits: a simulator needs no
-// more, and it cannot deadlock. Timers keep to real time; Advance moves only the clock that expiries and rates are
+// more, and it cannot deadlock. Each part of the platform is a type that
+// embeds the core and the parts that it uses. It calls a part above it by a function that was left with it. Timers keep to real time; Advance moves only the clock that expiries and rates are
 // measured by. Message and frame ids are random beyond the seed, since a gateway's database outlives a simulator and would
 // take a repeated id for a redelivery. A webhook belongs to one message, so that a reply names the message that it answers.
 package dingtalktest

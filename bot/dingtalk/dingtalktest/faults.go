@@ -20,6 +20,9 @@ type Fault struct {
 	Conversation string `json:"conversation"`
 	MsgID        string `json:"msgId"`
 	Contains     string `json:"contains"`
+	// TrackID narrows the match to the calls about one card, Final to streaming calls that end one.
+	TrackID string `json:"outTrackId"`
+	Final   bool   `json:"final"`
 	// Nth lets the fault begin at the nth matching call, counted from 1; 0 means 1.
 	Nth int `json:"nth"`
 	// Count is how often it fires: 0 means once, Unlimited until it is cleared.
@@ -55,6 +58,8 @@ type Action struct {
 	// Open spoils the answer of connections/open: expired-ticket, used-ticket, unknown-ticket, dead-endpoint,
 	// empty-endpoint, empty-ticket.
 	Open string `json:"open"`
+	// Card spoils a delivery: with "undelivered" it fails inside a 200.
+	Card string `json:"card"`
 }
 
 func (a Action) plain() bool { return a.Status == 0 && a.Body == "" && a.Cut == "" }
@@ -153,6 +158,16 @@ var actions = map[string]Action{
 	"group-disbanded": APIError(400, "group.disbanded", "the group is disbanded"),
 	"param-too-long":  APIError(400, "invalidParameter.msgParam.tooLong", "msgParam is too long"),
 	"system-error":    APIError(500, "system.error", "system error"),
+	"system-err":      APIError(500, "system.err", "system error"),
+	// cards
+	"card-undelivered":  {Name: "card not delivered", Card: "undelivered"},
+	"card-exists":       APIError(400, "param.cardAlreadyExist", "param.cardAlreadyExist"),
+	"card-gone":         APIError(400, "param.cardNotExist", "param.cardNotExist"),
+	"template-closed":   APIError(400, "param.templateUnpublished", "param.templateUnpublished"),
+	"content-unsafe":    APIError(400, "param.contentUnsafe", "param.contentUnsafe"),
+	"content-too-large": APIError(400, "param.stream.content", "content is too large"),
+	"unknown-error":     APIError(500, "unknownError", "unknownError"),
+	"card-system-busy":  APIError(500, "system.busy", "system.busy"),
 	"permission": {Name: "permission", Status: 403, Body: `{"code":"Forbidden.AccessDenied.AccessTokenPermissionDenied",` +
 		`"requestid":"sim","message":"permission denied","accessdenieddetail":{"requiredScopes":["qyapi_robot_sendmsg"]}}`},
 	"flow-controlled": {Name: "flow-controlled", Body: `{"processQueryKey":"","invalidStaffIdList":[],"flowControlledStaffIdList":["u0001"]}`},
@@ -189,36 +204,44 @@ type faultState struct {
 	rng     *rand.Rand
 }
 
+// faults are the rules for the HTTP routes.
+type faults struct {
+	*core
+	*people
+	rules    []*faultState
+	nextRule int
+}
+
 // AddFault puts a rule behind those that exist and returns its number; the first rule that fires decides.
-func (s *Server) AddFault(f Fault) int {
+func (s *faults) AddFault(f Fault) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nextFault++
+	s.nextRule++
 	if f.Seed == 0 {
 		f.Seed = s.opts.Seed
 	}
-	s.faults = append(s.faults, &faultState{Fault: f, id: s.nextFault, rng: rand.New(rand.NewPCG(f.Seed, uint64(s.nextFault)))})
-	return s.nextFault
+	s.rules = append(s.rules, &faultState{Fault: f, id: s.nextRule, rng: rand.New(rand.NewPCG(f.Seed, uint64(s.nextRule)))})
+	return s.nextRule
 }
 
 // ClearFaults takes all rules away, or those with the given numbers.
-func (s *Server) ClearFaults(ids ...int) {
+func (s *faults) ClearFaults(ids ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var kept []*faultState
-	for _, f := range s.faults {
+	for _, f := range s.rules {
 		if len(ids) > 0 && !slices.Contains(ids, f.id) {
 			kept = append(kept, f)
 		}
 	}
-	s.faults = kept
+	s.rules = kept
 }
 
 // FaultFired is how often a rule has fired.
-func (s *Server) FaultFired(id int) int {
+func (s *faults) FaultFired(id int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.faults {
+	for _, f := range s.rules {
 		if f.id == id {
 			return f.fired
 		}
@@ -227,8 +250,8 @@ func (s *Server) FaultFired(id int) int {
 }
 
 // faultLocked looks for a rule that fires on a call and puts its action into the call.
-func (s *Server) faultLocked(c *call) bool {
-	for _, f := range s.faults {
+func (s *faults) faultLocked(c *call) bool {
+	for _, f := range s.rules {
 		if !f.matches(c) {
 			continue
 		}
@@ -259,5 +282,17 @@ func (f *faultState) matches(c *call) bool {
 	return (f.Route == "" || f.Route == c.route) &&
 		(f.Conversation == "" || f.Conversation == c.head.conversation) &&
 		(f.MsgID == "" || f.MsgID == c.head.msgID) &&
+		(f.TrackID == "" || f.TrackID == c.head.OutTrackID) &&
+		(!f.Final || c.route == RouteCardStream && (c.head.IsFinalize || c.head.IsError)) &&
 		(f.Contains == "" || bytes.Contains(c.body, []byte(f.Contains)))
+}
+
+// plantedLocked reports whether a bad ticket was the simulator's own doing.
+func (s *faults) plantedLocked() bool {
+	for _, f := range s.rules {
+		if f.fired > 0 && strings.HasSuffix(f.Action.Open, "-ticket") {
+			return true
+		}
+	}
+	return false
 }

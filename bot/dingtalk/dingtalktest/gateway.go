@@ -19,8 +19,21 @@ type ticket struct {
 	used    bool
 }
 
+// stream is the stream gateway: tickets, connections, and frames that wait for an ack.
+type stream struct {
+	*core
+	*people
+	*faults
+	tickets    map[string]*ticket
+	conns      []*conn
+	nextConn   int // round robin
+	frames     map[string][]*push
+	refuseOpen time.Time
+	connected  func(*app) // called with mu held when an application has a new connection
+}
+
 // open answers connections/open: credentials and subscriptions against an endpoint and a ticket.
-func (s *Server) open(c *call) response {
+func (s *stream) open(c *call) response {
 	var q struct {
 		ClientID      string `json:"clientId"`
 		ClientSecret  string `json:"clientSecret"`
@@ -82,28 +95,8 @@ func (s *Server) open(c *call) response {
 	return jsonResponse(map[string]string{"endpoint": endpoint, "ticket": id})
 }
 
-// rateLocked counts this event and those under the same name within the window before it.
-func (s *Server) rateLocked(name string, window time.Duration) int {
-	now := s.nowLocked()
-	kept := s.sends[name][:0]
-	for _, t := range s.sends[name] {
-		if now.Sub(t) < window {
-			kept = append(kept, t)
-		}
-	}
-	s.sends[name] = append(kept, now)
-	return len(kept) + 1
-}
-
-// forgetLastLocked takes the newest event back: a refused call does not count.
-func (s *Server) forgetLastLocked(name string) {
-	if l := s.sends[name]; len(l) > 0 {
-		s.sends[name] = l[:len(l)-1]
-	}
-}
-
 // connect takes the WebSocket handshake and then reads the connection until it ends.
-func (s *Server) connect(w http.ResponseWriter, c *call) {
+func (s *stream) connect(w http.ResponseWriter, c *call) {
 	id := c.r.URL.Query().Get("ticket")
 	s.mu.Lock()
 	t := s.tickets[id]
@@ -144,18 +137,8 @@ func (s *Server) connect(w http.ResponseWriter, c *call) {
 	k.readLoop()
 }
 
-// plantedLocked reports whether a bad ticket was the simulator's own doing.
-func (s *Server) plantedLocked() bool {
-	for _, f := range s.faults {
-		if f.fired > 0 && strings.HasSuffix(f.Action.Open, "-ticket") {
-			return true
-		}
-	}
-	return false
-}
-
 // admit puts a new connection among the live ones and starts what runs beside its reader.
-func (s *Server) admit(c *conn) bool {
+func (s *stream) admit(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -181,38 +164,14 @@ func (s *Server) admit(c *conn) bool {
 		s.systemFrameLocked(c, "CONNECTED")
 		s.systemFrameLocked(c, "REGISTERED")
 	}
-	backlog := c.app.backlog
-	c.app.backlog = nil
-	for _, d := range backlog {
-		if time.Now().After(d.expires) {
-			s.noteLocked(Entry{Kind: "dropped", MsgID: d.key.msgID, Conversation: d.conversation, Detail: "too long in the backlog"})
-			continue
-		}
-		s.deliverLocked(d, 1, sendOptions{note: "from the backlog"})
-	}
+	s.connected(c.app)
 	return true
-}
-
-// every calls f at each interval until gone or the server is closed.
-func (s *Server) every(d time.Duration, gone <-chan struct{}, f func()) {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			f()
-		case <-gone:
-			return
-		case <-s.done:
-			return
-		}
-	}
 }
 
 // pingPatience is how long a ping may stay unanswered before it is reported, however often pings are sent.
 const pingPatience = 5 * time.Second
 
-func (s *Server) ping(c *conn) {
+func (s *stream) ping(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.state != Live && c.state != Zombie {
@@ -229,7 +188,7 @@ func (s *Server) ping(c *conn) {
 	s.pingLocked(c)
 }
 
-func (s *Server) pingLocked(c *conn) {
+func (s *stream) pingLocked(c *conn) {
 	data := map[string]any{"opaque": "n-" + randomHex(4)}
 	echo, _ := json.Marshal(data)
 	p := &push{kind: pushPing, frameID: "c0a8" + randomHex(10), conn: c, echo: string(echo)}
@@ -238,20 +197,20 @@ func (s *Server) pingLocked(c *conn) {
 	c.systemLocked("ping", p.frameID, data, p)
 }
 
-func (s *Server) system(c *conn, topic string) {
+func (s *stream) system(c *conn, topic string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.systemFrameLocked(c, topic)
 }
 
-func (s *Server) systemFrameLocked(c *conn, topic string) {
+func (s *stream) systemFrameLocked(c *conn, topic string) {
 	p := &push{kind: pushOther, frameID: "c0a8" + randomHex(10), conn: c, note: topic}
 	s.registerLocked(p)
 	c.systemLocked(topic, p.frameID, map[string]any{}, p)
 }
 
 // Ping sends a ping to every open connection now, beside those of Options.PingInterval.
-func (s *Server) Ping() {
+func (s *stream) Ping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {

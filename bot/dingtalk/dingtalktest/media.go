@@ -19,8 +19,17 @@ type file struct {
 	expires           time.Time
 }
 
+// media are the files of people and of bots.
+type media struct {
+	*core
+	*people
+	*openAPI
+	files   map[string]*file // by downloadCode
+	uploads map[string]*file // by media id
+}
+
 // AddFile stores what a picture, audio, video or file message refers to and returns its downloadCode.
-func (s *Server) AddFile(name, contentType string, data []byte) string {
+func (s *media) AddFile(name, contentType string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	code := "dc" + randomHex(12)
@@ -28,7 +37,7 @@ func (s *Server) AddFile(name, contentType string, data []byte) string {
 	return code
 }
 
-func (s *Server) download(c *call) response {
+func (s *media) download(c *call) response {
 	var q struct {
 		DownloadCode string `json:"downloadCode"`
 		RobotCode    string `json:"robotCode"`
@@ -50,7 +59,7 @@ func (s *Server) download(c *call) response {
 	})
 }
 
-func (s *Server) serveFile(c *call) response {
+func (s *media) serveFile(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.files[strings.TrimSuffix(path.Base(c.r.URL.Path), ".file")]
@@ -71,7 +80,7 @@ var mediaLimits = map[string]struct {
 	"file":  {20 << 20, "doc docx xls xlsx ppt pptx zip pdf rar"},
 }
 
-func (s *Server) upload(c *call) response {
+func (s *media) upload(c *call) response {
 	s.mu.Lock()
 	t := s.tokenLocked(c.r.URL.Query().Get("access_token"))
 	s.mu.Unlock()
@@ -102,17 +111,17 @@ func (s *Server) upload(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := "@lAL" + randomHex(12)
-	s.media[id] = &file{name: header.Filename, contentType: header.Header.Get("Content-Type"), data: data, app: t.app}
+	s.uploads[id] = &file{name: header.Filename, contentType: header.Header.Get("Content-Type"), data: data, app: t.app}
 	return jsonResponse(map[string]any{
 		"errcode": 0, "errmsg": "ok", "media_id": id, "created_at": s.nowLocked().UnixMilli(), "type": kind,
 	})
 }
 
 // Media returns what the bot uploaded under a media id, and whether there is any.
-func (s *Server) Media(id string) (name string, data []byte, ok bool) {
+func (s *media) Media(id string) (name string, data []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.media[id]
+	f := s.uploads[id]
 	if f == nil {
 		return "", nil, false
 	}

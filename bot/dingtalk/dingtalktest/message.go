@@ -117,7 +117,7 @@ func Unknown() Message {
 func OverQuota() Message { return Message{OverQuota: true} }
 
 // payloadLocked is the `data` of the frame that carries m to the bot of a. s.mu must be held.
-func (s *Server) payloadLocked(m Message, g *group, a *app) map[string]any {
+func (s *messages) payloadLocked(m Message, g *group, a *app) map[string]any {
 	u := s.userLocked(m.Sender)
 	created := m.CreatedAt
 	if created.IsZero() {
@@ -192,24 +192,6 @@ func addContent(p map[string]any, m Message, g *group) {
 	p[field] = content
 }
 
-func (s *Server) atUsersLocked(m Message, a *app) []any {
-	at := []any{map[string]any{"dingtalkId": a.dingtalkID}}
-	for _, code := range m.Robots {
-		if b := s.appByRobotLocked(code); b != nil && b != a {
-			at = append(at, map[string]any{"dingtalkId": b.dingtalkID})
-		}
-	}
-	for _, id := range m.AtUsers {
-		u := s.userLocked(id)
-		entry := map[string]any{"dingtalkId": u.DingtalkID}
-		if !u.External {
-			entry["staffId"], entry["unionId"] = u.StaffID, u.UnionID
-		}
-		at = append(at, entry)
-	}
-	return at
-}
-
 // Quote is a quoted message in one of the shapes that DingTalk's clients and versions produce.
 type Quote struct {
 	// MsgType of the quoted message: text, picture, audio, video, file, richText, chatRecord, interactiveCard.
@@ -273,6 +255,13 @@ func QuoteReply(r Reply) *Quote {
 // QuoteCard quotes the bot's own message or card by the key that sending it returned (see Reply.ProcessQueryKey).
 func QuoteCard(msgID, processQueryKey string) *Quote {
 	return &Quote{MsgType: "interactiveCard", MsgID: msgID, ProcessQueryKey: processQueryKey}
+}
+
+// QuoteOf quotes a card: the frame has the bot's id, the time and the carrierId, and no words.
+func QuoteOf(c Card) *Quote {
+	q := QuoteCard("msgOf"+c.TrackID, c.ProcessQueryKey)
+	q.CreatedAt = c.Delivered
+	return q
 }
 
 func (q *Quote) block() map[string]any {

@@ -4,14 +4,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 )
 
 // sentMessage is what a processQueryKey stands for: replies are one per receiver.
 type sentMessage struct {
-	robot   string
-	replies []int // indexes of Server.replies
+	robot    string
+	replies  []int  // indexes of posts.replies
+	recalled func() // called with mu held
+}
+
+// openAPI is the open API as far as it needs no more than messages: tokens, the month's calls, sending and reactions.
+type openAPI struct {
+	*core
+	*people
+	*posts
+	*messages
+	tokens      map[string]*token
+	keys        map[string]*sentMessage
+	processKey  int
+	emotions    map[string][]string // names on a message
+	emotionTry  map[string]int
+	callsBound  bool // the month's calls are bounded, see LeaveAPICalls
+	callsByCard map[string]int
 }
 
 // messageParams are the keys of msgParam that carry the words of each message kind.
@@ -38,7 +54,7 @@ func badParam(code, message string) *response {
 }
 
 // readSendLocked checks what both sends have in common and returns the words of the message.
-func (s *Server) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
+func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
 	if json.Unmarshal(c.body, &q) != nil {
 		return q, "", "", badParam("invalidParameter", "the body cannot be read")
 	}
@@ -71,7 +87,7 @@ func (s *Server) readSendLocked(c *call) (q sendRequest, title, text string, bad
 	return q, title, text, bad
 }
 
-func (s *Server) groupSend(c *call) response {
+func (s *openAPI) groupSend(c *call) response {
 	q, title, text, bad := s.readSendLocked(c)
 	if bad != nil {
 		return *bad
@@ -96,7 +112,7 @@ func (s *Server) groupSend(c *call) response {
 	return jsonResponse(map[string]string{"processQueryKey": key})
 }
 
-func (s *Server) directSend(c *call) response {
+func (s *openAPI) directSend(c *call) response {
 	q, title, text, bad := s.readSendLocked(c)
 	if bad != nil {
 		return *bad
@@ -122,30 +138,20 @@ func (s *Server) directSend(c *call) response {
 	return jsonResponse(map[string]any{"processQueryKey": key, "invalidStaffIdList": invalid, "flowControlledStaffIdList": []string{}})
 }
 
-// directLocked is the id of a person's private chat with the bot.
-func (s *Server) directLocked(staffID string) string {
-	for id, g := range s.groups {
-		if g.direct == staffID {
-			return id
-		}
-	}
-	return DirectConversation(staffID)
-}
-
-func (s *Server) sentLocked(robot string) string {
+func (s *openAPI) sentLocked(robot string) string {
 	s.processKey++
 	key := fmt.Sprintf("pqk%s%04d", randomHex(4), s.processKey)
 	s.keys[key] = &sentMessage{robot: robot}
 	return key
 }
 
-func (s *Server) postKeyedLocked(key string, r Reply) {
+func (s *openAPI) postKeyedLocked(key string, r Reply) {
 	r.ProcessQueryKey = key
 	s.keys[key].replies = append(s.keys[key].replies, len(s.replies))
 	s.postLocked(r)
 }
 
-func (s *Server) recall(c *call) response {
+func (s *openAPI) recall(c *call) response {
 	var q struct {
 		RobotCode        string   `json:"robotCode"`
 		ProcessQueryKeys []string `json:"processQueryKeys"`
@@ -163,6 +169,9 @@ func (s *Server) recall(c *call) response {
 		for _, i := range m.replies {
 			s.replies[i].Recalled = true
 		}
+		if m.recalled != nil {
+			m.recalled()
+		}
 		done = append(done, key)
 	}
 	s.wakeLocked()
@@ -170,39 +179,39 @@ func (s *Server) recall(c *call) response {
 }
 
 // emotion sets or takes back the bot's reaction to a message.
-func (s *Server) emotion(c *call) response {
+func (s *openAPI) emotion(c *call) response {
 	var q struct {
 		RobotCode   string `json:"robotCode"`
 		EmotionName string `json:"emotionName"`
 	}
-	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || q.RobotCode == "" {
-		return *badParam("invalidParameter", "openMsgId, openConversationId and robotCode are needed")
+	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || q.RobotCode == "" || q.EmotionName == "" {
+		return *badParam("invalidParameter", "openMsgId, openConversationId, robotCode and emotionName are needed")
 	}
-	if s.deliveries[deliveryKey{q.RobotCode, c.head.OpenMsgID}] == nil {
+	id := c.head.OpenMsgID
+	d := s.deliveries[deliveryKey{q.RobotCode, id}]
+	if d == nil || d.conversation != c.head.OpenConversationID {
 		return apiError(http.StatusInternalServerError, "system.err", "no such message")
 	}
-	set := c.route == RouteEmotion
-	s.emotions[c.head.OpenMsgID] = set
-	s.noteLocked(Entry{
-		Kind: "emotion", Route: c.route, MsgID: c.head.OpenMsgID, Conversation: c.head.OpenConversationID, Detail: q.EmotionName,
-	})
+	if s.emotionTry[id]++; s.emotionTry[id] <= s.opts.EmotionFailures {
+		return apiError(http.StatusInternalServerError, "system.err", "too soon after the message")
+	}
+	names := slices.DeleteFunc(s.emotions[id], func(name string) bool { return name == q.EmotionName })
+	if c.route == RouteEmotion {
+		names = append(names, q.EmotionName)
+	}
+	s.emotions[id] = names
+	s.noteLocked(Entry{Kind: "emotion", Route: c.route, MsgID: id, Conversation: d.conversation, Detail: q.EmotionName})
 	return jsonResponse(map[string]bool{"success": true})
 }
 
-// Emotion reports whether the bot's reaction is on a message.
-func (s *Server) Emotion(msgID string) bool {
+// Emotion reports whether a reaction of the bot is on a message.
+func (s *openAPI) Emotion(msgID string) bool { return len(s.Emotions(msgID)) > 0 }
+
+// Emotions are the names of the bot's reactions on a message, oldest first.
+func (s *openAPI) Emotions(msgID string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.emotions[msgID]
-}
-
-// spaceLocked is the conversation that a card's openSpaceId names.
-func (s *Server) spaceLocked(space string) string {
-	kind, id, _ := strings.Cut(strings.TrimPrefix(space, "dtv1.card//"), ".")
-	if kind == "IM_ROBOT" {
-		return s.directLocked(id)
-	}
-	return id
+	return slices.Clone(s.emotions[msgID])
 }
 
 type token struct {
@@ -213,7 +222,7 @@ type token struct {
 }
 
 // fetchTokenLocked gives out an application's token: the same one, renewed, while it is valid.
-func (s *Server) fetchTokenLocked(a *app) *token {
+func (s *openAPI) fetchTokenLocked(a *app) *token {
 	now := s.nowLocked()
 	a.tokenFetches++
 	excused := a.tokenExcuses > 0
@@ -234,7 +243,7 @@ func (s *Server) fetchTokenLocked(a *app) *token {
 	return t
 }
 
-func (s *Server) accessToken(c *call) response {
+func (s *openAPI) accessToken(c *call) response {
 	var q struct {
 		AppKey    string `json:"appKey"`
 		AppSecret string `json:"appSecret"`
@@ -249,7 +258,7 @@ func (s *Server) accessToken(c *call) response {
 	return jsonResponse(map[string]any{"accessToken": s.fetchTokenLocked(a).value, "expireIn": int(s.opts.TokenTTL.Seconds())})
 }
 
-func (s *Server) getToken(c *call) response {
+func (s *openAPI) getToken(c *call) response {
 	q := c.r.URL.Query()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +272,7 @@ func (s *Server) getToken(c *call) response {
 }
 
 // RevokeTokens ends every access token before its time; the next call with one is refused.
-func (s *Server) RevokeTokens() {
+func (s *openAPI) RevokeTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tokens {
@@ -273,7 +282,7 @@ func (s *Server) RevokeTokens() {
 	s.noteLocked(Entry{Kind: "fault", Detail: "access tokens revoked"})
 }
 
-func (s *Server) tokenLocked(value string) *token {
+func (s *openAPI) tokenLocked(value string) *token {
 	t := s.tokens[value]
 	if t == nil {
 		return nil
@@ -286,7 +295,7 @@ func (s *Server) tokenLocked(value string) *token {
 }
 
 // api wraps a route of the open API with the token, the rate limit and the monthly budget.
-func (s *Server) api(f func(*call) response) func(*call) response {
+func (s *openAPI) api(f func(*call) response) func(*call) response {
 	return func(c *call) response {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -302,15 +311,57 @@ func (s *Server) api(f func(*call) response) func(*call) response {
 	}
 }
 
-func (s *Server) apiLimitLocked(c *call) (response, bool) {
+func (s *openAPI) apiLimitLocked(c *call) (response, bool) {
 	name := "api " + c.app.ClientID + " " + c.route
 	if n := s.opts.APIQPS; n > 0 && s.rateLocked(name, time.Second) > n {
 		s.forgetLastLocked(name) // refused calls do not count
 		return apiError(http.StatusForbidden, "Forbidden.AccessDenied.QpsLimitForAppkeyAndApi", "too many calls of this API by this application"), true
 	}
-	c.app.apiCalls++
-	if s.opts.EnforceQuotas && c.app.apiCalls > s.opts.APIQuota {
+	if used := s.orgCallsLocked(c.app.CorpID); (s.opts.EnforceQuotas || s.callsBound) && used >= s.opts.APIQuota {
 		return apiError(http.StatusForbidden, "Forbidden.AccessDenied.ApiCountLimitForOrg", "the monthly quota is used up"), true
 	}
+	s.countLocked(c)
 	return response{}, false
+}
+
+// countLocked counts a call against the month, and for the card that it is about.
+func (s *openAPI) countLocked(c *call) {
+	c.app.apiCalls++
+	c.app.apiByRoute[c.route]++
+	if id := c.head.OutTrackID; id != "" {
+		s.callsByCard[id]++
+	}
+}
+
+// countRefused counts a call of the open API that a fault answers with an error: DingTalk took it, and it counts.
+func (s *openAPI) countRefused(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tokenLocked(c.r.Header.Get("x-acs-dingtalk-access-token")); t != nil {
+		c.app = t.app
+		s.countLocked(c)
+	}
+}
+
+// LeaveAPICalls leaves the organisation n calls of the open API for the rest of the month: those beyond are refused with
+// 403 and do not count.
+func (s *openAPI) LeaveAPICalls(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callsBound = true
+	s.opts.APIQuota = s.orgCallsLocked(s.apps[0].CorpID) + n
+	s.noteLocked(Entry{Kind: "fault", Detail: fmt.Sprintf("%d calls left in the month", n)})
+}
+
+// CallsCounted are the calls that the month's budget counts, by route: those refused for rate or budget are not among them.
+func (s *openAPI) CallsCounted() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]int{}
+	for _, a := range s.apps {
+		for route, n := range a.apiByRoute {
+			out[route] += n
+		}
+	}
+	return out
 }

@@ -1,6 +1,9 @@
 package dingtalktest
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Never switches off a duration knob of Options whose zero value means "the default".
 const Never time.Duration = -1
@@ -49,6 +52,35 @@ type Group struct {
 	Robots []string `json:"robots"`
 	// Disbanded groups refuse every reply.
 	Disbanded bool `json:"disbanded"`
+}
+
+// CardTemplate is one template of the card platform.
+type CardTemplate struct {
+	// ID ends in ".schema".
+	ID string
+	// Content is the variable with the answer, in Markdown; empty means "content".
+	Content string
+	// Variables are the other variables; nil: every name is one.
+	Variables []string
+	// PlainText makes Content a string, so that a streaming call may append to it.
+	PlainText bool
+	// Unpublished templates refuse every card.
+	Unpublished bool
+}
+
+func (t CardTemplate) has(variable string) bool {
+	return variable == t.Content || t.Variables == nil || slices.Contains(t.Variables, variable)
+}
+
+// DefaultCardTemplate is the template that a simulator has without [Options.CardTemplates], beside two that the field uses.
+const DefaultCardTemplate = "tpl.schema"
+
+func defaultCardTemplates() []CardTemplate {
+	return []CardTemplate{
+		{ID: DefaultCardTemplate},
+		{ID: "8aebdfb9-28f4-4a98-98f5-396c3dde41a0.schema", Variables: []string{}},
+		{ID: "02fcf2f4-5e02-4a85-b672-46d1f715543e.schema", Content: "msgContent"},
+	}
 }
 
 // Options are the simulator's knobs. The zero value is a DingTalk as the field knows it; a duration of Never or a count
@@ -116,6 +148,16 @@ type Options struct {
 	OpensPerMinute int
 	// MaxDeaf reports an application that had no live connection for longer, once it had one; default: measured only.
 	MaxDeaf time.Duration
+	// CardTemplates are the templates that the application may use; default: DefaultCardTemplate and two of the field's.
+	CardTemplates []CardTemplate
+	// CardContentBytes bounds the text of a streaming call; default 20,000, beyond: "content is too large" (value unconfirmed).
+	CardContentBytes int
+	// CardBlankAfter is the number of Chinese characters beyond which a card shows nothing; default 3,000.
+	CardBlankAfter int
+	// EnforceCardLimits refuses card values of more than 1 KB and names of more than 100 bytes; default: recorded on the card.
+	EnforceCardLimits bool
+	// EmotionFailures is how often a reaction to a message fails with system.err before it succeeds; default 0.
+	EmotionFailures int
 	// CardIdle reports a card that is neither finished nor failed after so long without an update; default 60 s.
 	CardIdle time.Duration
 	// KeepMessages bounds the acknowledged messages that are kept for Redeliver; default 20,000. Replies are kept all.
@@ -152,6 +194,9 @@ func (o Options) withDefaults() Options {
 	if o.LatencyMin == 0 && o.LatencyMax == 0 {
 		o.LatencyMin, o.LatencyMax = 20*time.Millisecond, 80*time.Millisecond
 	}
+	if o.CardTemplates == nil {
+		o.CardTemplates = defaultCardTemplates()
+	}
 	if o.Routing == "" {
 		o.Routing = RouteRandom
 	}
@@ -183,6 +228,8 @@ func (o Options) withDefaults() Options {
 		{&o.APIQuota, 5000},
 		{&o.StreamQuota, 3000},
 		{&o.OpensPerMinute, 30},
+		{&o.CardContentBytes, 20000},
+		{&o.CardBlankAfter, 3000},
 		{&o.KeepMessages, 20000},
 		{&o.TranscriptLines, 50000},
 	} {

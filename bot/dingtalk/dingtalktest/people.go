@@ -3,23 +3,78 @@ package dingtalktest
 import (
 	"sort"
 	"strings"
+	"time"
 )
 
+// people are those whom the simulator knows: applications with their bots, persons and conversations.
+type people struct {
+	*core
+	apps   []*app
+	users  map[string]*User
+	groups map[string]*group
+}
+
+func newPeople(c *core) *people {
+	s := &people{core: c, users: map[string]*User{}, groups: map[string]*group{}}
+	for _, a := range c.opts.Apps {
+		if a.RobotCode == "" {
+			a.RobotCode = a.ClientID
+		}
+		if a.CorpID == "" {
+			a.CorpID = "dingcorpsim"
+		}
+		s.apps = append(s.apps, &app{
+			App: a, dingtalkID: "$:LWCP_v1:$bot" + a.RobotCode, tokenExcuses: 1, apiByRoute: map[string]int{},
+		})
+	}
+	for _, u := range c.opts.Users {
+		s.addUser(u)
+	}
+	for _, g := range c.opts.Groups {
+		s.addGroup(g)
+	}
+	return s
+}
+
+// app is one application's state; every field is guarded by core.mu.
+type app struct {
+	App
+	dingtalkID   string
+	apiCalls     int
+	apiByRoute   map[string]int
+	streamUse    int
+	opens        int
+	connected    bool      // has had a live connection
+	deafSince    time.Time // when the last live connection went; zero while there is one
+	deaf         time.Duration
+	maxLive      int
+	backlog      []*delivery
+	tokenFetches int
+	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, who may be a new process
+}
+
+type group struct {
+	Group
+	members map[string]bool
+	robots  map[string]bool
+	direct  string // the staff id, for a one-to-one conversation
+}
+
 // AddUser makes a person known, or changes one; who speaks without it is made up from the staff id.
-func (s *Server) AddUser(u User) {
+func (s *people) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addUser(u)
 }
 
 // AddGroup adds or changes a group. A message in an unknown group creates it.
-func (s *Server) AddGroup(g Group) {
+func (s *people) AddGroup(g Group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addGroup(g)
 }
 
-func (s *Server) addUser(u User) *User {
+func (s *people) addUser(u User) *User {
 	if u.Nick == "" {
 		u.Nick = "User " + u.StaffID
 	}
@@ -33,7 +88,7 @@ func (s *Server) addUser(u User) *User {
 	return &u
 }
 
-func (s *Server) addGroup(g Group) *group {
+func (s *people) addGroup(g Group) *group {
 	if g.Title == "" {
 		g.Title = "Group " + g.ID
 	}
@@ -51,7 +106,7 @@ func (s *Server) addGroup(g Group) *group {
 	return out
 }
 
-func (s *Server) userLocked(staffID string) *User {
+func (s *people) userLocked(staffID string) *User {
 	if u := s.users[staffID]; u != nil {
 		return u
 	}
@@ -61,7 +116,7 @@ func (s *Server) userLocked(staffID string) *User {
 // DirectConversation is the id of the private chat of a person with the bot.
 func DirectConversation(staffID string) string { return "cidDirect" + staffID + "==" }
 
-func (s *Server) conversationLocked(m Message) *group {
+func (s *people) conversationLocked(m Message) *group {
 	id := m.Conversation
 	if m.Direct {
 		if id == "" {
@@ -94,7 +149,7 @@ func (s *Server) conversationLocked(m Message) *group {
 	return g
 }
 
-func (s *Server) appByClientLocked(clientID string) *app {
+func (s *people) appByClientLocked(clientID string) *app {
 	for _, a := range s.apps {
 		if a.ClientID == clientID {
 			return a
@@ -103,7 +158,7 @@ func (s *Server) appByClientLocked(clientID string) *app {
 	return nil
 }
 
-func (s *Server) appByRobotLocked(code string) *app {
+func (s *people) appByRobotLocked(code string) *app {
 	for _, a := range s.apps {
 		if a.RobotCode == code {
 			return a
@@ -113,7 +168,7 @@ func (s *Server) appByRobotLocked(code string) *app {
 }
 
 // SetDisbanded says whether a group is disbanded: replies to it are refused then.
-func (s *Server) SetDisbanded(conversation string, disbanded bool) {
+func (s *people) SetDisbanded(conversation string, disbanded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.groups[conversation]
@@ -124,7 +179,7 @@ func (s *Server) SetDisbanded(conversation string, disbanded bool) {
 }
 
 // memberLocked reports whether id names a member of the group: by staff id, or by encrypted id.
-func (s *Server) memberLocked(g *group, id string) bool {
+func (s *people) memberLocked(g *group, id string) bool {
 	if g.members[id] {
 		return true
 	}
@@ -134,6 +189,54 @@ func (s *Server) memberLocked(g *group, id string) bool {
 		}
 	}
 	return false
+}
+
+// directLocked is the id of a person's private chat with the bot.
+func (s *people) directLocked(staffID string) string {
+	for id, g := range s.groups {
+		if g.direct == staffID {
+			return id
+		}
+	}
+	return DirectConversation(staffID)
+}
+
+// spaceLocked is the conversation that a card's openSpaceId names.
+func (s *people) spaceLocked(space string) string {
+	kind, id, _ := strings.Cut(strings.TrimPrefix(space, "dtv1.card//"), ".")
+	if kind == "IM_ROBOT" {
+		return s.directLocked(id)
+	}
+	return id
+}
+
+// orgCallsLocked is the number of calls that an organisation has made in its month.
+func (s *people) orgCallsLocked(corp string) int {
+	n := 0
+	for _, a := range s.apps {
+		if a.CorpID == corp {
+			n += a.apiCalls
+		}
+	}
+	return n
+}
+
+func (s *people) atUsersLocked(m Message, a *app) []any {
+	at := []any{map[string]any{"dingtalkId": a.dingtalkID}}
+	for _, code := range m.Robots {
+		if b := s.appByRobotLocked(code); b != nil && b != a {
+			at = append(at, map[string]any{"dingtalkId": b.dingtalkID})
+		}
+	}
+	for _, id := range m.AtUsers {
+		u := s.userLocked(id)
+		entry := map[string]any{"dingtalkId": u.DingtalkID}
+		if !u.External {
+			entry["staffId"], entry["unionId"] = u.StaffID, u.UnionID
+		}
+		at = append(at, entry)
+	}
+	return at
 }
 
 func sortedKeys(set map[string]bool) []string {

@@ -41,6 +41,18 @@ type delivery struct {
 	expires      time.Time // end of a place in the backlog
 }
 
+// messages are those of people to the bots, on their way and until they are acknowledged.
+type messages struct {
+	*core
+	*people
+	*posts
+	*webhooks
+	*stream
+	deliveries map[deliveryKey]*delivery
+	order      []deliveryKey // deliveries, oldest first
+	unacked    int           // deliveries without an ack
+}
+
 // push is one frame sent on one connection.
 type push struct {
 	kind     pushKind
@@ -53,9 +65,13 @@ type push struct {
 	lost     bool
 	missed   bool // reported as missing already
 	wantsAck bool
-	echo     string // text that a ping's ack must carry
-	card     *card
+	answered func(Ack) // called with mu held at the first ack
+	echo     string    // text that a ping's ack must carry
 	note     string
+
+	card    *card // for a click: its card, if it is known, who clicked, and the answer
+	clicker string
+	answer  *ClickAnswer
 }
 
 func (p *push) entry(kind, detail string) Entry {
@@ -66,6 +82,9 @@ func (p *push) entry(kind, detail string) Entry {
 	if p.d != nil {
 		e.MsgID, e.Conversation = p.d.key.msgID, p.d.conversation
 	}
+	if p.card != nil {
+		e.Conversation = p.card.conversation
+	}
 	return e
 }
 
@@ -75,13 +94,13 @@ func (p *push) violation(kind, detail string) Violation {
 }
 
 // Say pushes a message to the bot, or the bots, and returns its msgId at once; the push itself happens after the latency.
-func (s *Server) Say(m Message) string {
+func (s *messages) Say(m Message) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sayLocked(m)
 }
 
-func (s *Server) sayLocked(m Message) string {
+func (s *messages) sayLocked(m Message) string {
 	if m.Sender == "" {
 		m.Sender = "u0001"
 	}
@@ -115,7 +134,7 @@ func (s *Server) sayLocked(m Message) string {
 
 // SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. A msgId and a
 // conversationId are taken from data when it has them.
-func (s *Server) SayRaw(data string) string {
+func (s *messages) SayRaw(data string) string {
 	var head struct {
 		MsgID          string `json:"msgId"`
 		ConversationID string `json:"conversationId"`
@@ -137,7 +156,7 @@ func (s *Server) SayRaw(data string) string {
 	return frameID
 }
 
-func (s *Server) newDeliveryLocked(a *app, msgID, conversation, data string) *delivery {
+func (s *messages) newDeliveryLocked(a *app, msgID, conversation, data string) *delivery {
 	key := deliveryKey{a.RobotCode, msgID}
 	d := &delivery{key: key, app: a, conversation: conversation, data: data}
 	if old := s.deliveries[key]; old != nil {
@@ -154,7 +173,7 @@ func (s *Server) newDeliveryLocked(a *app, msgID, conversation, data string) *de
 }
 
 // doneLocked ends the wait for an ack of a message.
-func (s *Server) doneLocked(d *delivery) {
+func (s *messages) doneLocked(d *delivery) {
 	if !d.acked {
 		d.acked = true
 		s.unacked--
@@ -164,7 +183,7 @@ func (s *Server) doneLocked(d *delivery) {
 }
 
 // pruneLocked forgets the oldest messages that are over, so that a long run does not grow without end.
-func (s *Server) pruneLocked(n int) {
+func (s *messages) pruneLocked(n int) {
 	kept := s.order[:0]
 	for _, key := range s.order {
 		d := s.deliveries[key]
@@ -192,7 +211,7 @@ type sendOptions struct {
 }
 
 // deliverLocked pushes d to n connections, or keeps or drops it when there is none.
-func (s *Server) deliverLocked(d *delivery, n int, o sendOptions) {
+func (s *messages) deliverLocked(d *delivery, n int, o sendOptions) {
 	var targets []*conn
 	if o.on != nil {
 		targets = []*conn{o.on}
@@ -217,7 +236,7 @@ func (s *Server) deliverLocked(d *delivery, n int, o sendOptions) {
 }
 
 // pickLocked chooses up to n different connections of a that subscribed to a topic.
-func (s *Server) pickLocked(a *app, topic string, n int) []*conn {
+func (s *stream) pickLocked(a *app, topic string, n int) []*conn {
 	var live []*conn
 	for _, c := range s.conns {
 		if c.app == a && (c.state != Draining || c.keepRouting) && c.subs["CALLBACK "+topic] {
@@ -237,8 +256,9 @@ func (s *Server) pickLocked(a *app, topic string, n int) []*conn {
 	return live[:min(n, len(live))]
 }
 
-func (s *Server) pushLocked(d *delivery, c *conn, o sendOptions) {
+func (s *messages) pushLocked(d *delivery, c *conn, o sendOptions) {
 	p := &push{kind: pushBot, frameID: o.frameID, topic: TopicBot, d: d, conn: c, wantsAck: !o.lenient, note: o.note}
+	p.answered = func(ack Ack) { s.ackedLocked(p, ack) }
 	if p.frameID == "" {
 		p.frameID = newFrameID()
 	}
@@ -254,13 +274,13 @@ func (s *Server) pushLocked(d *delivery, c *conn, o sendOptions) {
 	c.enqueue(outFrame{bytes: frame, due: due, push: p})
 }
 
-func (s *Server) registerLocked(p *push) {
+func (s *stream) registerLocked(p *push) {
 	s.frames[p.frameID] = append(s.frames[p.frameID], p)
 	p.conn.owed[p] = true
 }
 
 // frameLocked is a CALLBACK frame as DingTalk writes it.
-func (s *Server) frameLocked(c *conn, topic, frameID, data string) []byte {
+func (s *stream) frameLocked(c *conn, topic, frameID, data string) []byte {
 	b, _ := json.Marshal(map[string]any{
 		"specVersion": "1.0", "type": "CALLBACK", "data": data,
 		"headers": map[string]string{
@@ -271,8 +291,36 @@ func (s *Server) frameLocked(c *conn, topic, frameID, data string) []byte {
 	return b
 }
 
+// replayLocked pushes what an application missed to its new connection.
+func (s *messages) replayLocked(a *app) {
+	backlog := a.backlog
+	a.backlog = nil
+	for _, d := range backlog {
+		if time.Now().After(d.expires) {
+			s.noteLocked(Entry{Kind: "dropped", MsgID: d.key.msgID, Conversation: d.conversation, Detail: "too long in the backlog"})
+			continue
+		}
+		s.deliverLocked(d, 1, sendOptions{note: "from the backlog"})
+	}
+}
+
+// ackedLocked takes the first ack of a push of a message.
+func (s *messages) ackedLocked(p *push, ack Ack) {
+	p.d.lastAck = &ack
+	if p.d.firstAck == nil {
+		p.d.firstAck = &ack
+	}
+	if p.wantsAck && ack.Took > s.opts.AckDeadline {
+		s.violateLocked(p.violation(AckLate, fmt.Sprintf("after %s", ack.Took.Round(time.Millisecond))))
+	}
+	retry := (ack.Code == 500 && s.opts.RetryOnError) || (ack.Code == 404 && s.opts.RetryOnNotFound)
+	if !retry {
+		s.doneLocked(p.d)
+	}
+}
+
 // armLocked starts the wait for an ack, after which the message is pushed again.
-func (s *Server) armLocked(d *delivery) {
+func (s *messages) armLocked(d *delivery) {
 	s.stopLocked(d.timer)
 	d.timer = nil
 	if s.opts.RedeliverAfter > 0 && !d.acked {
@@ -281,7 +329,7 @@ func (s *Server) armLocked(d *delivery) {
 }
 
 // notAcked is called when a message was not acknowledged in time.
-func (s *Server) notAcked(d *delivery) {
+func (s *messages) notAcked(d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d.acked {

@@ -11,7 +11,7 @@ type Entry struct {
 	Seq  int       `json:"seq"`
 	Time time.Time `json:"time"`
 	// Kind is one of say, open, connect, push, ack, redeliver, lost, dropped, backlog, ping, disconnect, close, http,
-	// reply, duplicate, fault, violation, clock, card, emotion, malformed.
+	// reply, duplicate, fault, violation, clock, card, advice, emotion, malformed.
 	Kind string `json:"kind"`
 	// Route is the HTTP route's name, see the Route constants.
 	Route        string `json:"route,omitempty"`
@@ -50,28 +50,41 @@ func (e Entry) String() string {
 
 // The kinds of violations: faults of a client that DingTalk does not report to it.
 const (
-	AckUnknown         = "ack-unknown"          // an ack for a frame that was never pushed
-	AckTwice           = "ack-twice"            // a second ack for one push
-	AckLate            = "ack-late"             // an ack after the push timeout
-	AckMissing         = "ack-missing"          // no ack although the connection was there
-	AckLost            = "ack-lost"             // the client closed the connection with acks owed
-	AckWrongConnection = "ack-wrong-connection" // the ack came on another connection than the push
-	AckMalformed       = "ack-malformed"        // the ack's JSON has not the shape of the protocol
-	PingNotEchoed      = "ping-not-echoed"      // a ping was answered with other data
-	PingUnanswered     = "ping-unanswered"      // a ping was not answered before the next
-	ReplyTwice         = "reply-twice"          // the same reply was posted again for the same message
-	ReplyWrongPlace    = "reply-wrong-place"    // a reply to a conversation or person it cannot be for
-	MentionNotInText   = "mention-not-in-text"  // an id in `at` without the literal @id in the text
-	WebhookExpired     = "webhook-expired"      // a webhook was used after its expiry
-	WebhookUnknown     = "webhook-unknown"      // a webhook that was never handed out
-	TokenWasted        = "token-wasted"         // a token was fetched though the last one was still good
-	OpenMalformed      = "open-malformed"       // connections/open without what it needs
-	OpenTooOften       = "open-too-often"       // a reconnect storm
-	TicketReused       = "ticket-reused"        // a ticket was used twice or after its expiry
-	DeafTooLong        = "deaf-too-long"        // no live connection for longer than Options.MaxDeaf
-	CardAfterFinalize  = "card-after-finalize"  // a streaming call after the last one
-	CardNotFinalized   = "card-not-finalized"   // a card that was left spinning
-	CardCallbackSlow   = "card-callback-slow"   // a card callback answered after 2 s
+	AckUnknown            = "ack-unknown"             // an ack for a frame that was never pushed
+	AckTwice              = "ack-twice"               // a second ack for one push
+	AckLate               = "ack-late"                // an ack after the push timeout
+	AckMissing            = "ack-missing"             // no ack although the connection was there
+	AckLost               = "ack-lost"                // the client closed the connection with acks owed
+	AckWrongConnection    = "ack-wrong-connection"    // the ack came on another connection than the push
+	AckMalformed          = "ack-malformed"           // the ack's JSON has not the shape of the protocol
+	PingNotEchoed         = "ping-not-echoed"         // a ping was answered with other data
+	PingUnanswered        = "ping-unanswered"         // a ping was not answered before the next
+	ReplyTwice            = "reply-twice"             // the same reply was posted again for the same message
+	ReplyWrongPlace       = "reply-wrong-place"       // a reply to a conversation or person it cannot be for
+	MentionNotInText      = "mention-not-in-text"     // an id in `at` without the literal @id in the text
+	WebhookExpired        = "webhook-expired"         // a webhook was used after its expiry
+	WebhookUnknown        = "webhook-unknown"         // a webhook that was never handed out
+	TokenWasted           = "token-wasted"            // a token was fetched though the last one was still good
+	OpenMalformed         = "open-malformed"          // connections/open without what it needs
+	OpenTooOften          = "open-too-often"          // a reconnect storm
+	TicketReused          = "ticket-reused"           // a ticket was used twice or after its expiry
+	DeafTooLong           = "deaf-too-long"           // no live connection for longer than Options.MaxDeaf
+	CardAfterFinalize     = "card-after-finalize"     // a streaming call after the last one
+	CardNotFinalized      = "card-not-finalized"      // a card that was left spinning
+	CardCallbackSlow      = "card-callback-slow"      // a card callback answered after 2 s
+	CardCallbackMalformed = "card-callback-malformed" // an answer to a click without a card's values in it
+	CardBlank             = "card-blank"              // a card that ended shows no text, though it has or had one
+	CardGUIDReused        = "card-guid-reused"        // two different streaming calls had one guid
+	CardMixedWrites       = "card-mixed-writes"       // a variable was streamed after an update wrote it: the frames do not show
+	CardBrokenMarkdown    = "card-broken-markdown"    // a frame that is no whole Markdown
+)
+
+// The kinds of advice: they stand in [Card.Findings] and are no violations.
+const (
+	CardOverLimit         = "card-over-limit"          // a variable beyond the documented limits
+	CardUnknownVariable   = "card-unknown-variable"    // a variable that the template lacks
+	CardNoCallback        = "card-no-callback"         // a card whose clicks do not reach the bot by stream
+	CardUpdatedInCallback = "card-updated-in-callback" // an update while a click waits for its answer
 )
 
 // Violation is one breach of the protocol by the client.
@@ -83,6 +96,7 @@ type Violation struct {
 	FrameID      string    `json:"frameId,omitempty"`
 	MsgID        string    `json:"msgId,omitempty"`
 	Conversation string    `json:"conversation,omitempty"`
+	TrackID      string    `json:"outTrackId,omitempty"`
 }
 
 // String is the violation as one line for people.
@@ -91,7 +105,7 @@ func (v Violation) String() string {
 	return e.String()
 }
 
-func (s *Server) noteLocked(e Entry) {
+func (s *core) noteLocked(e Entry) {
 	s.seq++
 	e.Seq, e.Time = s.seq, s.nowLocked()
 	s.transcript = append(s.transcript, e)
@@ -104,7 +118,7 @@ func (s *Server) noteLocked(e Entry) {
 	s.wakeLocked()
 }
 
-func (s *Server) violateLocked(v Violation) {
+func (s *core) violateLocked(v Violation) {
 	v.Time = s.nowLocked()
 	s.violations = append(s.violations, v)
 	s.noteLocked(Entry{
@@ -114,7 +128,7 @@ func (s *Server) violateLocked(v Violation) {
 }
 
 // Transcript is everything so far, oldest first.
-func (s *Server) Transcript() []Entry {
+func (s *core) Transcript() []Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Entry(nil), s.transcript...)
@@ -145,6 +159,7 @@ func (s *Server) overdueLocked() []Violation {
 	var out []Violation
 	now := s.nowLocked()
 	for _, c := range s.conns {
+		out = append(out, c.overdueClicksLocked(now)...)
 		for p := range c.owed {
 			if p.kind == pushBot && p.wantsAck && !p.lost && !p.missed && !p.sent.IsZero() && now.Sub(p.sent) > s.opts.AckDeadline {
 				v := p.violation(AckMissing, fmt.Sprintf("no ack for %s", now.Sub(p.sent).Round(time.Millisecond)))
@@ -153,10 +168,10 @@ func (s *Server) overdueLocked() []Violation {
 			}
 		}
 	}
-	for _, c := range s.cards {
-		if !c.done() && s.opts.CardIdle > 0 && now.Sub(c.touched) > s.opts.CardIdle {
+	for _, c := range s.byID {
+		if !c.done() && !c.recalled && s.opts.CardIdle > 0 && now.Sub(c.touched) > s.opts.CardIdle {
 			out = append(out, Violation{
-				Time: now, Kind: CardNotFinalized, Conversation: c.conversation,
+				Time: now, Kind: CardNotFinalized, Conversation: c.conversation, TrackID: c.id,
 				Detail: fmt.Sprintf("card %s is %s since %s", c.id, c.state, now.Sub(c.touched).Round(time.Millisecond)),
 			})
 		}

@@ -51,6 +51,8 @@ type callHead struct {
 	UserIDs            []string `json:"userIds"`
 	OutTrackID         string   `json:"outTrackId"`
 	OpenSpaceID        string   `json:"openSpaceId"`
+	IsFinalize         bool     `json:"isFinalize"`
+	IsError            bool     `json:"isError"`
 
 	conversation, msgID string
 }
@@ -169,7 +171,7 @@ func (s *Server) locateLocked(c *call) {
 	if len(h.UserIDs) > 0 {
 		h.conversation = s.directLocked(h.UserIDs[0])
 	}
-	if k := s.cards[h.OutTrackID]; k != nil {
+	if k := s.byID[h.OutTrackID]; k != nil && k.conversation != "" {
 		h.conversation = k.conversation
 	} else if h.OpenSpaceID != "" {
 		h.conversation = s.spaceLocked(h.OpenSpaceID)
@@ -191,6 +193,8 @@ func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) respons
 	handled := f != nil && (a.Effect || a.plain())
 	if handled {
 		resp = f(c)
+	} else if (a.Status >= 500 || a.Status == http.StatusBadRequest) && !a.rejectsToken() {
+		s.countRefused(c)
 	}
 	if a.Delay > 0 && !s.sleep(a.Delay, c.r.Context().Done()) {
 		s.logCall(c, 0, "the client did not wait for "+a.String())

@@ -13,80 +13,52 @@ import (
 )
 
 // Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. All its
-// methods may be called from any goroutine.
+// methods may be called from any goroutine. Each part of the platform is a type of its own over the same core; their
+// exported methods are the server's.
 type Server struct {
+	*core
+	*people
+	*posts
+	*webhooks
+	*faults
+	*stream
+	*messages
+	*openAPI
+	*media
+	*cards
+
+	ln   *listener
+	http *http.Server
+}
+
+// core is what all parts share: the options, one mutex, the clock, the transcript and the waits.
+type core struct {
 	// URL is the base of both api_base and oapi_base, without a trailing slash.
 	URL string
 
-	opts Options
-	ln   *listener
-	http *http.Server
-	done chan struct{}
-	wg   sync.WaitGroup
+	opts    Options
+	done    chan struct{}
+	wg      sync.WaitGroup
+	summary func() string // state in words, for waits that fail
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every change that a wait may look for
-	waiters int           // waits that hold or are about to take `changed`
-	closed  bool
-	offset  time.Duration // the simulator's clock less the machine's
-	rng     *rand.Rand
-	timers  map[*timer]struct{}
-
-	apps     []*app
-	users    map[string]*User
-	groups   map[string]*group
-	tickets  map[string]*ticket
-	tokens   map[string]*token
-	sessions map[string]*session
-	conns    []*conn
-	nextConn int // round robin
-
-	deliveries map[deliveryKey]*delivery
-	order      []deliveryKey // deliveries, oldest first
-	unacked    int           // deliveries without an ack
-	frames     map[string][]*push
-	replies    []Reply
-	posted     map[string]int       // conversation and text -> index of the newest such reply
-	lastSaid   map[string]time.Time // per conversation
-	uuids      map[string]bool
+	mu         sync.Mutex
+	changed    chan struct{} // closed and replaced at every change that a wait may look for
+	waiters    int           // waits that hold or are about to take `changed`
+	closed     bool
+	offset     time.Duration // the simulator's clock less the machine's
+	rng        *rand.Rand
+	timers     map[*timer]struct{}
 	sends      map[string][]time.Time // rate windows: webhook per conversation, API per application, opens
-	blocked    map[string]time.Time   // webhook conversations refused until then
-	refuseOpen time.Time
-	processKey int
-	keys       map[string]*sentMessage
-	files      map[string]*file
-	media      map[string]*file
-	cards      map[string]*card
-	emotions   map[string]bool
-
-	faults     []*faultState
-	nextFault  int
 	transcript []Entry
 	seq        int
 	violations []Violation
 }
 
-// app is one application's state; every field is guarded by Server.mu.
-type app struct {
-	App
-	dingtalkID   string
-	apiCalls     int
-	streamUse    int
-	opens        int
-	connected    bool      // has had a live connection
-	deafSince    time.Time // when the last live connection went; zero while there is one
-	deaf         time.Duration
-	maxLive      int
-	backlog      []*delivery
-	tokenFetches int
-	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, who may be a new process
-}
-
-type group struct {
-	Group
-	members map[string]bool
-	robots  map[string]bool
-	direct  string // the staff id, for a one-to-one conversation
+func newCore(opts Options, url string) *core {
+	return &core{
+		URL: url, opts: opts, done: make(chan struct{}), changed: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(opts.Seed, opts.Seed)), timers: map[*timer]struct{}{}, sends: map[string][]time.Time{},
+	}
 }
 
 // New starts a simulator. It panics when the address cannot be listened on, like httptest.NewServer: nothing that uses it
@@ -106,37 +78,39 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the DingTalk simulator on %s: %w", opts.Addr, err)
 	}
-	s := &Server{
-		URL: "http://" + ln.Addr().String(), opts: opts, ln: ln,
-		done: make(chan struct{}), changed: make(chan struct{}),
-		rng: rand.New(rand.NewPCG(opts.Seed, opts.Seed)), timers: map[*timer]struct{}{},
-		users: map[string]*User{}, groups: map[string]*group{}, tickets: map[string]*ticket{},
-		tokens: map[string]*token{}, sessions: map[string]*session{},
-		deliveries: map[deliveryKey]*delivery{}, frames: map[string][]*push{}, uuids: map[string]bool{},
-		sends: map[string][]time.Time{}, blocked: map[string]time.Time{}, keys: map[string]*sentMessage{},
-		files: map[string]*file{}, media: map[string]*file{}, cards: map[string]*card{}, emotions: map[string]bool{},
-		posted: map[string]int{}, lastSaid: map[string]time.Time{},
-	}
-	for _, a := range opts.Apps {
-		if a.RobotCode == "" {
-			a.RobotCode = a.ClientID
-		}
-		if a.CorpID == "" {
-			a.CorpID = "dingcorpsim"
-		}
-		s.apps = append(s.apps, &app{App: a, dingtalkID: "$:LWCP_v1:$bot" + a.RobotCode, tokenExcuses: 1})
-	}
-	for _, u := range opts.Users {
-		s.addUser(u)
-	}
-	for _, g := range opts.Groups {
-		s.addGroup(g)
-	}
+	s := newServer(newCore(opts, "http://"+ln.Addr().String()))
+	s.ln = ln
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
 	s.wg.Go(func() {
 		_ = s.http.Serve(ln) // always ends with an error: closed
 	})
 	return s, nil
+}
+
+// newServer puts the parts together, each over those that it uses.
+func newServer(c *core) *Server {
+	s := &Server{core: c}
+	s.people = newPeople(c)
+	s.posts = &posts{core: c, posted: map[string]int{}, lastSaid: map[string]time.Time{}}
+	s.webhooks = &webhooks{
+		core: c, people: s.people, posts: s.posts,
+		sessions: map[string]*session{}, uuids: map[string]bool{}, blocked: map[string]time.Time{},
+	}
+	s.faults = &faults{core: c, people: s.people}
+	s.stream = &stream{core: c, people: s.people, faults: s.faults, tickets: map[string]*ticket{}, frames: map[string][]*push{}}
+	s.messages = &messages{
+		core: c, people: s.people, posts: s.posts, webhooks: s.webhooks, stream: s.stream, deliveries: map[deliveryKey]*delivery{},
+	}
+	s.stream.connected = s.messages.replayLocked
+	s.openAPI = &openAPI{
+		core: c, people: s.people, posts: s.posts, messages: s.messages,
+		tokens: map[string]*token{}, keys: map[string]*sentMessage{}, emotions: map[string][]string{}, emotionTry: map[string]int{},
+		callsByCard: map[string]int{},
+	}
+	s.media = &media{core: c, people: s.people, openAPI: s.openAPI, files: map[string]*file{}, uploads: map[string]*file{}}
+	s.cards = newCards(c, s.people, s.posts, s.stream, s.openAPI)
+	c.summary = s.describe
+	return s
 }
 
 // Close ends every connection and waits until nothing of the simulator runs any more. It may be called twice.
@@ -161,7 +135,7 @@ func (s *Server) Close() {
 }
 
 // begin registers a piece of work that Close waits for; it reports false when the server is closed already.
-func (s *Server) begin() bool {
+func (s *core) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -172,7 +146,7 @@ func (s *Server) begin() bool {
 }
 
 // spawnLocked runs f in a goroutine that Close waits for. s.mu must be held.
-func (s *Server) spawnLocked(f func()) {
+func (s *core) spawnLocked(f func()) {
 	if s.closed {
 		return
 	}
@@ -184,7 +158,7 @@ func (s *Server) spawnLocked(f func()) {
 type timer struct{ t *time.Timer }
 
 // afterLocked calls f after d unless the timer is stopped or the server closes first. s.mu must be held; f runs without it.
-func (s *Server) afterLocked(d time.Duration, f func()) *timer {
+func (s *core) afterLocked(d time.Duration, f func()) *timer {
 	if s.closed {
 		return nil
 	}
@@ -206,7 +180,7 @@ func (s *Server) afterLocked(d time.Duration, f func()) *timer {
 	return t
 }
 
-func (s *Server) stopLocked(t *timer) {
+func (s *core) stopLocked(t *timer) {
 	if t == nil {
 		return
 	}
@@ -215,7 +189,7 @@ func (s *Server) stopLocked(t *timer) {
 }
 
 // sleep waits for d, or until the server closes or gone is closed; it reports whether the whole time passed.
-func (s *Server) sleep(d time.Duration, gone <-chan struct{}) bool {
+func (s *core) sleep(d time.Duration, gone <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}
@@ -231,10 +205,10 @@ func (s *Server) sleep(d time.Duration, gone <-chan struct{}) bool {
 }
 
 // nowLocked is the simulator's clock. s.mu must be held.
-func (s *Server) nowLocked() time.Time { return time.Now().Add(s.offset) }
+func (s *core) nowLocked() time.Time { return time.Now().Add(s.offset) }
 
 // Now is the time on the simulator's clock.
-func (s *Server) Now() time.Time {
+func (s *core) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nowLocked()
@@ -242,14 +216,14 @@ func (s *Server) Now() time.Time {
 
 // Advance moves the simulator's clock: tickets, tokens, webhooks and rate windows age by d, later messages carry the new
 // time. Waiting (redelivery, pings, grace) keeps to real time.
-func (s *Server) Advance(d time.Duration) {
+func (s *core) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offset += d
 	s.noteLocked(Entry{Kind: "clock", Detail: fmt.Sprintf("advanced by %s", d)})
 }
 
-func (s *Server) latencyLocked() time.Duration {
+func (s *core) latencyLocked() time.Duration {
 	lo, hi := s.opts.LatencyMin, s.opts.LatencyMax
 	if hi <= 0 {
 		return 0
@@ -261,12 +235,48 @@ func (s *Server) latencyLocked() time.Duration {
 }
 
 // wakeLocked makes every wait look again. s.mu must be held.
-func (s *Server) wakeLocked() {
+func (s *core) wakeLocked() {
 	if s.waiters == 0 {
 		return // usually there is no wait, and a channel for each line would be most of the cost
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// rateLocked counts this event and those under the same name within the window before it.
+func (s *core) rateLocked(name string, window time.Duration) int {
+	now := s.nowLocked()
+	kept := s.sends[name][:0]
+	for _, t := range s.sends[name] {
+		if now.Sub(t) < window {
+			kept = append(kept, t)
+		}
+	}
+	s.sends[name] = append(kept, now)
+	return len(kept) + 1
+}
+
+// forgetLastLocked takes the newest event back: a refused call does not count.
+func (s *core) forgetLastLocked(name string) {
+	if l := s.sends[name]; len(l) > 0 {
+		s.sends[name] = l[:len(l)-1]
+	}
+}
+
+// every calls f at each interval until gone or the server is closed.
+func (s *core) every(d time.Duration, gone <-chan struct{}, f func()) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			f()
+		case <-gone:
+			return
+		case <-s.done:
+			return
+		}
+	}
 }
 
 // randomBytes are not taken from the seed: ids must differ between runs, since a gateway's database outlives a simulator.

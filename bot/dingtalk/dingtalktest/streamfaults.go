@@ -24,7 +24,7 @@ type RedeliverOptions struct {
 }
 
 // Redeliver pushes a message again, to each bot it was for. It reports false when the msgId is not known.
-func (s *Server) Redeliver(msgID string, o RedeliverOptions) bool {
+func (s *messages) Redeliver(msgID string, o RedeliverOptions) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := false
@@ -50,7 +50,7 @@ func (s *Server) Redeliver(msgID string, o RedeliverOptions) bool {
 	return known
 }
 
-func (s *Server) redeliverLocked(d *delivery, o RedeliverOptions) {
+func (s *messages) redeliverLocked(d *delivery, o RedeliverOptions) {
 	so := sendOptions{note: "redelivered on command", on: s.connLocked(o.Conn)}
 	if o.SameFrameID && len(d.pushes) > 0 {
 		so.frameID = d.pushes[0].frameID
@@ -63,7 +63,7 @@ func (s *Server) redeliverLocked(d *delivery, o RedeliverOptions) {
 	s.deliverLocked(d, n, so)
 }
 
-func (s *Server) connLocked(id string) *conn {
+func (s *stream) connLocked(id string) *conn {
 	for _, c := range s.conns {
 		if id != "" && c.id == id {
 			return c
@@ -73,7 +73,7 @@ func (s *Server) connLocked(id string) *conn {
 }
 
 // chosenLocked are the connections a stream fault is for: the one with the id, or all.
-func (s *Server) chosenLocked(id string) []*conn {
+func (s *stream) chosenLocked(id string) []*conn {
 	if id == "" {
 		return append([]*conn(nil), s.conns...)
 	}
@@ -98,7 +98,7 @@ type DisconnectOptions struct {
 }
 
 // Disconnect sends `disconnect` and returns the number of connections that it went to.
-func (s *Server) Disconnect(o DisconnectOptions) int {
+func (s *stream) Disconnect(o DisconnectOptions) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -112,7 +112,7 @@ func (s *Server) Disconnect(o DisconnectOptions) int {
 	return n
 }
 
-func (s *Server) disconnectLocked(c *conn, o DisconnectOptions) {
+func (s *stream) disconnectLocked(c *conn, o DisconnectOptions) {
 	if o.Reason == "" {
 		o.Reason = "connection is expired"
 	}
@@ -138,7 +138,7 @@ func (s *Server) disconnectLocked(c *conn, o DisconnectOptions) {
 
 // Restart plays a restart of the server: `disconnect` to every connection at once, and connections/open refused with 503
 // for refuse.
-func (s *Server) Restart(refuse time.Duration) {
+func (s *stream) Restart(refuse time.Duration) {
 	s.mu.Lock()
 	s.refuseOpen = time.Now().Add(refuse)
 	s.noteLocked(Entry{Kind: "fault", Detail: fmt.Sprintf("restart: open refused for %s", refuse)})
@@ -163,7 +163,7 @@ type DropOptions struct {
 }
 
 // Drop ends connections abruptly and returns their number.
-func (s *Server) Drop(o DropOptions) int {
+func (s *stream) Drop(o DropOptions) int {
 	s.mu.Lock()
 	chosen := s.chosenLocked(o.Conn)
 	how := o.How
@@ -191,12 +191,12 @@ func (s *Server) Drop(o DropOptions) int {
 
 // HalfOpen makes connections half-open: TCP stays up, but nothing is read, written or answered any more. They are still
 // chosen for pushes. An empty id means all; the number is returned.
-func (s *Server) HalfOpen(conn string) int { return s.spoil(conn, HalfOpen) }
+func (s *stream) HalfOpen(conn string) int { return s.spoil(conn, HalfOpen) }
 
 // Zombie makes connections answer pings but lose every push that is routed to them. An empty id means all.
-func (s *Server) Zombie(conn string) int { return s.spoil(conn, Zombie) }
+func (s *stream) Zombie(conn string) int { return s.spoil(conn, Zombie) }
 
-func (s *Server) spoil(id string, state ConnState) int {
+func (s *stream) spoil(id string, state ConnState) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -213,7 +213,7 @@ func (s *Server) spoil(id string, state ConnState) int {
 
 // LoseNext makes the next n bot messages of a connection vanish on the way, as the first after a reconnect may. An empty
 // id means every open connection.
-func (s *Server) LoseNext(conn string, n int) {
+func (s *stream) LoseNext(conn string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.chosenLocked(conn) {
@@ -224,7 +224,7 @@ func (s *Server) LoseNext(conn string, n int) {
 
 // SayShuffled says messages with rising createAt that arrive in another order, by the seed; msgIds are in the order of
 // creation.
-func (s *Server) SayShuffled(msgs ...Message) []string {
+func (s *messages) SayShuffled(msgs ...Message) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.nowLocked()
@@ -259,7 +259,7 @@ func inOrder(p []int) bool {
 
 // Burst says n messages spread over the given number of conversations ("cidBurst1", …), evenly within the time, and
 // returns their msgIds; the text of each is its number.
-func (s *Server) Burst(n, conversations int, within time.Duration) []string {
+func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := make([]string, n)
@@ -290,7 +290,7 @@ type Frame struct {
 
 // PushFrame sends a frame to one live connection, chosen as usual, with or without a subscription to the topic. It
 // returns the messageId, or "" without a connection. No particular answer is expected.
-func (s *Server) PushFrame(f Frame) string {
+func (s *stream) PushFrame(f Frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := newFrameID()
@@ -310,7 +310,7 @@ func (s *Server) PushFrame(f Frame) string {
 	return id
 }
 
-func (s *Server) pushFrameLocked(frame []byte, binary bool, id, note string) bool {
+func (s *stream) pushFrameLocked(frame []byte, binary bool, id, note string) bool {
 	for _, c := range s.conns {
 		if c.state != Live {
 			continue
@@ -390,7 +390,7 @@ func malformed(payload func() map[string]any) []MalformedFrame {
 
 // PlayMalformed sends all of MalformedFrames, or those named, to a live connection as messages of a conversation, and
 // returns the names of those that were sent. No particular ack is expected of any.
-func (s *Server) PlayMalformed(conversation string, names ...string) []string {
+func (s *messages) PlayMalformed(conversation string, names ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.apps[0]

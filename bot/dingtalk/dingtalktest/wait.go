@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"strings"
 	"time"
 )
 
@@ -15,7 +14,7 @@ func (s *Server) WaitFor(ctx context.Context, what string, done func(State) bool
 }
 
 // wait calls look, with s.mu held, at every change until it reports true.
-func (s *Server) wait(ctx context.Context, what string, look func() bool) error {
+func (s *core) wait(ctx context.Context, what string, look func() bool) error {
 	s.mu.Lock()
 	s.waiters++
 	s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *Server) WaitNoConns(ctx context.Context) error {
 }
 
 // WaitAck waits for the first ack of a message, by any of its pushes.
-func (s *Server) WaitAck(ctx context.Context, msgID string) (Ack, error) {
+func (s *messages) WaitAck(ctx context.Context, msgID string) (Ack, error) {
 	var ack Ack
 	err := s.wait(ctx, "an ack of message "+msgID, func() bool {
 		for _, a := range s.apps {
@@ -66,37 +65,9 @@ func (s *Server) WaitAck(ctx context.Context, msgID string) (Ack, error) {
 	return ack, err
 }
 
-// WaitReply waits for a reply to a conversation that contains the text; either may be empty for any.
-func (s *Server) WaitReply(ctx context.Context, conversation, contains string) (Reply, error) {
-	return s.WaitReplyAfter(ctx, conversation, contains, 0)
-}
-
-// WaitReplyAfter is WaitReply among the replies to the conversation from the nth on, counted from 0: with
-// len(s.Replies(conversation)) from before, a new reply.
-func (s *Server) WaitReplyAfter(ctx context.Context, conversation, contains string, n int) (Reply, error) {
-	var found Reply
-	what := fmt.Sprintf("a reply containing %q in conversation %q", contains, conversation)
-	i, next := 0, 0 // replies of the conversation so far, and the first that was not looked at
-	err := s.wait(ctx, what, func() bool {
-		for ; next < len(s.replies); next++ {
-			r := s.replies[next]
-			if conversation != "" && r.Conversation != conversation {
-				continue
-			}
-			i++
-			if i > n && (strings.Contains(r.Text, contains) || strings.Contains(r.Title, contains)) {
-				found = r
-				return true
-			}
-		}
-		return false
-	})
-	return found, err
-}
-
 // WaitEntry waits for a line of the transcript that done accepts; lines from before count. done sees each line once, the
 // oldest first, and must not call the Server.
-func (s *Server) WaitEntry(ctx context.Context, what string, done func(Entry) bool) (Entry, error) {
+func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool) (Entry, error) {
 	var found Entry
 	seen := 0 // seq up to which the lines were looked at
 	err := s.wait(ctx, what, func() bool {
@@ -111,19 +82,6 @@ func (s *Server) WaitEntry(ctx context.Context, what string, done func(Entry) bo
 		return false
 	})
 	return found, err
-}
-
-// Replies are the replies to a conversation, or all when it is empty, oldest first.
-func (s *Server) Replies(conversation string) []Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Reply
-	for _, r := range s.replies {
-		if conversation == "" || r.Conversation == conversation {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // State is the simulator's view of the whole at one moment.
@@ -201,8 +159,38 @@ func (c *conn) viewLocked() Connection {
 // Connections are the open stream connections, oldest first.
 func (s *Server) Connections() []Connection { return s.State().Connections }
 
-func (s *Server) summary() string {
+func (s *Server) describe() string {
 	st := s.State()
 	return fmt.Sprintf("%d live of %d connections, %d messages (%d unacknowledged), %d replies, %d violations",
 		st.Live, len(st.Connections), st.Messages, st.Unacked, st.Replies, st.Violations)
+}
+
+// TB is what NewServer needs of a *testing.T or *testing.B, without linking package testing into programs.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
+	Cleanup(f func())
+}
+
+// NewServer starts a simulator for a test and closes it when the test ends. When the test failed, the transcript and the
+// violations are logged.
+func NewServer(t TB, opts Options) *Server {
+	t.Helper()
+	s, err := Start(opts)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() {
+		if f, ok := t.(interface{ Failed() bool }); ok && f.Failed() {
+			for _, e := range s.Transcript() {
+				t.Logf("%s", e)
+			}
+			for _, v := range s.Violations() {
+				t.Logf("%s", v)
+			}
+		}
+		s.Close()
+	})
+	return s
 }

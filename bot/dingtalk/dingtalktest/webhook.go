@@ -17,30 +17,18 @@ type session struct {
 	posts   int
 }
 
-// Reply is one message that the bot put into a conversation.
-type Reply struct {
-	Conversation string `json:"conversation"`
-	// MsgID is the message whose webhook was used; empty for replies by the open API.
-	MsgID   string `json:"msgId,omitempty"`
-	MsgType string `json:"msgtype"`
-	Title   string `json:"title,omitempty"`
-	Text    string `json:"text"`
-	// AtUserIDs are the staff ids of `at`.
-	AtUserIDs []string `json:"atUserIds,omitempty"`
-	AtAll     bool     `json:"atAll,omitempty"`
-	// Via is "webhook", "openapi", "card" or "custom".
-	Via       string    `json:"via"`
-	MsgUUID   string    `json:"msgUuid,omitempty"`
-	RobotCode string    `json:"robotCode,omitempty"`
-	Time      time.Time `json:"time"`
-	// ProcessQueryKey names a message sent by the open API; a quote of it carries the key.
-	ProcessQueryKey string `json:"processQueryKey,omitempty"`
-	Recalled        bool   `json:"recalled,omitempty"`
-	Bytes           int    `json:"bytes"`
+// webhooks are the session webhooks and those of a group's own bot.
+type webhooks struct {
+	*core
+	*people
+	*posts
+	sessions map[string]*session
+	uuids    map[string]bool
+	blocked  map[string]time.Time // conversations refused until then
 }
 
 // sessionLocked makes a webhook for a message and returns its address.
-func (s *Server) sessionLocked(g *group, a *app, msgID string, expires time.Time) string {
+func (s *webhooks) sessionLocked(g *group, a *app, msgID string, expires time.Time) string {
 	id := randomHex(16)
 	s.sessions[id] = &session{group: g, app: a, msgID: msgID, expires: expires}
 	return s.URL + "/robot/sendBySession?session=" + id
@@ -48,7 +36,7 @@ func (s *Server) sessionLocked(g *group, a *app, msgID string, expires time.Time
 
 // ExpireWebhooks ends the webhooks handed out so far for a conversation, or for all when it is empty, before their time:
 // they answer errcode 300001 from now on.
-func (s *Server) ExpireWebhooks(conversation string) {
+func (s *webhooks) ExpireWebhooks(conversation string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, se := range s.sessions {
@@ -61,7 +49,7 @@ func (s *Server) ExpireWebhooks(conversation string) {
 
 // ForgetMsgUUIDs makes the webhooks post a reply again from now on although its msgUuid was seen, as with
 // [Options.IgnoreMsgUUID].
-func (s *Server) ForgetMsgUUIDs() {
+func (s *webhooks) ForgetMsgUUIDs() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opts.IgnoreMsgUUID = true
@@ -116,7 +104,7 @@ func (b webhookBody) words() (title, text string, ok bool) {
 	return "", "", false
 }
 
-func (s *Server) sendBySession(c *call) response {
+func (s *webhooks) sendBySession(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, bad := s.webhookShapeLocked(c); bad {
@@ -140,7 +128,7 @@ func (s *Server) sendBySession(c *call) response {
 }
 
 // sendCustom is the webhook of a group's own bot, whose access_token is the group's id here.
-func (s *Server) sendCustom(c *call) response {
+func (s *webhooks) sendCustom(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, bad := s.webhookShapeLocked(c); bad {
@@ -153,7 +141,7 @@ func (s *Server) sendCustom(c *call) response {
 	return s.postHookLocked(c, g, &session{group: g}, "custom")
 }
 
-func (s *Server) webhookShapeLocked(c *call) (response, bool) {
+func (s *webhooks) webhookShapeLocked(c *call) (response, bool) {
 	if !strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/json") {
 		return hookError(43004, "Content-Type has to be application/json"), true
 	}
@@ -166,7 +154,7 @@ func (s *Server) webhookShapeLocked(c *call) (response, bool) {
 	return response{}, false
 }
 
-func (s *Server) postHookLocked(c *call, g *group, se *session, via string) response {
+func (s *webhooks) postHookLocked(c *call, g *group, se *session, via string) response {
 	var b webhookBody
 	if err := json.Unmarshal(c.body, &b); err != nil {
 		return hookError(40035, "the body is no JSON object of a message")
@@ -218,7 +206,7 @@ func (s *Server) postHookLocked(c *call, g *group, se *session, via string) resp
 }
 
 // webhookLimitLocked counts a reply against its conversation's rate.
-func (s *Server) webhookLimitLocked(g *group) (response, bool) {
+func (s *webhooks) webhookLimitLocked(g *group) (response, bool) {
 	if s.opts.WebhookPerMinute < 0 {
 		return response{}, false
 	}
@@ -237,7 +225,7 @@ func (s *Server) webhookLimitLocked(g *group) (response, bool) {
 	return response{}, false
 }
 
-func (s *Server) checkMentionsLocked(g *group, msgID, text string, b webhookBody) {
+func (s *webhooks) checkMentionsLocked(g *group, msgID, text string, b webhookBody) {
 	ids := append(append([]string(nil), b.At.AtUserIDs...), b.At.AtDingtalkIDs...)
 	for _, id := range ids {
 		if !s.memberLocked(g, id) {
@@ -252,29 +240,4 @@ func (s *Server) checkMentionsLocked(g *group, msgID, text string, b webhookBody
 			s.violateLocked(Violation{Kind: MentionNotInText, MsgID: msgID, Conversation: g.ID, Detail: "@" + id + " is not in the text"})
 		}
 	}
-}
-
-// postLocked puts a reply into its conversation and looks whether it is there already.
-func (s *Server) postLocked(r Reply) {
-	r.Time = s.nowLocked()
-	s.repliedTwiceLocked(r)
-	s.replies = append(s.replies, r)
-	s.noteLocked(Entry{Kind: "reply", MsgID: r.MsgID, Conversation: r.Conversation, Detail: r.Via + ": " + clip(r.Text)})
-}
-
-// repliedTwiceLocked reports a reply that was posted before: the same words for the same message. If the way names no
-// message, the same words count again unless a person spoke in between.
-func (s *Server) repliedTwiceLocked(r Reply) {
-	key := r.Conversation + "\x00" + r.Text
-	if i, ok := s.posted[key]; ok {
-		old := s.replies[i]
-		same := old.MsgID == r.MsgID
-		if old.MsgID == "" || r.MsgID == "" {
-			same = old.Time.After(s.lastSaid[r.Conversation])
-		}
-		if same {
-			s.violateLocked(Violation{Kind: ReplyTwice, MsgID: r.MsgID, Conversation: r.Conversation, Detail: "posted again by " + r.Via + ": " + clip(r.Text)})
-		}
-	}
-	s.posted[key] = len(s.replies)
 }

@@ -35,9 +35,14 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 		Store: g.store, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute,
 		Leads: func(ctx context.Context) (bool, error) { return g.store.IsLeader(ctx, g.replica) },
 	}
+	return inBackground(ctx, f.Run)
+}
+
+// inBackground runs work until stop is called, which waits for its end.
+func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	done.Go(func() { f.Run(ctx) })
+	done.Go(func() { work(ctx) })
 	return func() {
 		cancel()
 		done.Wait()

@@ -22,10 +22,13 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
+	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/card"
 	"ebb/bot/openai"
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
+	"ebb/periodic"
 	"ebb/retry"
 	"ebb/sessions"
 	"ebb/sql"
@@ -42,6 +45,7 @@ type gateway struct {
 	embedder  *openai.Embedder // nil without an endpoint
 	replica   sessions.ReplicaID
 	transport chat.Transport
+	calls     *calls.Governor // nil without DingTalk
 	bot       *bot.Bot
 	registry  *prometheus.Registry
 	location  *time.Location
@@ -50,8 +54,8 @@ type gateway struct {
 // Options are the choices of a caller besides the configuration.
 type Options struct {
 	Transport chat.Transport // nil: DingTalk
-	Watch     func(sessions.Key) func(text string, reset bool)
-	Version   string // the release, for log and metrics
+	Display   chat.Display   // nil: DingTalk cards, as configured
+	Version   string         // the release, for log and metrics
 }
 
 // Serve runs a gateway until ctx ends: admin server, database, then the bot. It closes them in reverse order, so that
@@ -99,6 +103,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	// This line gives the replica's name in restart reports and leases.
 	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
+	defer g.watchCalls(ctx)()
 	return g.bot.Run(ctx)
 }
 
@@ -195,22 +200,38 @@ func (g *gateway) schema(ctx context.Context, url string) error {
 	return nil
 }
 
+// openDingTalk returns the transport of the configured application.
+func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
+	d, a := g.cfg.DingTalk, g.cfg.Agent
+	c := dingtalk.Config{
+		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
+		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls,
+	}
+	if d.Reply == config.ReplyCard {
+		assigned := languages(a)
+		c.Cards = &dingtalk.Cards{
+			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval,
+			Language: func(id sessions.ConversationID) string { return cmp.Or(assigned[id], a.Language) },
+		}
+	}
+	return dingtalk.New(c)
+}
+
 func (g *gateway) openBot(o Options) error {
 	var err error
+	var background []periodic.Task
 	if g.model, err = OpenModel(g.cfg); err != nil {
 		return err
 	}
 	if g.transport == nil {
-		d := g.cfg.DingTalk
-		t, err := dingtalk.New(dingtalk.Config{
-			ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
-			RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive,
-		})
+		g.calls = calls.New(calls.Options{Store: g.store, Quota: int64(g.cfg.DingTalk.APICallsPerMonth)})
+		t, err := g.openDingTalk()
 		if err != nil {
 			return err
 		}
 		registerStats(g.registry, t)
-		g.transport = t
+		registerCalls(g.registry, g.calls)
+		g.transport, o.Display, background = t, t.Display(), t.Background()
 	}
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -226,19 +247,24 @@ func (g *gateway) openBot(o Options) error {
 		summaries = "" // no other model to fall back to
 	}
 	common, groups := g.cfg.Policies()
+	rules, limits := g.cfg.Access.Rules(admins), a.Limits.Limits()
+	if o.Transport != nil {
+		rules, limits = nil, sessions.Limits{} // the operator's own terminal
+	}
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
-		Model: g.model, Counter: counter, Metrics: g.registry,
+		Model: g.model, Models: g.model.Models(), Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Languages: languages(a), Prompt: a.Prompt, Location: g.location, Admins: admins,
+		Access: rules, CommandRights: g.cfg.Access.Rights(), Limits: limits,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
-		StaleAfter:    a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
+		BusyNote:      a.BusyNote, StaleAfter: a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
 		Compaction: common, Groups: groups, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
-		Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Watch: o.Watch,
+		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
 	})
 	return err
 }

@@ -107,12 +107,17 @@ func TestCheckerFindsNothingWhereEverythingWasKept(t *testing.T) {
 	}
 }
 
+// openCard is a card without an end.
+var openCard = dingtalktest.Card{TrackID: "c1", Conversation: "cid-a", State: dingtalktest.CardInputting, Delivered: at(100), Content: "q0000001"}
+
+// overlapped are two model calls of one conversation at one time.
+func overlapped(first, second string) []overlap {
+	return []overlap{{"cid-a", modelCall{first, at(100), at(100), at(300)}, modelCall{second, at(200), at(200), at(400)}}}
+}
+
 // Each line breaks one promise; the checker must say that, and nothing else.
 func TestCheckerFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	overlapped := func(first, second string) []overlap {
-		return []overlap{{"cid-a", modelCall{first, at(100), at(100), at(300)}, modelCall{second, at(200), at(200), at(400)}}}
-	}
 	for _, tt := range []struct {
 		name  string
 		spoil func(*evidence)
@@ -137,7 +142,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"an apology never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 3, 4) }, `1 replies to cid-b were marked as sent and 0 arrived: "模型服务现在很忙"`},
 		{"two apologies, one sent", func(e *evidence) { e.letters = append(e.letters, e.letters[3]) }, `2 replies to cid-b were marked as sent and 1 arrived`},
 		{"no reply left", func(e *evidence) { e.letters = slices.Delete(e.letters, 1, 2) }, "the answer of session robot/cid-a to [q0000003] left no reply"},
-		{"nothing told of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and notified 0 people"},
+		{"no notice of a message set aside", func(e *evidence) { e.letters = e.letters[:4] }, "session robot/cid-b set 1 messages aside and notified 0 people"},
 		{"sent in the wrong order", func(e *evidence) {
 			e.log = append(e.log[:5:5], append([]inspect.Logged{
 				{Key: groupA, Seq: 6, Role: sessions.RoleUser, MsgID: "q0000007", Content: "q0000007"}, {Key: groupA, Seq: 7, Role: sessions.RoleAssistant, Content: "q0000007"},
@@ -168,6 +173,11 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"a message that waits", func(e *evidence) { e.log[9].State, e.letters = sessions.Pending, e.letters[:4] }, "message q0000006 is in the log, and no turn took it"},
 		{"a reply that waits", func(e *evidence) { e.open.Replies = 1 }, "1 replies are still to be sent"},
 		{"a reply given up", func(e *evidence) { e.open.GivenUp = 1 }, "1 replies were given up"},
+		{"a card that stays open", func(e *evidence) { e.cards = []dingtalktest.Card{openCard} }, `card c1 in cid-a stays inputting: "q0000001"`},
+		{"a card that is open in the database", func(e *evidence) { e.open.Cards = 1 }, "1 cards are still open in the database"},
+		{"the protocol of cards", func(e *evidence) {
+			e.strange = []dingtalktest.Violation{{Kind: dingtalktest.CardAfterFinalize, Time: at(60_000)}}
+		}, "protocol: "},
 		{"set aside for nothing", func(e *evidence) { delete(e.lives, "g2-1") }, "message q0000006 was set aside after 1 troubles, want 3 at least"},
 		{"set aside by one in no trouble", func(e *evidence) {
 			e.lives["g1-3"] = life{slot: "g1", started: at(900), stopRequested: at(5000), ended: at(6000)}
@@ -236,6 +246,23 @@ func TestCheckerExcuses(t *testing.T) {
 	}
 }
 
+// Cards that ended, and one that was never delivered, break no promise. A gateway that stood still may be late.
+func TestCheckerExcusesCards(t *testing.T) {
+	t.Parallel()
+	e := wholeEvidence()
+	e.cards = []dingtalktest.Card{
+		{TrackID: "c1", State: dingtalktest.CardFinished, Delivered: at(100)}, {TrackID: "c2", State: dingtalktest.CardFailed, Delivered: at(200)},
+		{TrackID: "c3", State: dingtalktest.CardFailed},
+	}
+	e.strange = []dingtalktest.Violation{
+		{Kind: dingtalktest.CardCallbackSlow, Time: at(700)}, {Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-a", Time: at(60_000)},
+	}
+	e.erased = []erasure{{touched: []string{"cid-a"}, begun: at(50_000), receipt: at(58_000)}}
+	if f := e.checkAll(); len(f.broken) > 0 || f.cards != 1 || f.closed != 1 {
+		t.Errorf("finished %d, closed %d, found %q", f.cards, f.closed, f.broken)
+	}
+}
+
 // A message that waited when its person was forgotten is set aside without a word: no letter is due.
 func TestCheckerExcusesAnErasedMessageThatWaited(t *testing.T) {
 	t.Parallel()
@@ -295,6 +322,11 @@ func TestPlanIsTheSeeds(t *testing.T) {
 	if slices.Equal(first, planFaults(opt)) {
 		t.Error("two seeds have the same plan")
 	}
+	if slices.ContainsFunc(first, func(x fault) bool { return strings.HasPrefix(x.kind, "card ") }) {
+		t.Error("a run without cards has troubles of cards")
+	}
+	opt.Cards = true
+	first = planFaults(opt)
 	kinds := map[string]bool{}
 	for _, x := range first {
 		kinds[x.kind] = true
@@ -302,7 +334,7 @@ func TestPlanIsTheSeeds(t *testing.T) {
 			t.Errorf("a trouble that can't be made: %+v", x)
 		}
 	}
-	if len(kinds) < (len(faultKinds)+len(erasureKinds))*2/3 {
+	if len(kinds) < (len(faultKinds)+len(cardKinds)+len(erasureKinds))*2/3 {
 		t.Errorf("%d troubles are of %d kinds only", len(first), len(kinds))
 	}
 }

@@ -22,6 +22,7 @@ type Command struct {
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
+	Cards    bool          `help:"Show replies on cards, with their troubles."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 }
 
@@ -70,8 +71,9 @@ func (w *world) printPlan() {
 		what = "no trouble"
 	}
 	keys := map[bool]string{false: "honoured", true: "ignored"}[w.keysIgnored()]
-	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %s connected, %g messages a second, sessions of %s, keys of replies %s\n",
-		c.Seed, c.For, what, c.Replicas, w.connectionCount(), c.Rate, scope, keys)
+	form := map[bool]string{false: "Markdown", true: "cards"}[c.Cards]
+	fmt.Fprintf(w.out, "seed %d: %s with %s, %d gateways, %s connected, %g messages a second, sessions of %s, replies as %s, keys of replies %s\n",
+		c.Seed, c.For, what, c.Replicas, w.connectionCount(), c.Rate, scope, form, keys)
 }
 
 // runAll starts everything, makes trouble while people talk, and lets things come to rest.
@@ -164,6 +166,9 @@ func (w *world) remainingWork(ctx context.Context) (string, error) {
 	}
 	if owed := w.talk.countUnacked(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
 		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
+	}
+	if shown := w.sim.OpenCards(); len(shown) > 0 || open.Cards > 0 {
+		return fmt.Sprintf("%d cards unfinished, %d open in the database", len(shown), open.Cards), nil
 	}
 	if n := w.erasures.countOpen(); n > 0 {
 		return fmt.Sprintf("%d erasures without a receipt", n), nil

@@ -19,7 +19,8 @@ type evidence struct {
 	// Messages of people, and the record of DingTalk.
 	said    map[string]remark // by mark
 	took    []time.Duration
-	replies []dingtalktest.Reply     // in their order
+	replies []dingtalktest.Reply // in their order
+	cards   []dingtalktest.Card
 	strange []dingtalktest.Violation // violations of the protocol
 
 	// Stored data.
@@ -51,12 +52,12 @@ type evidence struct {
 // gatherEvidence gathers the record. All gateways have ended.
 func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e := &evidence{
-		replies: w.sim.Replies(""),
+		replies: w.sim.Replies(""), cards: w.sim.Cards(""),
 		// Log lines that no correct gateway writes under any fault.
-		strange: w.sim.Violations(
+		strange: w.sim.Violations(append(slices.Clone(cardViolations),
 			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
-		),
+		)...),
 		both: w.mind.copyOverlaps(), asked: w.mind.copyInquiries(), lives: w.lives.copyAll(),
 		erased: w.erasures.copyAll(), requests: w.mind.wordsSeen(),
 	}
@@ -82,6 +83,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 		}
 	}
 	e.dropErased()
+	e.log = slices.DeleteFunc(e.log, isClick)
 	return e, nil
 }
 

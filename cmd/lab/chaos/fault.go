@@ -64,8 +64,12 @@ var erasureKinds = []chaosKind{
 // planFaults draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
 // the troubles is the machine's.
 func planFaults(opt Command) []fault {
+	kinds := faultKinds
+	if opt.Cards {
+		kinds = slices.Concat(faultKinds, cardKinds)
+	}
 	plan := append(
-		drawFaults(opt, faultKinds, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
+		drawFaults(opt, kinds, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
 		drawFaults(opt, erasureKinds, opt.Erase, rand.New(rand.NewPCG(opt.Seed, 4)))...,
 	)
 	slices.SortStableFunc(plan, func(x, y fault) int { return cmp.Compare(x.at, y.at) })
@@ -98,7 +102,7 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 
 // injectFault makes one trouble, and says so.
 func (w injector) injectFault(ctx context.Context, t fault) {
-	for _, k := range slices.Concat(faultKinds, erasureKinds) {
+	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds) {
 		if k.kind != t.kind {
 			continue
 		}

@@ -28,6 +28,9 @@ from the first push to the answer: p50 %s, p99 %s
 `, f.said, f.acked, f.answered, f.commands, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts,
 		f.accounts, f.grants, f.resumed, f.redelivered, f.perhaps, f.doubled, rig.FormatMillis(f.p50), rig.FormatMillis(f.p99), w.took)
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
+	if w.opt.Cards {
+		fmt.Fprintln(out, cardsLine(f))
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.calmed)) {
 		c := w.calmed[name]
 		fmt.Fprintf(out, "%s when idle: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)
@@ -40,6 +43,9 @@ from the first push to the answer: p50 %s, p99 %s
 		fmt.Fprintf(out, "VIOLATION: %s\n", b)
 	}
 	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Replicas, w.opt.Rate)
+	if w.opt.Cards {
+		again += " --cards"
+	}
 	if w.opt.Calm {
 		again += " --calm"
 	}

@@ -190,7 +190,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 	c := object{
 		"dingtalk": object{
 			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
-			"connections": w.connectionCount(),
+			"connections": w.connectionCount(), "api_calls_per_month": callsOfRun,
 		},
 		"llm": object{"models": []object{{
 			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
@@ -209,6 +209,10 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
 	}
+	if w.opt.Cards {
+		d := c["dingtalk"].(object)
+		d["reply"], d["card_template_id"], d["card_interval"] = "card", dingtalktest.DefaultCardTemplate, "100ms"
+	}
 	return rig.WriteConfig(w.dir, name, c)
 }
 
@@ -216,6 +220,7 @@ const (
 	chaosTTL   = 2 * time.Second // lifetime of leases
 	chaosDrain = 8 * time.Second // at a stop
 	chaosTurn  = 30 * time.Second
+	callsOfRun = 1_000_000 // to the open API: counted, and more than a run makes
 )
 
 // watchTerms looks at the leases again and again: the term of none may fall.

@@ -162,21 +162,6 @@ func (s *story) checkLog(ctx context.Context) error {
 	return nil
 }
 
-// countEvents are the messages in the log, by id.
-func (s *story) countEvents(ctx context.Context) (map[string]sessions.Event, error) {
-	list, err := s.store.Events(ctx, s.key, 0, 10_000)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]sessions.Event{}
-	for _, e := range list {
-		if e.Role == sessions.RoleUser {
-			all[string(e.MsgID)] = e
-		}
-	}
-	return all, nil
-}
-
 // askRecall asks for a fact whose own words have left the context.
 func (s *story) askRecall(ctx context.Context) error {
 	fact := plantedFacts[0]
@@ -281,7 +266,7 @@ func (s *story) killGateway(ctx context.Context) (err error) {
 	if err := s.second.Kill(); err != nil {
 		return err
 	}
-	if n := len(s.repliesByMessage()[id]); n > 0 {
+	if n := len(s.repliesTo(id, s.tracks[id])); n > 0 {
 		return fmt.Errorf("expected no answer before the kill, got %d", n)
 	}
 	s.show.showReplica("B", s.second.PID(), "kill -9", false)

@@ -59,7 +59,9 @@ func TestDemoOnce(t *testing.T) {
 		"SIGTERM", "Shutdown memory flush summary", "owed 0", inFlight.Text,
 		afterRestart.Text, "PO-20260315-7781",
 		"kill -9", "Alex 负责",
-		"✔ 丢失 lost", "✔ 重复回答 answered twice", "✔ 钉钉协议违规 protocol violations", "✔ 全部符合预期",
+		longReport.Text, "Ebb: 压测报告第一节", cursor, cutShort, "● 张伟按了停止",
+		checklist.Text, "Ebb: " + checklistOpening, cursor, "八点开始", "● 李娜点了 👍", "谢谢",
+		"✔ 丢失 lost", "✔ 重复回答 answered twice", "✔ 未结束的卡片 cards left unfinished", "✔ 钉钉协议违规 protocol violations", "✔ 全部符合预期",
 	} {
 		i := strings.Index(string(out[from:]), want)
 		if i < 0 {
@@ -76,13 +78,13 @@ func TestDemoOnce(t *testing.T) {
 func TestDemoConverses(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := demoCommand(t)
-	cmd.Stdin = strings.NewReader("/状态\n\n灰度是什么时候？\n/压缩\n/帮助\n")
+	cmd.Stdin = strings.NewReader("/状态\n\n灰度是什么时候？\n/压缩\n/帮助\n:bad\n:good\n")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("demo: %v\n%s\n%s", err, out, stderr)
 	}
 	_, talk, _ := strings.Cut(string(out), "全部符合预期")
-	for _, want := range []string{"上下文", "5 月 19 日", "`/compact"} {
+	for _, want := range []string{"上下文", "5 月 19 日", "`/compact", "[bad] ", "[good] "} {
 		if !strings.Contains(talk, want) {
 			t.Errorf("no %q in\n%s", want, talk)
 		}

@@ -100,18 +100,48 @@ func renderGauge(s scene, w int, p colorPalette) []string {
 	}
 }
 
-// renderConversation shows the last n lines of the group.
+// cursor stands at the end of a card that still fills.
+const cursor = "▌"
+
+// renderConversation shows the last n lines of the group. The newest message is a card that fills, or has filled, half of them.
 func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	const names = 8
 	lines := make([]string, 0, n)
-	for _, s := range said[max(0, len(said)-n):] {
+	for i, s := range said[max(0, len(said)-n):] {
 		name := p.name
 		if s.Bot {
 			name = p.good
 		}
-		lines = append(lines, name(padWidth(fitWidth(s.Who, names-1), names))+fitWidth(oneLine(s.Text), w-names))
+		rows := 1
+		if s.Card != "" && i == min(n, len(said))-1 {
+			rows = max(1, n/2)
+		}
+		who := padWidth(fitWidth(s.Who, names-1), names)
+		for _, text := range renderSpoken(s, rows, w-names) {
+			lines = append(lines, name(who)+text)
+			who = padWidth("", names)
+		}
 	}
-	return fillWidth(lines, n)
+	return fillWidth(lines[max(0, len(lines)-n):], n)
+}
+
+// renderSpoken shows a message in up to n lines: the end of a card that still fills, the beginning of any other.
+func renderSpoken(s spokenLine, n, w int) []string {
+	text := strings.TrimSpace(s.Mark + " " + oneLine(s.Text))
+	if s.Open {
+		text += cursor
+	}
+	if n == 1 && !s.Open {
+		return []string{fitWidth(text, w)}
+	}
+	lines := strings.Split(cells.Wrap(text, w), "\n")
+	switch {
+	case len(lines) <= n:
+		return lines
+	case s.Open:
+		return lines[len(lines)-n:]
+	}
+	return append(lines[:n-1:n-1], fitWidth(strings.Join(lines[n-1:], ""), w))
 }
 
 // renderHappenings shows the last n lines of what the gateway did; the newest is whole as far as there is room.

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"bytes"
+	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +80,12 @@ func TestRenderStaysInside(t *testing.T) {
 	full.Tokens = 99_999
 	ended := full
 	ended.Table, ended.Result = closingTable(storyCounts{Acked: 3, Answered: 2, Doubled: 1}), strings.Repeat("结论", 80)
-	for name, s := range map[string]scene{"empty": {}, "sample": sampleScene(), "full": full, "ended": ended} {
+	filling, filled := full, full
+	filling.Said = append(slices.Clone(full.Said), spokenLine{Who: "Ebb", Text: strings.Repeat("字word 👩‍👩‍👧 é", 90), Bot: true, Card: "c", Open: true})
+	filled.Said = append(slices.Clone(full.Said), spokenLine{Who: "Ebb", Text: strings.Repeat("字word 👩‍👩‍👧 é", 90), Bot: true, Card: "c", Mark: "👍"})
+	for name, s := range map[string]scene{
+		"empty": {}, "sample": sampleScene(), "full": full, "ended": ended, "filling": filling, "filled": filled,
+	} {
 		for _, size := range [][2]int{{60, 24}, {61, 25}, {80, 24}, {99, 30}, {100, 40}, {240, 70}} {
 			lines := renderScene(s, size[0], size[1], newPalette(false))
 			if len(lines) >= size[1] {
@@ -138,6 +145,7 @@ func TestClosingTable(t *testing.T) {
 		{"answered twice", func(c *storyCounts) { c.Doubled++ }, []string{"answered twice"}},
 		{"nothing flushed", func(c *storyCounts) { c.Flushes, c.Memories = 0, 0 }, []string{"memory flushes", "memories"}},
 		{"nothing compacted", func(c *storyCounts) { c.Compactions = 0 }, []string{"compactions"}},
+		{"a card left unfinished", func(c *storyCounts) { c.OpenCards = 1 }, []string{"cards left unfinished"}},
 		{"protocol broken", func(c *storyCounts) { c.Violations = 1 }, []string{"protocol violations"}},
 		{"illegal request", func(c *storyCounts) { c.Illegal = 1 }, []string{"illegal model requests"}},
 	} {
@@ -187,6 +195,68 @@ func TestShowDrawsInPlace(t *testing.T) {
 	s.showMessage("Alex", "nobody sees it", false)
 	if out.Len() > 0 {
 		t.Errorf("got %q after the end, want nothing", out.String())
+	}
+}
+
+// A card fills in its own line: its end is seen while it grows, its beginning afterwards. An older frame changes nothing.
+func TestShowCard(t *testing.T) {
+	t.Parallel()
+	s := &screen{out: io.Discard, size: func() (int, int) { return 80, 24 }, began: time.Now(), palette: newPalette(false)}
+	long := "开头 " + strings.Repeat("很长的一段", 60)
+	for _, tt := range []struct {
+		name      string
+		change    func()
+		has, lost []string
+	}{
+		{"first frame", func() { s.showCard("c", "开头", false) }, []string{"Ebb     开头▌"}, nil},
+		{"long frame", func() { s.showCard("c", long+" 末尾", false) }, []string{"末尾▌"}, []string{"开头"}},
+		{"end", func() { s.showCard("c", long+" 末尾。", true) }, []string{"Ebb     开头", "…"}, []string{"末尾", "▌"}},
+		{"older frame", func() { s.showCard("c", "旧的", false) }, []string{"开头"}, []string{"旧的", "▌"}},
+		{"rating", func() { s.markCard("c", "👍") }, []string{"👍 开头"}, nil},
+		{"another message", func() { s.showMessage("李娜", "谢谢", false) }, []string{"👍 开头", "李娜    谢谢"}, nil},
+	} {
+		tt.change()
+		got := strings.Join(renderConversation(s.scene.Said, 4, 79, s.palette), "\n")
+		for _, w := range tt.has {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: no %q in\n%s", tt.name, w, got)
+			}
+		}
+		for _, w := range tt.lost {
+			if strings.Contains(got, w) {
+				t.Errorf("%s: %q in\n%s", tt.name, w, got)
+			}
+		}
+	}
+	if n := len(s.scene.Said); n != 2 {
+		t.Errorf("got %d lines, want one of the card and one of the message", n)
+	}
+}
+
+// At the prompt the text of a card is printed as it grows, whatever its frames do in between.
+func TestGrowingText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		frames []string
+		end    string
+		want   string
+	}{
+		{"no frame", nil, "全文", "全文\n"},
+		{"grows", []string{"⏳ 正在思考 …", "一", "一\n\n⏳ 正在使用工具 a …", "一二"}, "一二三", "一二三\n"},
+		{"closed fence", []string{"```\na", "```\na\n```", "```\na\nb\n```"}, "```\na\nb\n```", "```\na\n```\n```\na\nb\n```\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			g := growingText{out: &out}
+			for _, f := range tt.frames {
+				g.grow(f)
+			}
+			if g.end(tt.end); out.String() != tt.want {
+				t.Errorf("got %q, want %q", out.String(), tt.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
@@ -17,9 +18,14 @@ const answerWithin = 60 * time.Second
 
 const memberHelp = `
 现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /help，/quit 或 Ctrl-D 结束。
+最新卡片上的按钮：:good :bad
 You are in the group now: what you type is said to the bot. Commands: /memory,
 /status, /compact, /help; /quit or Ctrl-D ends.
+Buttons of the newest card: :good and :bad.
 `
+
+// buttons are the lines that press a button.
+var buttons = map[string]chat.Action{":good": chat.ActionGood, ":bad": chat.ActionBad}
 
 // converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -42,6 +48,10 @@ func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) e
 				return nil
 			case line == "/quit":
 				return nil
+			case buttons[line] != "":
+				if err := s.clickNewest(ctx, out, buttons[line]); err != nil {
+					return err
+				}
 			case line != "":
 				if err := s.exchangeLine(ctx, out, line); err != nil {
 					return err
@@ -63,16 +73,37 @@ func (s *story) printPrompt(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// exchangeLine says one line to the group and prints the answer.
+// exchangeLine says one line to the group and prints the answer, a card as it grows.
 func (s *story) exchangeLine(ctx context.Context, out io.Writer, line string) error {
 	one, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no answer within %s", answerWithin))
 	defer stop()
 	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: you.ID, Text: line})
-	reply, err := s.replyTo(one, id)
+	if _, err := s.dingtalk.WaitAck(one, id); err != nil {
+		return err
+	}
+	track, err := s.trackOf(one, id)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, s.show.palette.good(demoBotName+":")+" ")
+	text := growingText{out: out}
+	grown := make(chan struct{})
+	watch, unwatch := context.WithCancel(one)
+	go func() {
+		defer close(grown)
+		s.dingtalk.WatchCards(watch, string(demoGroup), func(c dingtalktest.Card) {
+			if c.TrackID == track {
+				text.grow(readableText(c.Content))
+			}
+		})
+	}()
+	reply, err := s.replyTo(one, id, track)
+	unwatch()
+	<-grown
 	if err != nil {
 		return fmt.Errorf("%w: %w", context.Cause(one), err)
 	}
-	fmt.Fprintf(out, "%s %s\n", s.show.palette.good(demoBotName+":"), afterMention.ReplaceAllString(readableText(reply.Text), "$1 "))
+	text.end(afterMention.ReplaceAllString(readableText(reply.Text), "$1 "))
 	return nil
 }
 

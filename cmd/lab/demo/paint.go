@@ -120,6 +120,35 @@ func (s *screen) showMessage(who, text string, bot bool) {
 	})
 }
 
+// showCard shows the text of a card: in its line of the conversation, or its first and its last text as a line each.
+func (s *screen) showCard(id, text string, done bool) {
+	s.updateScene(func(c *scene) {
+		i := c.lineOfCard(id)
+		if i < 0 {
+			i = len(c.Said)
+			c.Said = append(c.Said, spokenLine{Who: demoBotName, Bot: true, Card: id, Open: true})
+		}
+		line := &c.Said[i]
+		if !line.Open {
+			return // an older frame
+		}
+		line.Text, line.Open = text, !done
+		if line.Open {
+			text += cursor
+		}
+		s.printLocked("", line.Who+": "+text)
+	})
+}
+
+// markCard shows the rating of a card.
+func (s *screen) markCard(id, mark string) {
+	s.updateScene(func(c *scene) {
+		if i := c.lineOfCard(id); i >= 0 {
+			c.Said[i].Mark = mark
+		}
+	})
+}
+
 // showAction shows an action of the gateway.
 func (s *screen) showAction(text string, details ...string) {
 	s.updateScene(func(c *scene) {

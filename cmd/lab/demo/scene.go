@@ -1,6 +1,9 @@
 package demo
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // scene is all that the demo's screen shows at one moment. It is plain data: the story fills it in, render draws it.
 type scene struct {
@@ -17,11 +20,19 @@ type scene struct {
 	Result    string
 }
 
+// lineOfCard finds the line of a card; -1 without one.
+func (c *scene) lineOfCard(id string) int {
+	return slices.IndexFunc(c.Said, func(l spokenLine) bool { return l.Card == id })
+}
+
 // spokenLine is one line of the conversation.
 type spokenLine struct {
 	Who  string
 	Text string
 	Bot  bool
+	Card string // id of the bot's card; empty: a message
+	Open bool   // the card has not ended
+	Mark string // the rating of the card
 }
 
 // sceneAction is something that the gateway did, with lines that say more.
@@ -46,6 +57,7 @@ type storyCounts struct {
 	Flushes     int
 	Compactions int
 	Memories    int
+	OpenCards   int // cards that are neither finished nor failed
 	Violations  int // violations of DingTalk's protocol, as the simulator saw them
 	Illegal     int // requests that no model provider would take
 }
@@ -71,6 +83,7 @@ func closingTable(c storyCounts) []tableRow {
 		row("记忆整理 memory flushes", c.Flushes, c.Flushes > 0),
 		row("压缩 compactions", c.Compactions, c.Compactions > 0),
 		row("记忆条目 memories", c.Memories, c.Memories > 0),
+		row("未结束的卡片 cards left unfinished", c.OpenCards, c.OpenCards == 0),
 		row("钉钉协议违规 protocol violations", c.Violations, c.Violations == 0),
 		row("不合法的模型请求 illegal model requests", c.Illegal, c.Illegal == 0),
 	}

@@ -52,6 +52,8 @@ var (
 	inFlight       = rig.Utterance{Speaker: rig.Zhang, Text: "灰度定在 5 月 19 日上午十点，先放 5% 的流量。"}
 	inBetween      = rig.Utterance{Speaker: rig.Li, Text: "联调环境换成 pay-stage-2 了，旧的今晚下线。"}
 	afterRestart   = rig.Utterance{Speaker: rig.Alex, Text: "供应商的对账订单号是多少？"}
+	checklist      = rig.Utterance{Speaker: rig.Li, Text: "发布当天的步骤，帮我列一下？"}
+	longReport     = rig.Utterance{Speaker: rig.Zhang, Text: "把压测报告从头念一遍？"}
 	beforeKill     = rig.Utterance{Speaker: rig.Zhang, Text: "回滚由谁负责？"}
 )
 
@@ -72,6 +74,28 @@ var summaryBlock = regexp.MustCompile(`(?s)<<<summary .*?\nsummary [^\n]*>>>\n?`
 // answerSlowly answers as the stand-in does, so late that a signal comes first.
 func answerSlowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
 	return func(r openaitest.Request) openaitest.Reply { return openaitest.Persona(r).After(d) }
+}
+
+// The answer to the checklist, written slowly, so that people see it grow.
+const (
+	checklistOpening = "**先说结论**"
+	checklistAnswer  = checklistOpening + "：八点开始，十点前结束。\n\n" +
+		"1. 19:30 冻结代码，核对变更单\n2. 20:00 先放 5% 的流量，看错误率\n3. 20:30 放到 50%，核对对账单\n" +
+		"4. 21:00 全量，观察一小时\n5. 异常时按预案回滚，先回滚再排查"
+)
+
+func scriptChecklist() openaitest.Script {
+	return openaitest.When(matchQuestion(checklist), openaitest.Text(checklistAnswer).Slow(100*time.Millisecond)).Times(1)
+}
+
+// The beginning of an answer that never ends by itself, and the words that mark it as stopped.
+const (
+	reportOpening = "压测报告第一节：测试环境与方法。本次压测用了三台八核机器，"
+	cutShort      = "（已停止）"
+)
+
+func scriptReport() openaitest.Script {
+	return openaitest.When(matchQuestion(longReport), openaitest.Text(reportOpening+reportOpening).QuietAfter(3)).Times(1)
 }
 
 // neverAnswer takes a request and does not answer: its gateway will be gone before.

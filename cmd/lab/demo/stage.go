@@ -43,6 +43,7 @@ type stage struct {
 	model    *openaitest.Server
 	book     *rig.LogBook
 	children []*rig.Process
+	followed chan struct{} // closed when the cards are followed no more
 	lost     func(error)
 	key      sessions.Key
 }
@@ -70,6 +71,7 @@ func openStage(ctx context.Context, program string, w *screen, lost func(error))
 		return s, err
 	}
 	s.openStandIns()
+	s.followed = s.followCards(ctx)
 	return s, nil
 }
 
@@ -82,7 +84,7 @@ func (s *stage) openStandIns() {
 	})
 	o := openaitest.Options{Steps: []openaitest.Script{openaitest.WhenFunc(matchQuestion(recallQuestion), fromMemory)}}
 	if s.show.isTerminal() {
-		o.Latency = 250 * time.Millisecond
+		o.Latency, o.TokenDelay = 250*time.Millisecond, 30*time.Millisecond
 	}
 	s.model = openaitest.New(o)
 }
@@ -95,6 +97,9 @@ func (s *stage) close(ctx context.Context) error {
 	}
 	if s.dingtalk != nil {
 		s.dingtalk.Close()
+	}
+	if s.followed != nil {
+		<-s.followed
 	}
 	if s.store != nil {
 		s.store.Close()
@@ -116,7 +121,8 @@ func (s *stage) writeGatewayConfig(name string) (string, error) {
 	c := object{
 		"dingtalk": object{
 			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": s.dingtalk.URL, "oapi_base": s.dingtalk.URL,
-			"replies_per_minute": demoPerMinute,
+			"replies_per_minute": demoPerMinute, "reply": "card", "card_template_id": dingtalktest.DefaultCardTemplate,
+			"card_interval": cardInterval.String(),
 		},
 		"llm": object{"models": []object{{
 			"name": "main", "model": "scripted", "base_url": s.model.URL, "api_key": "none", "max_output": 2048,
@@ -163,6 +169,21 @@ func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
 	return row, err
 }
 
+// countEvents are the messages in the log, by id.
+func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, error) {
+	list, err := s.store.Events(ctx, s.key, 0, 10_000)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]sessions.Event{}
+	for _, e := range list {
+		if e.Role == sessions.RoleUser {
+			all[string(e.MsgID)] = e
+		}
+	}
+	return all, nil
+}
+
 // listMemories lists the facts of the group, the oldest first.
 func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
@@ -171,22 +192,26 @@ func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	return list, err
 }
 
-// replyTo waits for the first reply to a message.
-func (s *stage) replyTo(ctx context.Context, msgID string) (dingtalktest.Reply, error) {
-	_, err := s.dingtalk.WaitEntry(ctx, "a reply to message "+msgID, func(e dingtalktest.Entry) bool {
-		return e.Kind == "reply" && e.MsgID == msgID
-	})
-	if err != nil {
-		return dingtalktest.Reply{}, err
+// replyTo waits for the first reply to an acknowledged message, whose card is track.
+func (s *stage) replyTo(ctx context.Context, msgID, track string) (dingtalktest.Shown, error) {
+	for {
+		seen := s.dingtalk.State().Replies
+		if replies := s.repliesTo(msgID, track); len(replies) > 0 {
+			return replies[0], nil
+		}
+		err := s.dingtalk.WaitFor(ctx, "a reply to message "+msgID, func(st dingtalktest.State) bool { return st.Replies > seen })
+		if err != nil {
+			return dingtalktest.Shown{}, err
+		}
 	}
-	return s.repliesByMessage()[msgID][0], nil
 }
 
-// repliesByMessage are the replies in the group so far, by the message that they answer.
-func (s *stage) repliesByMessage() map[string][]dingtalktest.Reply {
-	all := map[string][]dingtalktest.Reply{}
-	for _, r := range s.dingtalk.Replies(string(demoGroup)) {
-		all[r.MsgID] = append(all[r.MsgID], r)
+// repliesTo are the replies to a message so far: its finished card, and messages by its webhook.
+func (s *stage) repliesTo(msgID, track string) (replies []dingtalktest.Shown) {
+	for _, r := range s.dingtalk.Shown(string(demoGroup)) {
+		if r.MsgID == msgID || r.TrackID == track && r.State == dingtalktest.CardFinished {
+			replies = append(replies, r)
+		}
 	}
-	return all
+	return replies
 }

@@ -16,6 +16,7 @@ type story struct {
 	*stage
 	said             []string          // ids of the messages that were acknowledged
 	ids              map[string]string // text -> id of its message
+	tracks           map[string]string // id of a message -> id of the card that answers it
 	minutes, remarks []rig.Utterance   // not said yet
 	first            *rig.Process      // gateway A, which stops cleanly
 	known            int               // memories that were shown already
@@ -33,7 +34,7 @@ type storyBeat struct {
 
 // playAll runs the whole story. The error names the beat and the expectation that failed.
 func (s *story) playAll(ctx context.Context) error {
-	s.ids = map[string]string{}
+	s.ids, s.tracks = map[string]string{}, map[string]string{}
 	s.show.updateScene(func(c *scene) { c.Threshold, c.FlushAt = demoThreshold, int(demoThreshold*demoFlushRatio) })
 	beats := []storyBeat{
 		{"start", "启动网关 A · gateway A starts", 30 * time.Second, s.beginStory},
@@ -45,6 +46,8 @@ func (s *story) playAll(ctx context.Context) error {
 		{"rolling restart", "滚动重启：B 上线，A 收到 SIGTERM · rolling restart", 60 * time.Second, s.rollGateway},
 		{"memory after the restart", "重启之后问早先的事 · a question about the time before the restart", 30 * time.Second, s.afterRoll},
 		{"kill", "kill -9：刚确认的消息不会丢 · an acknowledged message survives kill -9", 60 * time.Second, s.killGateway},
+		{"stop", "说个没完？按卡片上的停止 · a member stops a long answer by its button", 30 * time.Second, s.stopAnswer},
+		{"card", "卡片：边写边显示，点赞会记下 · a card fills, and a thumb is kept", 30 * time.Second, s.rateAnswer},
 	}
 	for _, b := range beats {
 		s.show.showCaption(b.caption)
@@ -74,17 +77,24 @@ func (s *story) sayAs(ctx context.Context, u rig.Utterance) (string, error) {
 	}
 	s.said = append(s.said, id)
 	s.ids[u.Text] = id
+	if s.tracks[id], err = s.trackOf(ctx, id); err != nil {
+		return "", err
+	}
 	return id, s.refreshScene(ctx)
 }
 
 // awaitAnswer waits for the reply to a message and shows it.
 func (s *story) awaitAnswer(ctx context.Context, id string) (string, error) {
-	r, err := s.replyTo(ctx, id)
+	r, err := s.replyTo(ctx, id, s.tracks[id])
 	if err != nil {
 		return "", fmt.Errorf("expected an answer: %w", err)
 	}
 	text := oneLine(readableText(r.Text))
-	s.show.showMessage(demoBotName, text, true)
+	if r.TrackID != "" {
+		s.show.showCard(r.TrackID, text, true)
+	} else {
+		s.show.showMessage(demoBotName, text, true)
+	}
 	return text, s.refreshScene(ctx)
 }
 
@@ -161,11 +171,10 @@ func (s *story) refreshScene(ctx context.Context) error {
 	}
 	c := storyCounts{
 		Acked: len(s.said), Flushes: row.FlushCount, Compactions: row.CompactionCount, Memories: len(facts),
-		Violations: len(s.dingtalk.Violations()), Illegal: len(s.model.Illegal()),
+		OpenCards: len(s.dingtalk.OpenCards()), Violations: len(s.dingtalk.Violations()), Illegal: len(s.model.Illegal()),
 	}
-	replies := s.repliesByMessage()
 	for _, id := range s.said {
-		if n := len(replies[id]); n > 0 {
+		if n := len(s.repliesTo(id, s.tracks[id])); n > 0 {
 			c.Answered++
 			if n > 1 {
 				c.Doubled++

@@ -1,0 +1,2 @@
+// Package access decides who may talk to the bot.
+package access

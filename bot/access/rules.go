@@ -1,0 +1,65 @@
+package access
+
+import (
+	"slices"
+
+	"ebb/sessions"
+)
+
+// Rules say which groups and people the bot serves. A nil *Rules admits all.
+type Rules struct {
+	Groups   []string // conversation ids
+	People   []string // staff ids, or sender ids of people without one
+	Deny     []string // ids of either kind; they take precedence over Groups and People
+	External bool     // whether people outside the organization are served
+	Admins   []sessions.UserID
+}
+
+// Everyone in a list stands for all ids.
+const Everyone = "*"
+
+// Refusal is the reason why a message is refused; empty: it is admitted. The values are labels of metrics.
+type Refusal string
+
+// The refusals.
+const (
+	Group    Refusal = "group"    // the bot does not serve the group
+	Person   Refusal = "person"   // the bot does not serve the sender
+	External Refusal = "external" // the bot serves the organization alone
+)
+
+// Check returns why a message is refused. Administrators are always admitted.
+func (r *Rules) Check(m sessions.Message) Refusal {
+	if r == nil || m.StaffID != "" && !m.External && slices.Contains(r.Admins, m.StaffID) {
+		return ""
+	}
+	conversation := string(m.ConversationID)
+	denied := lists(r.Deny, conversation)
+	if m.ConversationType != sessions.Private && (denied || !lists(r.Groups, conversation)) {
+		return Group
+	}
+	person := lists(r.People, ids(m)...)
+	switch {
+	case denied || lists(r.Deny, string(m.SenderID), string(m.EncryptedID)):
+		return Person
+	case m.External && !r.External:
+		return External
+	case !person:
+		return Person
+	}
+	return ""
+}
+
+// ids are the ids under which a sender may be listed. A staff id of another organization is no id here: it may be that of
+// a member.
+func ids(m sessions.Message) []string {
+	if m.External && m.StaffID != "" {
+		return nil
+	}
+	return []string{string(m.SenderID), string(m.EncryptedID)}
+}
+
+// lists reports whether a list has one of the ids, or stands for all.
+func lists(list []string, ids ...string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool { return entry == Everyone || entry != "" && slices.Contains(ids, entry) })
+}

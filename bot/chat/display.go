@@ -1,0 +1,64 @@
+package chat
+
+import (
+	"context"
+
+	"ebb/sessions"
+)
+
+// Display shows turns to people while they run.
+type Display interface {
+	// Show begins the display of a turn that asks the model. It returns at once, with nil for a turn that is not shown.
+	Show(ctx context.Context, s Shown) Live
+}
+
+// Shown is a turn that begins.
+type Shown struct {
+	Lease  sessions.Lease
+	Asked  []sessions.Event // the messages that it answers
+	Target sessions.Target  // the destination of its reply
+	Track  string           // the reply's key, the same for each attempt of the turn
+	Lang   string           // language of fixed words
+}
+
+// Live is the display of a running turn. Only Stop blocks.
+type Live interface {
+	// Text appends streamed text. reset drops the text before it.
+	Text(text string, reset bool)
+	// Tool shows that a tool runs.
+	Tool(name string)
+	// Stop ends the display before the commit, or without one. It returns the card on which the reply goes on, see
+	// [sessions.Target]; empty for none.
+	Stop() (card string)
+}
+
+// Click is a press of a button on a card.
+type Click struct {
+	Card   string // its track id
+	By     sessions.UserID
+	Action Action
+}
+
+// Action is the id of a button.
+type Action string
+
+// The actions of buttons.
+const (
+	ActionStop    Action = "stop"
+	ActionGood    Action = "good"
+	ActionBad     Action = "bad"
+	ActionApprove Action = "approve"
+	ActionReject  Action = "reject"
+)
+
+// Clicked is the answer to a click.
+type Clicked struct {
+	Hide   bool   // the buttons of the click's kind go
+	Notice string // for the person who clicked
+}
+
+// Clickable is a [Transport] with buttons.
+type Clickable interface {
+	// OnClick sets the receiver of clicks. It is called before Run. The receiver answers within a second or two.
+	OnClick(func(ctx context.Context, c Click) Clicked)
+}

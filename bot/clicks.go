@@ -1,0 +1,96 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// click answers a press of a button. Only a person whom the card answers, and administrators, may press one.
+func (b *Bot) click(ctx context.Context, c chat.Click) chat.Clicked {
+	answer, outcome := b.judgeClick(ctx, c)
+	b.metrics.clicks.WithLabelValues(knownAction(c.Action), outcome).Inc()
+	return answer
+}
+
+// The outcomes of clicks, for metrics.
+const (
+	clickDone    = "done"
+	clickRefused = "refused"
+	clickFailed  = "error"
+)
+
+func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, string) {
+	lang := b.cfg.Language
+	say := func(p wording.Phrase) chat.Clicked { return chat.Clicked{Notice: wording.Say(p, lang)} }
+	card, err := b.store.ClickedCard(ctx, c.Card, c.By)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return say(wording.ButtonGone), clickRefused
+	}
+	if err != nil {
+		return b.clickFailed(ctx, err, say)
+	}
+	lang = b.languages.Choose(card.Message.ConversationID, "")
+	switch {
+	case c.By == "" || !card.Asked && !slices.Contains(b.cfg.Admins, c.By):
+		return say(wording.ButtonNotYours), clickRefused
+	case c.Action == chat.ActionGood || c.Action == chat.ActionBad:
+		return b.rate(ctx, card, sessions.Rating(c.Action), say)
+	case c.Action == chat.ActionStop && card.Running:
+		return b.stopByClick(ctx, card, c.By, say)
+	case c.Action == chat.ActionStop:
+		answer := say(wording.ButtonLate)
+		answer.Hide = true
+		return answer, clickRefused
+	}
+	return say(wording.ButtonNothing), clickRefused
+}
+
+func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("Click failed")
+	return say(wording.ButtonFailed), clickFailed
+}
+
+// rate stores the rating of an answer. The first one counts.
+func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
+	if card.Running {
+		return say(wording.ButtonEarly), clickRefused
+	}
+	first, err := b.store.RateCard(ctx, card.Key, card.Track, r)
+	switch {
+	case err != nil:
+		return b.clickFailed(ctx, err, say)
+	case !first:
+		return say(wording.ButtonRated), clickRefused
+	}
+	b.metrics.ratings.WithLabelValues(string(r)).Inc()
+	zerolog.Ctx(ctx).Info().EmbedObject(card.Key).Int64("event", card.EventID).Str("rating", string(r)).Msg("Answer rated")
+	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
+}
+
+// stopByClick accepts the command that stops the turn as a message of the person. Like any message it is stored, and reaches
+// the replica that runs the turn.
+func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
+	m := card.Message
+	m.ID, m.SenderID, m.StaffID = sessions.MessageID("stop-"+card.Track), by, by
+	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.cfg.Admins, by)
+	if err := b.accept(ctx, m); err != nil {
+		return b.clickFailed(ctx, err, say)
+	}
+	return chat.Clicked{Hide: true}, clickDone
+}
+
+// knownAction is the label of an action in metrics.
+func knownAction(a chat.Action) string {
+	switch a {
+	case chat.ActionStop, chat.ActionGood, chat.ActionBad, chat.ActionApprove, chat.ActionReject:
+		return string(a)
+	}
+	return "other"
+}

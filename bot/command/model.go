@@ -1,0 +1,65 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+)
+
+// choosing is /model.
+type choosing struct {
+	*Handler
+	*view.Exchange
+}
+
+// list lists the models with their prices, and marks the one of the conversation.
+func (c choosing) list() string {
+	if len(c.cfg.Models) == 0 {
+		return wording.Say(wording.NoModels, c.Lang)
+	}
+	inForce := cmp.Or(c.views.Model(c.View.Session), c.cfg.Models[0].Name)
+	var out strings.Builder
+	for _, m := range c.cfg.Models {
+		mark := ""
+		if m.Name == inForce {
+			mark = wording.Say(wording.ModelMark, c.Lang)
+		}
+		fmt.Fprintf(&out, "- `%s`%s%s\n", m.Name, c.price(m), mark)
+	}
+	return wording.Say(wording.Models, c.Lang) + out.String()
+}
+
+func (c choosing) price(m llm.Listed) string {
+	if m.In == 0 && m.Out == 0 {
+		return ""
+	}
+	return wording.Say(wording.ModelPrice, c.Lang, m.In, cmp.Or(m.Cached, m.In), m.Out)
+}
+
+// choose sets the model of the conversation; the others stay behind it as fallbacks.
+func (c choosing) choose(ctx context.Context, name string) string {
+	at := slices.IndexFunc(c.cfg.Models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
+	switch {
+	case strings.EqualFold(name, "default") || name == "默认":
+		name = "default"
+	case at < 0:
+		return wording.Say(wording.NoModel, c.Lang, name) + c.list()
+	default:
+		name = c.cfg.Models[at].Name
+	}
+	settings, err := c.manage.ChooseModel(ctx, c.actor(c.Exchange), c.View.Session, name)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the model of a conversation")
+		return wording.Say(wording.UndoFailed, c.Lang)
+	}
+	c.View.Session.Settings = settings
+	return wording.Say(wording.ModelSet, c.Lang, cmp.Or(c.views.Model(c.View.Session), c.cfg.Models[0].Name))
+}

@@ -1,0 +1,34 @@
+package command
+
+import "slices"
+
+// RightWords are the words of rights in a configuration.
+var RightWords = map[string]Right{"anyone": Anyone, "owner": Owner, "admin": Admin}
+
+// EnglishName returns the first English name of the command with a name in either language; empty for none.
+func (t Table) EnglishName(name string) string {
+	for _, c := range t {
+		if slices.Contains(c.EN, name) || slices.Contains(c.ZH, name) {
+			return c.EN[0]
+		}
+	}
+	return ""
+}
+
+// EnglishNames lists the first English name of each command.
+func (t Table) EnglishNames() []string {
+	names := make([]string, len(t))
+	for i, c := range t {
+		names[i] = c.EN[0]
+	}
+	return names
+}
+
+// right returns the right that a use of a command requires. A configured right replaces the table's, except that a use for
+// administrators alone stays theirs: it affects other people's data.
+func (h *Handler) right(c *Command, u *Use) Right {
+	if set, ok := h.cfg.CommandRights[c.EN[0]]; ok && u.Who != Admin {
+		return set
+	}
+	return u.Who
+}

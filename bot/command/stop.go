@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// stopName is the name of the command that ends a running turn.
+const stopName = "stop"
+
+// Stops implements turn.Commands: those who asked may stop their turn, and so may the conversation's owner.
+func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
+	c := h.commands.Parse(h.views.OwnWords(e))
+	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg) && h.may(e, h.right(c.Command, c.Use)) && mayStop(h, e, asked)
+}
+
+func mayStop(h *Handler, e sessions.Event, asked []sessions.Event) bool {
+	return h.may(e, Owner) || slices.ContainsFunc(asked, func(q sessions.Event) bool { return q.SenderID != "" && q.SenderID == e.SenderID })
+}
+
+// shownWaiting bounds the waiting messages that /stop names, and shownWords the characters of each.
+const shownWaiting, shownWords = 3, 30
+
+// stopping is the answer to a /stop.
+type stopping struct {
+	*Handler
+	*view.Exchange
+}
+
+// answer is /stop. The turn was stopped before, while the message waited.
+func (s stopping) answer(ctx context.Context) string {
+	text := wording.Say(wording.NothingRuns, s.Lang)
+	switch {
+	case len(s.Stopped) > 0:
+		text = wording.Say(wording.TurnStopped, s.Lang, s.quote(s.Stopped[0]))
+	case s.strangersTurn():
+		text = wording.Say(wording.NotYourTurn, s.Lang)
+	}
+	return text + s.stillWaiting(ctx)
+}
+
+// strangersTurn reports whether a turn ran while the command waited that its sender has no right to stop.
+func (s stopping) strangersTurn() bool {
+	tail := s.View.Tail
+	at := len(tail) - 1
+	for at >= 0 && tail[at].Role != sessions.RoleUser {
+		at--
+	}
+	if at < 0 || tail[len(tail)-1].Role != sessions.RoleAssistant || !tail[len(tail)-1].CreatedAt.After(s.Asked[0].CreatedAt) {
+		return false
+	}
+	first := at
+	for first > 0 && tail[first-1].Role == sessions.RoleUser {
+		first--
+	}
+	return !mayStop(s.Handler, s.Asked[0], tail[first:at+1])
+}
+
+// stillWaiting names the messages that wait for an answer; empty for none.
+func (s stopping) stillWaiting(ctx context.Context) string {
+	pending, err := s.store.Pending(ctx, s.Key, maxWaiting)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list the waiting messages")
+		return ""
+	}
+	var parts []string
+	for _, e := range slices.Backward(pending) {
+		if !slices.ContainsFunc(s.Asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
+			parts = append(parts, e.SenderNick+" “"+s.quote(e)+"”")
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	n, more := len(parts), ""
+	if n > shownWaiting {
+		parts, more = parts[:shownWaiting], "…"
+	}
+	return wording.Say(wording.StillWaiting, s.Lang, n, strings.Join(parts, wording.Say(wording.Comma, s.Lang))+more)
+}
+
+// maxWaiting bounds the waiting messages that are counted.
+const maxWaiting = 100
+
+// quote is the beginning of a message's own words.
+func (s stopping) quote(e sessions.Event) string {
+	return headOf(s.views.OwnWords(e), shownWords)
+}

@@ -1,0 +1,41 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+)
+
+// asking is a question of members about themselves and their use.
+type asking struct {
+	*Handler
+	*view.Exchange
+}
+
+// who is /whoami: the asker's id, which an administrator asks for, and role.
+func (a asking) who() string {
+	m := a.Asked[0].Message
+	role := wording.RoleMember
+	switch {
+	case m == nil || m.StaffID == "":
+		role = wording.RoleOutside
+	case a.isAdmin(a.Asked[0]):
+		role = wording.RoleAdmin
+	}
+	return wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderNick, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
+}
+
+// usage is /usage: tokens and price of the conversation, today and this month.
+func (a asking) usage(ctx context.Context) string {
+	now := a.now().UTC()
+	none := wording.Say(wording.UsageNone, a.Lang)
+	since := func(day time.Time) string {
+		if spent := spentSince(ctx, a.store, a.Exchange, day); spent != "" {
+			return spent
+		}
+		return none
+	}
+	return wording.Say(wording.UsageOf, a.Lang, since(now), since(now.AddDate(0, 0, 1-now.Day())))
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"fmt"
+	"testing"
+
+	"ebb/memory"
+)
+
+// The person whom /forget is about, and the confirmation: "please" is no part of a name, and "me no" has no target.
+func TestCommandForgetWords(t *testing.T) {
+	t.Parallel()
+	for text, wanted := range map[string]string{
+		"me": "me 0", "我": "me 0", "ME": "me 0", "me yes": "me 1", "me yes please": "me 1", "me, yes": "me 1", "me Yes!": "me 1",
+		"我 确认": "me 1", "我 确认 吧": "me 1", "me no": "me 2", "me not": "me 2", "我 不要": "me 2", "我 算了。": "me 2", "me please": "me 0",
+		"last": "last 0", "上一条": "last 0", "刚才那条": "last 0", "last please": "last 0",
+		"@王芳": "@王芳 0", "＠王芳 确认": "@王芳 1", "@Wang Fang yes": "@Wang Fang 1", "@王芳 取消": "@王芳 2",
+		"": " 0", "yes": "yes 0", "0123": "0123 0", "me again": "me again 0",
+	} {
+		who, answer := forgetWords(text)
+		want(t, text, fmt.Sprint(who, " ", int(answer)), wanted)
+	}
+}
+
+func TestCommandNumbers(t *testing.T) {
+	t.Parallel()
+	for text, id := range map[string]int64{
+		"12": 12, "#12": 12, "＃１２": 12, "１２": 12, "# 12": 12, " 12 ": 12, "0": 0, "-3": 0, "#": 0, "": 0, "3 4": 0, "three": 0, "3.5": 0,
+		"99999999999999999999": 0,
+	} {
+		want(t, text, memoryID(text), id)
+	}
+}
+
+// A receipt leaves out what there is none of, and counts in good English.
+func TestCommandReceipts(t *testing.T) {
+	t.Parallel()
+	few := memory.Forgotten{Sessions: 1, Memories: 1, Events: 9, Messages: 2, Healed: 2, Summaries: 1, Replies: 4, Embeddings: 3}
+	many := memory.Forgotten{Memories: 3, Messages: 1, Summaries: 2, Blobs: 1}
+	for got, wanted := range map[string]string{
+		receipt(few, "zh"):                      "2 条相关消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
+		receipt(few, "en"):                      "2 related messages; 2 summaries, where their lines are gone; 1 summary, to be written again from what is left",
+		receipt(many, "en"):                     "2 other memories of the same thing; 1 related message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		receipt(memory.Forgotten{}, "zh"):       "",
+		receiptOfPerson(few, "zh"):              "1 条记忆、2 条消息、2 份摘要中的相关内容、1 份摘要（会用剩下的内容重写）",
+		receiptOfPerson(many, "en"):             "3 memories; 1 message; 2 summaries, to be written again from what is left; 1 stored tool result",
+		receiptOfPerson(memory.Forgotten{}, ""): "",
+	} {
+		want(t, "receipt", got, wanted)
+	}
+}

@@ -1,0 +1,44 @@
+package bot
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/bot/command"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// Configured rights replace those of commands. Uses that affect other people's data stay with administrators.
+func TestConfiguredRights(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) {
+			c.Rights, c.CommandRights = nil, map[string]command.Right{
+				"status": command.Admin, "new": command.Anyone, "forget": command.Anyone, "compact": command.Admin,
+			}
+		}})
+		ask := func(id, words string, private bool) string {
+			m := said(id, "alice", words)
+			if private {
+				m.ConversationType, m.ConversationID = sessions.Private, "p1"
+			}
+			w.post(m)
+			after(time.Second)
+			all := w.wire.texts()
+			return all[len(all)-1]
+		}
+		refused := wording.Say(wording.NotAdmin, "en")
+		want(t, "a command for administrators now", ask("m1", "/status", false), refused)
+		want(t, "an owner's command for administrators now", ask("m2", "/compact log", true), refused)
+		want(t, "a command for another person's data", ask("m3", "/forget @bob", false), refused)
+		if got := ask("m4", "/new", false); got == refused {
+			t.Error("a command for everyone was refused")
+		}
+		if help := ask("m5", "/help", false); strings.Contains(help, "/status") || !strings.Contains(help, "`/new` begin") {
+			t.Errorf("the help is %q, want the commands with their rights in force", help)
+		}
+	})
+}

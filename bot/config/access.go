@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"ebb/bot/access"
+	"ebb/bot/command"
+	"ebb/sessions"
+)
+
+// AccessConfig says who may talk to the bot, and who may use its commands.
+type AccessConfig struct {
+	// Groups are the conversation ids of groups that are served; "*" stands for all. Default ["*"].
+	Groups []string `json:"groups"`
+	// People are the ids of people who are served, in groups and in private; "*" stands for all. Default ["*"].
+	People []string `json:"people"`
+	// Deny are ids of groups and people who are not served. Default none.
+	Deny []string `json:"deny"`
+	// External admits listed people outside the organization. Default true.
+	External bool `json:"external"`
+	// Commands maps commands to the right that they require: "anyone", "owner" or "admin". Default none.
+	Commands map[string]string `json:"commands"`
+}
+
+func defaultAccess() AccessConfig {
+	return AccessConfig{
+		Groups: []string{access.Everyone}, People: []string{access.Everyone}, Deny: []string{}, External: true,
+		Commands: map[string]string{},
+	}
+}
+
+func (a *AccessConfig) check(k checker) {
+	for _, list := range []struct {
+		key string
+		ids []string
+	}{{"groups", a.Groups}, {"people", a.People}, {"deny", a.Deny}} {
+		for i, id := range list.ids {
+			k.required(fmt.Sprintf("access.%s[%d]", list.key, i), id, `an id, or "*" for all`)
+		}
+	}
+	first := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
+		path := join("access.commands", keyText(name))
+		one := command.Commands.EnglishName(name)
+		if one == "" {
+			near := nearest(name, commandNames())
+			if near == "" {
+				k.fail(path, "no such command, want one of %s", keyList(commandNames()))
+			} else {
+				k.fail(path, "no such command, did you mean %q?", near)
+			}
+			continue
+		}
+		if other, twice := first[one]; twice {
+			k.fail(path, "the same command as %s, want one of the two", strconv.Quote(other))
+		}
+		first[one] = name
+		k.oneOf(path, a.Commands[name], []string{"anyone", "owner", "admin"})
+	}
+}
+
+func commandNames() []string { return command.Commands.EnglishNames() }
+
+// Rules returns the rules of access.
+func (a *AccessConfig) Rules(admins []sessions.UserID) *access.Rules {
+	return &access.Rules{Groups: a.Groups, People: a.People, Deny: a.Deny, External: a.External, Admins: admins}
+}
+
+// Rights returns the configured rights of commands, by English name.
+func (a *AccessConfig) Rights() map[string]command.Right {
+	rights := map[string]command.Right{}
+	for name, word := range a.Commands {
+		rights[command.Commands.EnglishName(name)] = command.RightWords[word]
+	}
+	return rights
+}

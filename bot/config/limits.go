@@ -1,0 +1,29 @@
+package config
+
+import "ebb/sessions"
+
+// LimitsConfig bounds turns and tokens. The default of each is 0: no limit.
+type LimitsConfig struct {
+	// PersonTurns bounds the turns of a person in a minute, in all conversations.
+	PersonTurns int `json:"person_turns_per_minute"`
+	// PersonTokens bounds the tokens of a person's turns in a day (UTC), input and output together.
+	PersonTokens int `json:"person_tokens_per_day"`
+	// GroupTurns bounds the turns of a group in a minute.
+	GroupTurns int `json:"group_turns_per_minute"`
+	// Tokens bounds the tokens of all conversations in a day (UTC), upkeep included.
+	Tokens int `json:"tokens_per_day"`
+}
+
+func (l LimitsConfig) check(k checker) {
+	for key, n := range map[string]int{
+		"person_turns_per_minute": l.PersonTurns, "person_tokens_per_day": l.PersonTokens,
+		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens,
+	} {
+		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
+	}
+}
+
+// Limits returns the limits of turns.
+func (l LimitsConfig) Limits() sessions.Limits {
+	return sessions.Limits{PersonTurns: l.PersonTurns, GroupTurns: l.GroupTurns, PersonTokens: l.PersonTokens, Tokens: l.Tokens}
+}

@@ -1,0 +1,329 @@
+package calls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/periodic"
+	"ebb/sessions"
+)
+
+// Store counts the calls of months for all replicas. Months are like 2026-11.
+type Store interface {
+	// OpenCallMonth begins a month, or reads it. A quota other than the stored one makes the month begin with the
+	// highest level again.
+	OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error)
+
+	// CallMonth reads a month: sessions.ErrNotFound before it began.
+	CallMonth(ctx context.Context, month string) (sessions.CallMonth, error)
+
+	// ReserveCalls counts one call for each entry of apis, or returns false and counts none. It refuses calls beyond
+	// bound, below the level lowest, and while the platform refuses calls at now.
+	ReserveCalls(ctx context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error)
+
+	// ReturnCall takes back a call that ReserveCalls counted.
+	ReturnCall(ctx context.Context, month, api string) (sessions.CallMonth, error)
+
+	// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
+	LowerCallLevel(ctx context.Context, month string, level int) (bool, error)
+
+	// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of
+	// all replicas in the month.
+	ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error)
+}
+
+// Options configure a governor.
+type Options struct {
+	Store     Store // nil: counts are kept in this process
+	Quota     int64 // calls of a month; 0: no bound
+	PerSecond int   // calls of one API; 0: 20
+}
+
+// Governor admits calls to the open API. Its methods may be called from any goroutine.
+type Governor struct {
+	store     Store
+	quota     int64
+	perSecond int
+	now       func() time.Time
+
+	mu     sync.Mutex
+	pacers map[API]*pacer
+	made   map[API]int64
+	status Status
+	until  time.Time // DingTalk refuses calls until then
+}
+
+// Status is the state of a month, as this process last read it.
+type Status struct {
+	Month string // like 2026-11; empty before the first read
+	Calls int64  // counted by all replicas
+	Quota int64  // 0: no bound
+	Level Level
+}
+
+// Left is the number of remaining calls; false without a bound.
+func (s Status) Left() (int64, bool) { return max(0, s.Quota-s.Calls), s.Quota > 0 }
+
+// RefusedError reports calls that the month does not permit.
+type RefusedError struct {
+	Need  Need
+	Level Level
+	Until time.Time // a later attempt may succeed
+}
+
+// Error names the level.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the month's remaining API calls do not permit this one (level %s)", e.Level)
+}
+
+// shanghai is the time zone of DingTalk's months. China has no daylight saving time.
+var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
+
+const monthForm = "2006-01"
+
+// New returns a governor.
+func New(o Options) *Governor {
+	if o.Store == nil {
+		o.Store = NewMemory()
+	}
+	return &Governor{
+		store: o.Store, quota: max(0, o.Quota), perSecond: cmp.Or(o.PerSecond, 20), now: time.Now,
+		pacers: map[API]*pacer{}, made: map[API]int64{}, status: Status{Quota: max(0, o.Quota)},
+	}
+}
+
+// Reservation is a number of counted calls. The zero value is one of an earlier process; nothing of it is returned.
+type Reservation struct {
+	governor *Governor
+	month    string
+}
+
+// Reserve counts one call for each API before they are made, all or none. Its error is a [*RefusedError] when the month
+// does not permit them.
+func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reservation, error) {
+	month, err := g.open(ctx)
+	if err != nil {
+		return Reservation{}, err
+	}
+	if e := g.refusal(need); e != nil {
+		return Reservation{}, e
+	}
+	names := make([]string, len(apis))
+	for i, api := range apis {
+		names[i] = string(api)
+	}
+	m, ok, err := g.store.ReserveCalls(ctx, month, names, need.bound(g.quota), int(need.lowest()), g.now())
+	if err != nil {
+		return Reservation{}, err
+	}
+	if !ok {
+		if err := g.Refresh(ctx); err != nil {
+			return Reservation{}, err
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return Reservation{}, g.refusedLocked(need)
+	}
+	g.note(ctx, month, m)
+	return Reservation{g, month}, nil
+}
+
+// Return takes back a call that DingTalk did not count: one refused for its rate, or one that was not sent.
+func (r Reservation) Return(ctx context.Context, api API) error {
+	if r.governor == nil {
+		return nil
+	}
+	m, err := r.governor.store.ReturnCall(ctx, r.month, string(api))
+	if err != nil {
+		return err
+	}
+	r.governor.note(ctx, r.month, m)
+	return nil
+}
+
+// Wait blocks until the rate of an API permits the next call, and counts it as made.
+func (g *Governor) Wait(ctx context.Context, api API) error {
+	if err := g.pacer(api).wait(ctx); err != nil {
+		return fmt.Errorf("waiting for the rate of %s: %w", api, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.made[api]++
+	return nil
+}
+
+// Delay is the time until the rate of an API permits a call, besides the calls that wait.
+func (g *Governor) Delay(api API) time.Duration { return max(0, g.pacer(api).delay(g.now())) }
+
+// Pause delays the next call of an API, after DingTalk refused one for its rate.
+func (g *Governor) Pause(api API, d time.Duration) { g.pacer(api).pause(d) }
+
+// Exhaust refuses all calls of all replicas for a time, after DingTalk reported that the organization's month is used
+// up. It is reported once a month.
+func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
+	month, err := g.open(ctx)
+	if err != nil {
+		return err
+	}
+	until := g.now().Add(d)
+	g.mu.Lock()
+	g.until = until
+	calls := g.status.Calls
+	g.mu.Unlock()
+	first, err := g.store.ExhaustCalls(ctx, month, until)
+	if first {
+		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("calls", calls).Int64("quota", g.quota).Stringer("level", Spent).
+			Msg("DingTalk refused API calls: the organization's month is used up")
+	}
+	return err
+}
+
+// Level is the present level of the month, as this process last read it.
+func (g *Governor) Level() Level { return g.Status().Level }
+
+// Status is the present state of the month, as this process last read it.
+func (g *Governor) Status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if month := g.month(); g.status.Month != month {
+		return Status{Month: month, Quota: g.quota}
+	}
+	s := g.status
+	if g.until.After(g.now()) {
+		s.Level = Spent
+	}
+	return s
+}
+
+// Made returns the number of calls that this process made, by API.
+func (g *Governor) Made() map[API]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.made)
+}
+
+// refreshEvery is the interval of reads of other replicas' calls.
+const refreshEvery = 15 * time.Second
+
+// Watch reads the calls of other replicas until ctx ends, so that a new month and a lower level show without a call.
+func (g *Governor) Watch(ctx context.Context) {
+	periodic.Run(ctx, periodic.Task{Interval: refreshEvery, AtOnce: true, Timeout: refreshEvery, Do: func(one context.Context) error {
+		if err := g.Refresh(one); err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to read the month's API calls")
+		}
+		return nil
+	}})
+}
+
+// Refresh reads the month.
+func (g *Governor) Refresh(ctx context.Context) error {
+	month, err := g.open(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := g.store.CallMonth(ctx, month)
+	if err != nil {
+		return err
+	}
+	g.note(ctx, month, m)
+	return nil
+}
+
+func (g *Governor) month() string { return g.now().In(shanghai).Format(monthForm) }
+
+// open begins the present month at its first use.
+func (g *Governor) open(ctx context.Context) (string, error) {
+	month := g.month()
+	g.mu.Lock()
+	opened := g.status.Month == month
+	g.mu.Unlock()
+	if opened {
+		return month, nil
+	}
+	m, err := g.store.OpenCallMonth(ctx, month, g.quota)
+	if err != nil {
+		return "", err
+	}
+	if m.First && m.LowBefore {
+		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("quota", g.quota).Stringer("level", Streaming).
+			Msg("DingTalk API calls available again: a new month began")
+	}
+	g.note(ctx, month, m)
+	return month, nil
+}
+
+// note keeps what the store returned, and reports a lower level once over all replicas.
+func (g *Governor) note(ctx context.Context, month string, m sessions.CallMonth) {
+	g.mu.Lock()
+	level, until := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil
+	switch {
+	case month < g.status.Month: // a call of the month before was returned
+		g.mu.Unlock()
+		return
+	case month == g.status.Month:
+		level = max(level, g.status.Level)
+		if g.until.After(until) {
+			until = g.until // not stored yet
+		}
+	}
+	g.status, g.until = Status{Month: month, Calls: m.Calls, Quota: g.quota, Level: level}, until
+	g.mu.Unlock()
+	if level <= Level(m.Level) {
+		return
+	}
+	first, err := g.store.LowerCallLevel(ctx, month, int(level))
+	switch {
+	case err != nil: // the next note repeats it
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to store the level of API calls")
+	case first:
+		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("calls", m.Calls).Int64("quota", g.quota).Stringer("level", level).
+			Stringer("level_before", Level(m.Level)).Msg("DingTalk API calls ran low: the level was lowered")
+	}
+}
+
+// refusal returns why this process knows that the month does not permit calls, or nil.
+func (g *Governor) refusal(need Need) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.status.Level <= need.lowest() && !g.until.After(g.now()) {
+		return nil
+	}
+	return g.refusedLocked(need)
+}
+
+func (g *Governor) refusedLocked(need Need) *RefusedError {
+	now := g.now().In(shanghai)
+	until := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, shanghai)
+	level := g.status.Level
+	if g.until.After(now) {
+		level = Spent
+		if need == Finish {
+			until = g.until
+		}
+	}
+	return &RefusedError{Need: need, Level: level, Until: until}
+}
+
+// IsRefused reports whether an error is a refusal of the month.
+func IsRefused(err error) bool {
+	_, ok := errors.AsType[*RefusedError](err)
+	return ok
+}
+
+func (g *Governor) pacer(api API) *pacer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.pacers[api]
+	if p == nil {
+		p = newPacer(g.perSecond)
+		g.pacers[api] = p
+	}
+	return p
+}

@@ -1,0 +1,336 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The governor grants calls as far as the month permits, and a refusal names the level and the next month.
+func TestLevelsFallWithTheMonth(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		g := newGovernor(s, 60, newClock())
+		granted := map[Need]int{}
+		for _, need := range []Need{Frame, Card, Finish} {
+			apis := []API{CardStream}
+			if need == Card {
+				apis = []API{CardCreate, CardStream}
+			}
+			for {
+				_, err := g.Reserve(t.Context(), need, apis...)
+				refused, ok := errors.AsType[*RefusedError](err)
+				if err != nil && !ok {
+					t.Fatal(err)
+				}
+				if err != nil {
+					if next := time.Date(2026, 12, 1, 0, 0, 0, 0, shanghai); !refused.Until.Equal(next) || refused.Level != g.Level() || refused.Level == Streaming {
+						t.Errorf("refused with %+v at level %s", refused, g.Level())
+					}
+					break
+				}
+				granted[need] += len(apis)
+			}
+		}
+		if want := map[Need]int{Frame: 45, Card: 10, Finish: 5}; fmt.Sprint(granted) != fmt.Sprint(want) {
+			t.Errorf("granted %v, want %v", granted, want)
+		}
+		if left, bounded := g.Status().Left(); left != 0 || !bounded || g.Level() != Spent {
+			t.Errorf("%d left, level %s", left, g.Level())
+		}
+	})
+}
+
+// A level says which calls are permitted at once: an update, a card of two calls, a single call.
+func TestLevelOfCalls(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		quota, calls int64
+		want         Level
+	}{
+		{0, 1 << 40, Streaming},
+		{1, 0, Webhook}, {1, 1, Spent},
+		{5, 0, Webhook}, {5, 4, Webhook}, {5, 5, Spent},
+		{7, 0, Streaming}, {7, 1, Streaming}, {7, 2, Webhook}, {7, 7, Spent},
+		{60, 44, Streaming}, {60, 45, Unstreamed}, {60, 53, Unstreamed}, {60, 54, Webhook}, {60, 59, Webhook}, {60, 60, Spent}, {60, 70, Spent},
+		{5000, 3749, Streaming}, {5000, 3750, Unstreamed}, {5000, 4748, Unstreamed}, {5000, 4749, Webhook}, {5000, 5000, Spent},
+	} {
+		if got := levelOf(tt.calls, tt.quota); got != tt.want {
+			t.Errorf("after %d of %d calls the level is %s, want %s", tt.calls, tt.quota, got, tt.want)
+		}
+	}
+}
+
+// A lower level and the return in the next month are logged once over all replicas.
+func TestStepsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		ctx, count := logged(t.Context())
+		c := newClock()
+		var replicas []*Governor
+		for range 3 {
+			replicas = append(replicas, newGovernor(s, 20, c))
+		}
+		var all sync.WaitGroup
+		for _, g := range replicas {
+			all.Go(func() {
+				for {
+					if _, err := g.Reserve(ctx, Finish, GroupSend); err != nil {
+						break
+					}
+				}
+			})
+		}
+		all.Wait()
+		lowered := count("the level was lowered")
+		if lowered < 1 || lowered > 3 || count(`"level":"spent"`) != 1 {
+			t.Errorf("%d lower levels and %d ends were logged", lowered, count(`"level":"spent"`))
+		}
+		restarted := newGovernor(s, 20, c)
+		if err := restarted.Refresh(ctx); err != nil || restarted.Level() != Spent {
+			t.Errorf("after a restart the level is %s, %v", restarted.Level(), err)
+		}
+		c.set(time.Date(2026, 11, 30, 16, 0, 0, 0, time.UTC)) // midnight in Shanghai
+		for _, g := range append(replicas, restarted) {
+			if err := g.Refresh(ctx); err != nil || g.Level() != Streaming || g.Status().Month != "2026-12" {
+				t.Errorf("in the next month the state is %+v, %v", g.Status(), err)
+			}
+		}
+		if now := count("the level was lowered"); now != lowered || count("a new month began") != 1 {
+			t.Errorf("later %d lower levels and %d new months were logged", now-lowered, count("a new month began"))
+		}
+		c.set(time.Date(2026, 12, 31, 16, 0, 0, 0, time.UTC))
+		if err := restarted.Refresh(ctx); err != nil || count("a new month began") != 1 {
+			t.Errorf("a month after plenty is logged %d times, %v", count("a new month began"), err)
+		}
+	})
+}
+
+// DingTalk's own refusal stops all replicas for a while, is logged once, and leaves the level of the count.
+func TestExhaustedMonth(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		ctx, count := logged(t.Context())
+		c := newClock()
+		a, b := newGovernor(s, 0, c), newGovernor(s, 0, c)
+		for _, g := range []*Governor{a, b} {
+			if err := g.Exhaust(ctx, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := newGovernor(s, 0, c)
+		for _, g := range []*Governor{a, b, other} {
+			_, err := g.Reserve(ctx, Finish, GroupSend)
+			if refused, ok := errors.AsType[*RefusedError](err); !ok || !refused.Until.Equal(c.now().Add(time.Hour)) || g.Level() != Spent {
+				t.Errorf("exhausted: %v at level %s", err, g.Level())
+			}
+		}
+		c.set(c.now().Add(time.Hour))
+		for _, g := range []*Governor{a, b, other} {
+			if _, err := g.Reserve(ctx, Frame, CardStream); err != nil || g.Level() != Streaming {
+				t.Errorf("an hour later: %v at level %s", err, g.Level())
+			}
+		}
+		if n := count("the organization's month is used up"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
+}
+
+// A changed quota begins again with its own levels.
+func TestChangedQuota(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		c := newClock()
+		before := newGovernor(s, 10, c)
+		for range 10 {
+			if _, err := before.Reserve(t.Context(), Finish, GroupSend); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := newGovernor(s, 1000, c)
+		if _, err := after.Reserve(t.Context(), Frame, CardStream); err != nil || after.Status() != (Status{Month: "2026-11", Calls: 11, Quota: 1000}) {
+			t.Errorf("%v, %+v", err, after.Status())
+		}
+	})
+}
+
+// replicasModel is the truth that the property below compares with.
+type replicasModel struct {
+	store    Store
+	quota    int64
+	clock    *clock
+	replicas []*Governor
+	lowest   []Level // each replica's in the month
+	counted  int64   // calls of the month
+	open     []openCall
+}
+
+type openCall struct {
+	Reservation
+	api   API
+	month string
+}
+
+func (m *replicasModel) start() {
+	m.replicas, m.lowest = append(m.replicas, newGovernor(m.store, m.quota, m.clock)), append(m.lowest, Streaming)
+}
+
+func (m *replicasModel) reserve(t *rapid.T) {
+	g := m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")]
+	need := Need(rapid.IntRange(0, 2).Draw(t, "need"))
+	apis := []API{rapid.SampledFrom([]API{CardStream, GroupSend}).Draw(t, "api")}
+	if need == Card {
+		apis = []API{CardCreate, CardStream}
+	}
+	r, err := g.Reserve(t.Context(), need, apis...)
+	if IsRefused(err) {
+		if need == Finish && m.counted < m.quota {
+			t.Fatalf("refused a call of need Finish after %d of %d", m.counted, m.quota)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.counted += int64(len(apis))
+	if m.counted > need.bound(m.quota) {
+		t.Fatalf("%d of %d calls after need %d", m.counted, m.quota, need)
+	}
+	for _, api := range apis {
+		m.open = append(m.open, openCall{r, api, g.Status().Month})
+	}
+}
+
+func (m *replicasModel) giveBack(t *rapid.T) {
+	if len(m.open) == 0 {
+		t.Skip("nothing is open")
+	}
+	i := rapid.IntRange(0, len(m.open)-1).Draw(t, "call")
+	one := m.open[i]
+	m.open = append(m.open[:i], m.open[i+1:]...)
+	if err := one.Return(t.Context(), one.api); err != nil {
+		t.Fatal(err)
+	}
+	if one.month == m.clock.now().In(shanghai).Format(monthForm) {
+		m.counted--
+	}
+}
+
+// kill ends a replica; its open reservations stay counted.
+func (m *replicasModel) kill(t *rapid.T) {
+	i := rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")
+	m.replicas[i], m.lowest[i] = newGovernor(m.store, m.quota, m.clock), Streaming
+}
+
+func (m *replicasModel) nextMonth(*rapid.T) {
+	m.clock.set(m.clock.now().AddDate(0, 1, 0))
+	m.counted, m.lowest = 0, make([]Level, len(m.replicas))
+}
+
+func (m *replicasModel) check(t *rapid.T) {
+	for i, g := range m.replicas {
+		if err := g.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := g.Status()
+		if s.Calls != m.counted || s.Calls > m.quota {
+			t.Fatalf("counted %d, want %d of at most %d", s.Calls, m.counted, m.quota)
+		}
+		if s.Level < m.lowest[i] || s.Level < levelOf(s.Calls, m.quota) {
+			t.Fatalf("the level rose from %s to %s after %d of %d", m.lowest[i], s.Level, s.Calls, m.quota)
+		}
+		m.lowest[i] = s.Level
+	}
+	for _, level := range m.lowest {
+		if level != m.lowest[0] {
+			t.Fatalf("replicas disagree: %v", m.lowest)
+		}
+	}
+}
+
+func (m *replicasModel) run(t *rapid.T) {
+	for range 2 {
+		m.start()
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"": m.check, "reserve": m.reserve, "reserve more": m.reserve, "reserve most": m.reserve,
+		"return": m.giveBack, "kill": m.kill, "next month": m.nextMonth,
+	})
+}
+
+// Replicas never exceed the month's calls, whatever they ask, return and lose. Their levels only fall within a month.
+func TestMonthIsNeverExceeded(t *testing.T) {
+	t.Parallel()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(r *rapid.T) {
+			m := &replicasModel{store: NewMemory(), quota: rapid.Int64Range(1, 40).Draw(r, "quota"), clock: newClock()}
+			m.run(r)
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		s, n := openPG(t), 0
+		rapid.Check(t, func(r *rapid.T) {
+			c := newClock()
+			c.set(c.now().AddDate(10*n, 0, 0)) // months of its own in the same database
+			n++
+			m := &replicasModel{store: s, quota: rapid.Int64Range(1, 40).Draw(r, "quota"), clock: c}
+			m.run(r)
+		})
+	})
+}
+
+// Two replicas that call at once get together what the month has, and each call is counted under its API.
+func TestReplicasAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		const quota = 60
+		c := newClock()
+		var granted, returned atomic.Int64
+		var all sync.WaitGroup
+		for range 2 {
+			g := newGovernor(s, quota, c)
+			for i := range 8 {
+				all.Go(func() {
+					for n := 0; ; n++ {
+						need, apis := Need((i+n)%3), []API{CardStream}
+						if need == Card {
+							apis = []API{CardCreate, CardStream}
+						}
+						r, err := g.Reserve(t.Context(), need, apis...)
+						if IsRefused(err) {
+							if need == Finish {
+								return
+							}
+							continue
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						granted.Add(int64(len(apis)))
+						if n%5 == 0 {
+							if err := r.Return(t.Context(), CardStream); err != nil {
+								t.Error(err)
+								return
+							}
+							returned.Add(1)
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+		m, err := s.CallMonth(t.Context(), "2026-11")
+		if err != nil || m.Calls > quota || m.Calls != granted.Load()-returned.Load() {
+			t.Errorf("counted %d of %d (%v): granted %d, returned %d", m.Calls, quota, err, granted.Load(), returned.Load())
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package calls
+
+import (
+	"fmt"
+	"math"
+)
+
+// API is an API of DingTalk whose calls are counted, as metrics and the table api_calls name it.
+type API string
+
+// The APIs.
+const (
+	GroupSend      API = "group_send"
+	PrivateSend    API = "private_send"
+	CardCreate     API = "card_create"
+	CardStream     API = "card_stream"
+	CardUpdate     API = "card_update"
+	Reaction       API = "reaction"
+	ReactionRecall API = "reaction_recall"
+)
+
+// APIs lists the APIs.
+var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall}
+
+// Level is the use that the remaining calls of a month permit. A lower level has a higher number.
+type Level int
+
+// The levels.
+const (
+	Streaming  Level = iota // everything
+	Unstreamed              // cards of two calls
+	Webhook                 // calls without an alternative
+	Spent                   // none
+)
+
+// String names the level.
+func (l Level) String() string {
+	switch l {
+	case Streaming:
+		return "streaming"
+	case Unstreamed:
+		return "unstreamed"
+	case Webhook:
+		return "webhook"
+	case Spent:
+		return "spent"
+	}
+	return fmt.Sprintf("Level(%d)", int(l))
+}
+
+// Need is the purpose of calls. It decides how many calls must remain after them.
+type Need int
+
+// The needs.
+const (
+	Frame  Need = iota // an update of a card before its last one, a reaction
+	Card               // a new card, with the call that ends it
+	Finish             // a call without an alternative
+)
+
+// lowest is the lowest level that permits the need.
+func (n Need) lowest() Level {
+	switch n {
+	case Frame:
+		return Streaming
+	case Card:
+		return Unstreamed
+	}
+	return Spent // the count decides: a call may have been returned
+}
+
+// minReserve is the least number of calls that is kept for Finish.
+const minReserve = 5
+
+// kept is the number of calls that must remain after calls of a need.
+func (n Need) kept(quota int64) int64 {
+	reserve := min(quota, max(minReserve, (quota+19)/20))
+	switch n {
+	case Frame:
+		return max(quota/4, reserve)
+	case Card:
+		return reserve
+	}
+	return 0
+}
+
+// bound is the number of a month's calls that calls of a need must not exceed.
+func (n Need) bound(quota int64) int64 {
+	if quota == 0 {
+		return math.MaxInt64
+	}
+	return quota - n.kept(quota)
+}
+
+// cardCalls is the number of calls of an unstreamed card.
+const cardCalls = 2
+
+// levelOf is the level after a number of calls.
+func levelOf(calls, quota int64) Level {
+	switch {
+	case calls < Frame.bound(quota):
+		return Streaming
+	case calls <= Card.bound(quota)-cardCalls:
+		return Unstreamed
+	case calls < Finish.bound(quota):
+		return Webhook
+	}
+	return Spent
+}

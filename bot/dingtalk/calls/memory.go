@@ -1,0 +1,111 @@
+package calls
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Memory is a Store of one process.
+type Memory struct {
+	mu     sync.Mutex
+	months map[string]*memoryMonth
+	latest string
+}
+
+type memoryMonth struct {
+	sessions.CallMonth
+	quota int64
+	byAPI map[string]int64
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory { return &Memory{months: map[string]*memoryMonth{}} }
+
+// OpenCallMonth implements Store.
+func (s *Memory) OpenCallMonth(_ context.Context, month string, quota int64) (sessions.CallMonth, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.months[month]
+	if m == nil {
+		m = &memoryMonth{quota: quota, byAPI: map[string]int64{}}
+		if before := s.months[s.latest]; before != nil {
+			m.LowBefore = before.Level > 0 || !before.ExhaustedUntil.IsZero()
+		}
+		s.months[month], s.latest = m, month
+		first := m.CallMonth
+		first.First = true
+		return first, nil
+	}
+	if m.quota != quota {
+		m.quota, m.Level, m.ExhaustedUntil = quota, 0, time.Time{}
+	}
+	return m.CallMonth, nil
+}
+
+// CallMonth implements Store.
+func (s *Memory) CallMonth(_ context.Context, month string) (sessions.CallMonth, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.months[month]; m != nil {
+		return m.CallMonth, nil
+	}
+	return sessions.CallMonth{}, sessions.ErrNotFound
+}
+
+// ReserveCalls implements Store.
+func (s *Memory) ReserveCalls(_ context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, n := s.months[month], int64(len(apis))
+	if m == nil || m.Calls+n > bound || m.Level > lowest || m.ExhaustedUntil.After(now) {
+		return sessions.CallMonth{}, false, nil
+	}
+	m.Calls += n
+	for _, api := range apis {
+		m.byAPI[api]++
+	}
+	return m.CallMonth, true, nil
+}
+
+// ReturnCall implements Store.
+func (s *Memory) ReturnCall(_ context.Context, month, api string) (sessions.CallMonth, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.months[month]
+	if m == nil {
+		return sessions.CallMonth{}, sessions.ErrNotFound
+	}
+	m.Calls--
+	m.byAPI[api]--
+	return m.CallMonth, nil
+}
+
+// LowerCallLevel implements Store.
+func (s *Memory) LowerCallLevel(_ context.Context, month string, level int) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.months[month]
+	if m == nil || m.Level >= level {
+		return false, nil
+	}
+	m.Level = level
+	return true, nil
+}
+
+// ExhaustCalls implements Store.
+func (s *Memory) ExhaustCalls(_ context.Context, month string, until time.Time) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.months[month]
+	if m == nil {
+		return false, sessions.ErrNotFound
+	}
+	first := m.ExhaustedUntil.IsZero()
+	if until.After(m.ExhaustedUntil) {
+		m.ExhaustedUntil = until
+	}
+	return first, nil
+}

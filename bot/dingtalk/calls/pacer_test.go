@@ -1,0 +1,89 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// No second has more than 20 calls of one API, callers are admitted in order, and other APIs do not wait.
+func TestRateOfAnAPI(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{})
+		began := make(chan int, 65)
+		var at []time.Time
+		var order []int
+		for i := range 65 {
+			go func() {
+				if err := g.Wait(t.Context(), CardStream); err != nil {
+					t.Error(err)
+				}
+				began <- i
+			}()
+			synctest.Wait() // the caller is admitted or waits in its place
+		}
+		first := time.Now()
+		if err := g.Wait(t.Context(), GroupSend); err != nil || !time.Now().Equal(first) {
+			t.Errorf("another API waited %s, %v", time.Since(first), err)
+		}
+		for range 65 {
+			order = append(order, <-began)
+			at = append(at, time.Now())
+		}
+		if !slices.IsSorted(order) {
+			t.Errorf("admitted in the order %v", order)
+		}
+		for i := 20; i < len(at); i++ {
+			if at[i].Sub(at[i-20]) <= time.Second {
+				t.Errorf("call %d began %s after the 20th before it", i, at[i].Sub(at[i-20]))
+			}
+		}
+		if took := time.Since(first); took > 4*time.Second {
+			t.Errorf("65 calls took %s", took)
+		}
+		if made := g.Made(); made[CardStream] != 65 || made[GroupSend] != 1 {
+			t.Errorf("made %v", made)
+		}
+	})
+}
+
+// After a refusal the waiting callers of that API pause, also those that were about to begin.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{PerSecond: 1})
+		begin := time.Now()
+		if err := g.Wait(t.Context(), CardStream); err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan time.Duration)
+		go func() {
+			if err := g.Wait(t.Context(), CardStream); err != nil {
+				t.Error(err)
+			}
+			waited <- time.Since(begin)
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		g.Pause(CardStream, 2*time.Second)
+		if d := <-waited; d != 3*time.Second {
+			t.Errorf("waited %s", d)
+		}
+		if d := g.Delay(CardStream); d != window {
+			t.Errorf("right after a call the next one is due in %s", d)
+		}
+		g.Pause(CardStream, time.Hour)
+		if d := g.Delay(CardStream); d != time.Hour {
+			t.Errorf("in a pause the next call is due in %s", d)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.Wait(ctx, CardStream); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waited past its deadline: %v", err)
+		}
+	})
+}

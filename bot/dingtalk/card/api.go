@@ -1,0 +1,65 @@
+package card
+
+import (
+	"context"
+	"errors"
+
+	"ebb/bot/dingtalk/calls"
+	"ebb/sessions"
+)
+
+// API makes the calls of cards. Its errors are [*chat.SendError]. The caller reserves each call; the API returns those that
+// DingTalk does not count.
+type API interface {
+	// CreateCard creates a card and delivers it to a conversation. people are mentioned. It fails with ErrExists if the
+	// track id has a card already.
+	CreateCard(ctx context.Context, to sessions.Target, c New) error
+	// StreamCard replaces the text of a card. It fails with ErrUnknown if there is no such card.
+	StreamCard(ctx context.Context, f Update) error
+	// SetCard sets variables of a card, and leaves the others.
+	SetCard(ctx context.Context, v Variables) error
+}
+
+// New is a card to create.
+type New struct {
+	Track     string
+	Template  string
+	Variables map[string]string
+	Reserved  calls.Reservation
+}
+
+// Variables are new values of a card.
+type Variables struct {
+	Track    string
+	Values   map[string]string
+	Reserved calls.Reservation
+}
+
+// Update is one streamed state of a card's text.
+type Update struct {
+	Track string
+	Key   string // the variable of the text
+	Text  string // the whole text so far
+	ID    string // idempotency key: a repeated call changes nothing
+	State State
+
+	Reserved calls.Reservation
+}
+
+// State is the state of a card after an update.
+type State int
+
+// The states.
+const (
+	Streaming State = iota // more text follows
+	Finished
+	Failed
+)
+
+// Errors of an [API].
+var (
+	ErrExists  = errors.New("the track id has a card already")
+	ErrUnknown = errors.New("no such card")
+	// ErrUndelivered says that the conversation can't get a card.
+	ErrUndelivered = errors.New("the card was not delivered")
+)

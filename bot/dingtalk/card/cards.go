@@ -1,0 +1,139 @@
+package card
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/sessions"
+)
+
+// Mode says how far answers are streamed.
+type Mode string
+
+// The modes.
+const (
+	Auto   Mode = "auto"   // as far as the month's calls permit
+	Always Mode = "always" // as long as the month's calls permit any
+	Never  Mode = "never"  // each card is filled once, at its end
+)
+
+// Config is the settings and the parts of [Cards]. All are required.
+type Config struct {
+	API      API
+	Store    sessions.Cards
+	Governor *calls.Governor
+	Template string // id of the template
+	Key      string // its variable for the text
+	Stream   Mode
+	Interval time.Duration                        // between two updates of a card
+	Language func(sessions.ConversationID) string // language of a conversation, for a card that is closed in the background
+}
+
+// Cards shows answers on cards: it streams running turns, ends a card with the reply's text, and closes the cards that no
+// reply will end. Its methods may be called from any goroutine.
+type Cards struct {
+	cfg       Config
+	streaming atomic.Int64 // cards that are streamed now
+	pausedTo  atomic.Int64 // no card is opened until then, in Unix nanoseconds
+
+	opened *lru.Cache[string, openedCard] // cards without an end
+}
+
+// openedCard is what this process knows of a card without an end. The zero value is a card of another process, or none.
+type openedCard struct {
+	created  bool              // this process delivered it, or took it over
+	prepaid  bool              // reserved counts the call that ends it
+	reserved calls.Reservation // the zero value: by another process
+	waits    int               // attempts of the reply that made no call
+}
+
+// maxOpened bounds the remembered cards. A forgotten one is ended like one of another process.
+const maxOpened = 4096
+
+// NewCards returns a display without cards.
+func NewCards(cfg Config) *Cards {
+	opened, err := lru.New[string, openedCard](maxOpened)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &Cards{cfg: cfg, opened: opened}
+}
+
+var _ chat.Display = (*Cards)(nil)
+
+// Show implements [chat.Display]. Without calls for a card the turn is not shown, and its reply is Markdown.
+func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
+	level := c.cfg.Governor.Level()
+	if level > calls.Unstreamed || time.Now().UnixNano() < c.pausedTo.Load() {
+		return c.resume(ctx, s)
+	}
+	if c.cfg.Stream == Never || level == calls.Unstreamed && c.cfg.Stream == Auto {
+		c.resume(ctx, s)
+		return unstreamed(s.Track)
+	}
+	return c.stream(ctx, s)
+}
+
+// resumeTime bounds the look for an earlier card, for which the turn waits.
+const resumeTime = time.Second
+
+// resume returns the display of a turn without calls for a new card. The card of an earlier attempt is ended by the reply,
+// because its last call is prepaid.
+func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
+	one, stop := context.WithTimeout(ctx, resumeTime)
+	defer stop()
+	known, err := c.cfg.Store.ClickedCard(one, s.Track, "")
+	if err != nil || known.State != sessions.CardOpen {
+		return nil
+	}
+	c.opened.Add(s.Track, openedCard{created: true, prepaid: true})
+	return unstreamed(s.Track)
+}
+
+// unstreamed is the display of a turn whose card is created with its reply.
+type unstreamed string
+
+func (unstreamed) Text(string, bool) {}
+func (unstreamed) Tool(string)       {}
+func (u unstreamed) Stop() string    { return string(u) }
+
+// pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission: each
+// attempt would cost a call.
+const pauseAfterFault = 10 * time.Minute
+
+// pause stops opening cards for a while, after a failure that would meet any card.
+func (c *Cards) pause(ctx context.Context, err error) {
+	if errors.Is(err, ErrUndelivered) {
+		return // the conversation's fault
+	}
+	c.pausedTo.Store(time.Now().Add(pauseAfterFault).UnixNano())
+	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
+}
+
+// create delivers a card. A card that exists already is one that an earlier attempt delivered.
+func (c *Cards) create(ctx context.Context, to sessions.Target, track string, variables map[string]string, reserved calls.Reservation) error {
+	err := c.cfg.API.CreateCard(ctx, to, New{Track: track, Template: c.cfg.Template, Variables: variables, Reserved: reserved})
+	if errors.Is(err, ErrExists) {
+		return nil
+	}
+	return err
+}
+
+// isPermanent reports whether a repeated call would fail likewise.
+func isPermanent(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return calls.IsRefused(err) || ok && (failed.Permanent || failed.Refused)
+}
+
+// mayHaveArrived reports whether a failed call may have had its effect.
+func mayHaveArrived(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return ok && failed.Maybe
+}

@@ -1,0 +1,54 @@
+package card
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ebb/bot/dingtalk/calls"
+	"ebb/periodic"
+	"ebb/sessions"
+)
+
+const (
+	closeEvery = time.Second
+	closeRetry = 5 * time.Second // to the next attempt on a card that could not be closed
+	closeLimit = 20
+)
+
+// Task closes abandoned cards at intervals: those of deleted messages, of messages that were set aside, and of replies that
+// took another way.
+func (c *Cards) Task() periodic.Task {
+	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeRetry, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
+}
+
+func (c *Cards) closeAbandoned(ctx context.Context) error {
+	list, err := c.cfg.Store.AbandonedCards(ctx, closeRetry, closeLimit)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, one := range list {
+		failed = errors.Join(failed, c.closeCard(ctx, one))
+	}
+	return failed
+}
+
+// closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted.
+func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
+	_, id := one.Key.Conversation()
+	u := Update{Track: one.Track, Key: c.cfg.Key, Text: closed(c.cfg.Language(id)), ID: frameID(one.Track, "closed"), State: Failed}
+	if !one.Prepaid {
+		var err error
+		if u.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Finish, calls.CardStream); err != nil {
+			return fmt.Errorf("close card %s: %w", one.Track, err)
+		}
+	}
+	c.opened.Remove(one.Track)
+	if err := c.cfg.API.StreamCard(ctx, u); err != nil && !isPermanent(err) {
+		return fmt.Errorf("close card %s: %w", one.Track, err)
+	}
+	c.settle(ctx, one.Key, one.Track, sessions.CardFailed) // a refused one does not exist, or has ended
+	return nil
+}

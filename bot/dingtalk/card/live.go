@@ -1,0 +1,259 @@
+package card
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/retry"
+	"ebb/sessions"
+)
+
+// live streams one turn onto its card. One goroutine makes all calls.
+type live struct {
+	*Cards
+	shown  chat.Shown
+	cancel context.CancelFunc
+	done   chan struct{} // closed after the last call
+	ending chan struct{} // closed by Stop
+	ended  sync.Once
+	news   chan struct{} // the text or the status changed
+
+	mu    sync.Mutex
+	text  []byte
+	tool  string // the tool that runs; empty: the model writes
+	track string // the card of the reply; empty: none was delivered
+}
+
+// stream opens the card of a turn and streams its text.
+func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &live{Cards: c, shown: s, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
+	c.streaming.Add(1)
+	go func() {
+		defer close(l.done)
+		defer c.streaming.Add(-1)
+		if l.open(ctx) {
+			l.update(ctx)
+		}
+	}()
+	return l
+}
+
+// Text implements [chat.Live].
+func (l *live) Text(text string, reset bool) {
+	l.mu.Lock()
+	if reset {
+		l.text = l.text[:0]
+	}
+	l.text, l.tool = append(l.text, text...), ""
+	l.mu.Unlock()
+	l.changed()
+}
+
+// Tool implements [chat.Live].
+func (l *live) Tool(name string) {
+	l.mu.Lock()
+	l.tool = name
+	l.mu.Unlock()
+	l.changed()
+}
+
+func (l *live) changed() {
+	select {
+	case l.news <- struct{}{}:
+	default:
+	}
+}
+
+// lastCall is the time that Stop gives a call under way. A call that is broken off may still take effect.
+const lastCall = 2 * time.Second
+
+// Stop implements [chat.Live].
+func (l *live) Stop() string {
+	l.ended.Do(func() { close(l.ending) })
+	timeout := time.AfterFunc(lastCall, l.cancel)
+	<-l.done
+	timeout.Stop()
+	l.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.track
+}
+
+// openTries bounds the attempts to deliver a card whose delivery is uncertain.
+const openTries = 2
+
+// open records the card and delivers it. It reports whether the card can be streamed.
+func (l *live) open(ctx context.Context) bool {
+	log := zerolog.Ctx(ctx)
+	track := l.shown.Track
+	if live := l.resume(ctx, l.shown); live != nil {
+		l.deliveredAs(track)
+		return true
+	}
+	reserved, err := l.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream)
+	if err != nil {
+		if !calls.IsRefused(err) {
+			log.Warn().Err(err).Msg("Calls of a card not reserved, the reply is Markdown")
+		}
+		return false
+	}
+	state, _, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Track: track, EventID: l.shown.Asked[0].ID})
+	if err != nil || state != sessions.CardOpen {
+		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
+		l.giveBack(ctx, reserved, calls.CardCreate, calls.CardStream)
+		return false
+	}
+	maybe := false // an attempt may have delivered it
+	for try, counted := 1, reserved; ; try++ {
+		err = l.create(ctx, l.shown.Target, track, map[string]string{l.cfg.Key: status(l.shown.Lang, ""), varStop: yes, varFeedback: no}, counted)
+		maybe = maybe || mayHaveArrived(err)
+		if err == nil || isPermanent(err) || try == openTries || !retry.Sleep(ctx, time.Second/4) {
+			break
+		}
+		var refused error
+		if counted, refused = l.cfg.Governor.Reserve(ctx, calls.Finish, calls.CardCreate); refused != nil {
+			break
+		}
+	}
+	if err != nil && !maybe && ctx.Err() == nil {
+		l.giveBack(ctx, reserved, calls.CardStream)
+		l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed)
+		if isPermanent(err) && !calls.IsRefused(err) {
+			l.pause(ctx, err)
+		}
+		return false
+	}
+	l.deliveredAs(track)
+	if err != nil {
+		return false // the reply's own attempts find out
+	}
+	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved})
+	return true
+}
+
+// deliveredAs makes the card that of the reply.
+func (l *live) deliveredAs(track string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.track = track
+}
+
+// giveBack returns calls that were not made.
+func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
+	for _, api := range apis {
+		if err := r.Return(context.WithoutCancel(ctx), api); err != nil {
+			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a card not returned to the month")
+		}
+	}
+}
+
+// settle records the final state of a card. Without the record it is closed in the background.
+func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) {
+	if err := c.cfg.Store.SettleCard(context.WithoutCancel(ctx), key, track, state); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("State of a card not stored")
+	}
+}
+
+// update streams the text until the turn ends, the month has no more calls for it, or DingTalk refuses a frame.
+func (l *live) update(ctx context.Context) {
+	last, began := "", time.Now()
+	for n := 1; ; n++ {
+		select {
+		case <-l.ending:
+			return
+		case <-ctx.Done():
+			return
+		case <-l.news:
+		}
+		text := l.frame()
+		if text == last {
+			continue
+		}
+		u := Update{Track: l.track, Key: l.cfg.Key, Text: text, ID: frameID(l.track, strconv.Itoa(n), text)}
+		if !l.send(ctx, u) {
+			return
+		}
+		last = text
+		select {
+		case <-l.ending:
+			return
+		case <-time.After(l.pace(time.Since(began))):
+		}
+	}
+}
+
+// Rates of updates. All cards share the rate of one API. A long answer needs no more updates than a short one.
+const (
+	updatesPerSecond = 15.0
+	slowdown         = 0.15 // part of the turn's time between two updates
+)
+
+// pace is the time to the next update of a card after a time in its turn.
+func (l *live) pace(elapsed time.Duration) time.Duration {
+	shared := time.Duration(float64(l.streaming.Load()) / updatesPerSecond * float64(time.Second))
+	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
+}
+
+// send makes the call of one update and reports whether others may follow. A failed one is made up for by the next.
+func (l *live) send(ctx context.Context, u Update) bool {
+	need := calls.Frame
+	if l.cfg.Stream == Always {
+		need = calls.Card
+	}
+	var err error
+	if u.Reserved, err = l.cfg.Governor.Reserve(ctx, need, calls.CardStream); err == nil {
+		err = l.cfg.API.StreamCard(ctx, u)
+	}
+	if err == nil {
+		return true
+	}
+	if ctx.Err() == nil && !calls.IsRefused(err) {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Update of a card failed")
+	}
+	return ctx.Err() == nil && !isPermanent(err)
+}
+
+// frame is the text of the next update, with the status of the turn below it.
+func (l *live) frame() string {
+	l.mu.Lock()
+	text, tool := string(l.text), l.tool
+	l.mu.Unlock()
+	pieces := Split(text, Limit)
+	shown := ""
+	switch {
+	case len(pieces) > 1:
+		return Final(pieces[0]) + "\n\n" + status(l.shown.Lang, "")
+	case len(pieces) == 1:
+		shown = Frame(pieces[0])
+	}
+	if shown == "" || tool != "" {
+		return joinStatus(shown, status(l.shown.Lang, tool))
+	}
+	return shown
+}
+
+func joinStatus(text, status string) string {
+	if text == "" {
+		return status
+	}
+	return text + "\n\n" + status
+}
+
+// frameID is the idempotency key of an update: the same for each attempt in each process.
+func frameID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

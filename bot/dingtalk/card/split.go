@@ -1,0 +1,44 @@
+package card
+
+import (
+	"strings"
+
+	"ebb/bot/dingtalk/markdown"
+)
+
+// Limit is the longest text of one card, in characters of Markdown. Cards are blank beyond about 3,000 Chinese
+// characters, and DingTalk refuses 20,000 bytes. A character takes at most 6 bytes in a request: 16,800 bytes.
+const Limit = 2800
+
+// Split cuts a text into pieces for one card each, to be given to [Final] or [Frame]. No piece has more than limit
+// characters, which is at least [markdown.MinLimit]. As a text grows, all pieces but the last stay as they are.
+func Split(text string, limit int) []string {
+	var out []string
+	for i, p := range markdown.Split(clean(text), limit, func(rune, int) int { return 1 }) {
+		s := strings.Trim(p.Text(), "\n")
+		if i > 0 {
+			s = outdent(s)
+		}
+		if strings.TrimSpace(s) != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// outdent moves a list that begins in its depth to the margin, or it would show as code.
+func outdent(text string) string {
+	depth := len(text) - len(strings.TrimLeft(text, " "))
+	if depth == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		blanks := len(line) - len(strings.TrimLeft(line, " "))
+		if blanks < depth && strings.TrimSpace(line) != "" {
+			depth = 0
+		}
+		b.WriteString(line[min(blanks, depth):])
+	}
+	return b.String()
+}

@@ -1,0 +1,166 @@
+package dingtalk
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/card"
+	"ebb/sessions"
+)
+
+var _ card.API = (*Transport)(nil)
+
+type cardBody struct {
+	Template     string        `json:"cardTemplateId"`
+	Track        string        `json:"outTrackId"`
+	Callback     string        `json:"callbackType"`
+	Data         cardData      `json:"cardData"`
+	Space        string        `json:"openSpaceId"`
+	GroupSpace   *cardSpace    `json:"imGroupOpenSpaceModel,omitempty"`
+	GroupDeliver *cardDelivery `json:"imGroupOpenDeliverModel,omitempty"`
+	RobotSpace   *cardSpace    `json:"imRobotOpenSpaceModel,omitempty"`
+	RobotDeliver *cardDelivery `json:"imRobotOpenDeliverModel,omitempty"`
+	IDs          int           `json:"userIdType"`
+}
+
+type cardData struct {
+	Variables map[string]string `json:"cardParamMap"`
+}
+
+type cardSpace struct {
+	Forward bool `json:"supportForward"`
+}
+
+type cardDelivery struct {
+	Space    string             `json:"spaceType,omitempty"`
+	Robot    sessions.RobotCode `json:"robotCode"`
+	Mentions map[string]string  `json:"atUserIds,omitempty"` // names by staff id
+}
+
+// staffIDs is the kind of ids in requests about cards.
+const staffIDs = 1
+
+// CreateCard implements [card.API].
+func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) error {
+	robot := to.RobotCode
+	if robot == "" {
+		robot = t.robot()
+	}
+	body := cardBody{Template: c.Template, Track: c.Track, Callback: "STREAM", Data: cardData{c.Variables}, IDs: staffIDs}
+	if to.ConversationType == sessions.Private {
+		if to.StaffID == "" {
+			return &chat.SendError{Permanent: true, Err: fmt.Errorf("%w: no staff id", card.ErrUndelivered)}
+		}
+		body.Space = "dtv1.card//IM_ROBOT." + string(to.StaffID)
+		body.RobotSpace, body.RobotDeliver = &cardSpace{true}, &cardDelivery{Space: "IM_ROBOT", Robot: robot}
+	} else {
+		body.Space = "dtv1.card//IM_GROUP." + string(to.ConversationID)
+		body.GroupSpace, body.GroupDeliver = &cardSpace{true}, &cardDelivery{Robot: robot, Mentions: mentioned(to.Mentions)}
+	}
+	const doing = "creating a card"
+	a, failed := t.callAPI(ctx, apiCall{
+		api: calls.CardCreate, need: calls.Finish, method: http.MethodPost, path: "/v1.0/card/instances/createAndDeliver", doing: doing,
+		body: body, reserved: &c.Reserved,
+	})
+	if failed == nil {
+		failed = t.judgeAPI(to, a, doing)
+	}
+	if failed != nil {
+		return cardFailure(failed, a)
+	}
+	for _, v := range a.body.obj("result").list("deliverResults") {
+		if r, ok := v.(map[string]any); ok && !asObject(r).flag("success") {
+			return &chat.SendError{Permanent: true, Err: fmt.Errorf("%s: %w: %s", doing, card.ErrUndelivered, t.redact(asObject(r).str("errorMsg")))}
+		}
+	}
+	return nil
+}
+
+// mentioned are the people that a card mentions, by staff id.
+func mentioned(people []sessions.Mention) map[string]string {
+	var m message
+	m.address(people)
+	if len(m.ids) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, id := range m.ids {
+		out[id] = id
+		for _, p := range people {
+			if name := nickname(p.Nick); string(p.StaffID) == id && name != "" {
+				out[id] = name
+			}
+		}
+	}
+	return out
+}
+
+type streamBody struct {
+	Track    string `json:"outTrackId"`
+	GUID     string `json:"guid"`
+	Key      string `json:"key"`
+	Content  string `json:"content"`
+	Full     bool   `json:"isFull"`
+	Finalize bool   `json:"isFinalize"`
+	Error    bool   `json:"isError"`
+}
+
+// StreamCard implements [card.API].
+func (t *Transport) StreamCard(ctx context.Context, u card.Update) error {
+	return t.callCard(ctx, apiCall{
+		api: calls.CardStream, path: "/v1.0/card/streaming", doing: "updating a card", reserved: &u.Reserved,
+		body: streamBody{
+			Track: u.Track, GUID: u.ID, Key: u.Key, Content: u.Text, Full: true, Finalize: u.State == card.Finished, Error: u.State == card.Failed,
+		},
+	})
+}
+
+type variablesBody struct {
+	Track   string      `json:"outTrackId"`
+	Data    cardData    `json:"cardData"`
+	Options cardOptions `json:"cardUpdateOptions"`
+	IDs     int         `json:"userIdType"`
+}
+
+type cardOptions struct {
+	ByKey bool `json:"updateCardDataByKey"` // other variables stay
+}
+
+// SetCard implements [card.API].
+func (t *Transport) SetCard(ctx context.Context, v card.Variables) error {
+	return t.callCard(ctx, apiCall{
+		api: calls.CardUpdate, path: "/v1.0/card/instances", doing: "setting variables of a card", reserved: &v.Reserved,
+		body: variablesBody{Track: v.Track, Data: cardData{v.Values}, Options: cardOptions{true}, IDs: staffIDs},
+	})
+}
+
+// callCard makes a call on an existing card.
+func (t *Transport) callCard(ctx context.Context, c apiCall) error {
+	c.method, c.need = http.MethodPut, calls.Finish
+	a, failed := t.callAPI(ctx, c)
+	if failed == nil {
+		failed = t.judgeAPI(sessions.Target{}, a, c.doing)
+	}
+	if failed != nil {
+		return cardFailure(failed, a)
+	}
+	return nil
+}
+
+// cardFailure names the failures that package card acts on.
+func cardFailure(failed *chat.SendError, a answer) error {
+	if a.intact && a.body.str("code") != "" {
+		failed.Maybe = false // refused, whatever the status
+	}
+	switch code := a.body.str("code"); {
+	case strings.Contains(code, "cardAlreadyExist"):
+		failed.Err = fmt.Errorf("%w: %w", card.ErrExists, failed.Err)
+	case strings.Contains(code, "cardNotExist"), strings.Contains(code, "param.stream.outTrackId"):
+		failed.Err = fmt.Errorf("%w: %w", card.ErrUnknown, failed.Err)
+	}
+	return failed
+}

@@ -1,0 +1,100 @@
+package dingtalk
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/card"
+	"ebb/sessions"
+)
+
+// maxClicks bounds concurrent clicks.
+const maxClicks = 16
+
+var errTooManyClicks = errors.New("too many clicks at once")
+
+// clickTime bounds the answer to a click. People see a failure after 2 s.
+const clickTime = 1500 * time.Millisecond
+
+// OnClick implements [chat.Clickable].
+func (t *Transport) OnClick(f func(ctx context.Context, c chat.Click) chat.Clicked) { t.clicked = f }
+
+// click answers a callback of a card.
+func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
+	ctx, cancel := context.WithTimeout(in.ctx, clickTime)
+	defer cancel()
+	answer := clickAnswer{}
+	err := errTooManyClicks
+	select {
+	case in.t.clicks <- struct{}{}:
+		err = guarded(ctx, func() error {
+			c, err := decodeClick(f.Data)
+			if err == nil && in.t.clicked != nil {
+				answer = answerTo(c.Action, in.t.clicked(ctx, c))
+			}
+			return err
+		})
+		<-in.t.clicks
+	default: // the person presses again
+	}
+	if err != nil {
+		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", clip(f.GetMessageId(), 100)).Msg("Click not handled")
+	}
+	ack := payload.NewSuccessDataFrameResponse()
+	ack.Message = "OK"
+	if text, err := encode(map[string]clickAnswer{"response": answer}); err == nil {
+		ack.SetData(string(text))
+	}
+	return ack
+}
+
+// clickAnswer changes the card, for all and for the person who clicked. The zero value changes nothing.
+type clickAnswer struct {
+	Options *clickOptions `json:"cardUpdateOptions,omitempty"`
+	Card    *cardData     `json:"cardData,omitempty"`
+	Private *cardData     `json:"userPrivateData,omitempty"`
+}
+
+type clickOptions struct {
+	ByKey        bool `json:"updateCardDataByKey"`
+	PrivateByKey bool `json:"updatePrivateDataByKey"`
+}
+
+func answerTo(action chat.Action, c chat.Clicked) clickAnswer {
+	var a clickAnswer
+	if c.Hide {
+		a.Card = &cardData{card.Hide(string(action))}
+	}
+	if c.Notice != "" {
+		a.Private = &cardData{map[string]string{card.VarNotice: c.Notice}}
+	}
+	if a.Card != nil || a.Private != nil {
+		a.Options = &clickOptions{ByKey: true, PrivateByKey: true}
+	}
+	return a
+}
+
+// decodeClick reads a callback. The action's place differs between releases of DingTalk.
+func decodeClick(data string) (chat.Click, error) {
+	o, err := parse(data)
+	if err != nil {
+		return chat.Click{}, err
+	}
+	private := o.obj("content").obj("cardPrivateData")
+	c := chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId"))}
+	for _, v := range private.list("actionIds") {
+		if id := asString(v); id != "" && c.Action == "" {
+			c.Action = chat.Action(strings.ToLower(clip(id, 50)))
+		}
+	}
+	if c.Action == "" {
+		c.Action = chat.Action(strings.ToLower(clip(private.obj("params").str("action"), 50)))
+	}
+	return c, nil
+}

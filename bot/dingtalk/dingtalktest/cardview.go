@@ -1,0 +1,199 @@
+package dingtalktest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Card is one card, as the people of its conversation have it in front of them.
+type Card struct {
+	TrackID      string `json:"outTrackId"`
+	Conversation string `json:"conversation"`
+	Template     string `json:"template"`
+	State        string `json:"state"`
+	// Delivered is when the card appeared; the zero value: it never did.
+	Delivered time.Time         `json:"delivered,omitzero"`
+	Params    map[string]string `json:"params"`
+	// Private are the values that only one person sees, by staff id.
+	Private map[string]map[string]string `json:"private,omitempty"`
+	// Content is the text that people see now: none of a card that is too long to be shown.
+	Content string `json:"content"`
+	// Frames counts the streaming calls that took effect, Calls the calls about the card that the month's budget counts.
+	Frames int `json:"frames"`
+	Calls  int `json:"calls"`
+	// MentionedIDs are the staff ids of the people whom the card mentions.
+	MentionedIDs []string `json:"mentionedIds,omitempty"`
+	// ProcessQueryKey is the carrierId of the delivery: a quote of the card carries it.
+	ProcessQueryKey string `json:"processQueryKey,omitempty"`
+	Recalled        bool   `json:"recalled,omitempty"`
+	// Findings are the violations of the calls about the card, and the uses that DingTalk advises against.
+	Findings []Violation `json:"findings,omitempty"`
+}
+
+// Done reports whether the card has ended: it does not spin any more.
+func (c Card) Done() bool { return c.State == CardFinished || c.State == CardFailed }
+
+// Cards are the cards of a conversation, or all when it is empty, in the order in which they appeared.
+func (s *cards) Cards(conversation string) []Card {
+	return s.cardsWhere(func(k *card) bool { return conversation == "" || k.conversation == conversation })
+}
+
+// OpenCards are the cards that people see and that are neither finished nor failed.
+func (s *cards) OpenCards() []Card {
+	return s.cardsWhere(func(k *card) bool { return k.key != "" && !k.recalled && !k.done() })
+}
+
+func (s *cards) cardsWhere(want func(*card) bool) []Card {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Card
+	for _, k := range s.byID {
+		if want(k) {
+			out = append(out, s.viewLocked(k))
+		}
+	}
+	slices.SortFunc(out, func(a, b Card) int {
+		return cmp.Or(a.Delivered.Compare(b.Delivered), cmp.Compare(a.TrackID, b.TrackID))
+	})
+	return out
+}
+
+func (s *cards) viewLocked(k *card) Card {
+	private := map[string]map[string]string{}
+	for person, params := range k.private {
+		private[person] = maps.Clone(params)
+	}
+	return Card{
+		TrackID: k.id, Conversation: k.conversation, Template: k.template.ID, State: k.state, Delivered: k.delivered,
+		Params: maps.Clone(k.params), Private: private, Content: k.content(), Frames: k.frames, Calls: s.callsByCard[k.id],
+		MentionedIDs: slices.Clone(k.mentioned), ProcessQueryKey: k.key, Recalled: k.recalled, Findings: slices.Clone(k.findings),
+	}
+}
+
+// content is the text of a card as people see it.
+func (k *card) content() string {
+	if k.hidden {
+		return ""
+	}
+	return k.params[k.template.Content]
+}
+
+// tooLong reports whether a text has too many Chinese characters to be shown.
+func (s *cards) tooLong(text string) bool {
+	han := 0
+	for _, r := range text {
+		if unicode.Is(unicode.Han, r) {
+			han++
+		}
+	}
+	return s.opts.CardBlankAfter > 0 && han > s.opts.CardBlankAfter
+}
+
+// openFence reports whether a Markdown text ends inside a code fence.
+func openFence(text string) bool {
+	open := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		if mark == "" {
+			mark = line[:len(line)-len(strings.TrimLeft(line, "~"))]
+		}
+		switch {
+		case len(mark) < 3:
+		case open == "" && (mark[0] != '`' || !strings.Contains(line[len(mark):], "`")):
+			open = mark
+		case open != "" && mark[0] == open[0] && len(mark) >= len(open) && mark == line:
+			open = ""
+		}
+	}
+	return open != ""
+}
+
+// WaitCard waits for a card of a conversation, or of any when it is empty, that done accepts. done must not call the Server.
+func (s *cards) WaitCard(ctx context.Context, conversation, what string, done func(Card) bool) (Card, error) {
+	var found Card
+	seen := 0
+	err := s.wait(ctx, fmt.Sprintf("%s in conversation %q", what, conversation), func() bool {
+		for _, k := range s.byID {
+			if k.revision <= seen || (conversation != "" && k.conversation != conversation) {
+				continue
+			}
+			if found = s.viewLocked(k); done(found) {
+				return true
+			}
+		}
+		seen = s.revision
+		return false
+	})
+	return found, err
+}
+
+// WatchCards calls show with each card of a conversation, or of all when it is empty, after it changed, until ctx ends. A
+// card that changes faster than show returns is shown as it is then. show may call the Server.
+func (s *cards) WatchCards(ctx context.Context, conversation string, show func(Card)) {
+	seen := 0
+	for {
+		var changed []Card
+		next := seen
+		err := s.wait(ctx, "a change of a card", func() bool {
+			for _, k := range s.byID {
+				if k.revision > seen && (conversation == "" || k.conversation == conversation) {
+					changed = append(changed, s.viewLocked(k))
+					next = max(next, k.revision)
+				}
+			}
+			return len(changed) > 0
+		})
+		if err != nil {
+			return
+		}
+		seen = next
+		slices.SortFunc(changed, func(a, b Card) int { return a.Delivered.Compare(b.Delivered) })
+		for _, c := range changed {
+			show(c)
+		}
+	}
+}
+
+// Shown is one thing that the people of a conversation have in front of them.
+type Shown struct {
+	Time time.Time `json:"time"`
+	// Via is "webhook", "openapi", "card" or "custom".
+	Via   string `json:"via"`
+	Title string `json:"title,omitempty"`
+	Text  string `json:"text"`
+	// MsgID is the message whose webhook was used; TrackID and State are a card's.
+	MsgID        string   `json:"msgId,omitempty"`
+	TrackID      string   `json:"outTrackId,omitempty"`
+	State        string   `json:"state,omitempty"`
+	MentionedIDs []string `json:"mentionedIds,omitempty"`
+}
+
+// Shown is everything of the bot that a conversation shows now, oldest first: messages by webhook and open API, and cards
+// with the content that they have come to. Recalled messages and cards that were never delivered are not among them.
+func (s *cards) Shown(conversation string) []Shown {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Shown
+	for _, r := range s.replies {
+		if r.Conversation == conversation && r.Via != "card" && !r.Recalled {
+			out = append(out, Shown{Time: r.Time, Via: r.Via, Title: r.Title, Text: r.Text, MsgID: r.MsgID, MentionedIDs: r.AtUserIDs})
+		}
+	}
+	for _, k := range s.byID {
+		if k.conversation == conversation && k.key != "" && !k.recalled {
+			out = append(out, Shown{
+				Time: k.delivered, Via: "card", Title: k.params["title"], Text: k.content(), TrackID: k.id, State: k.state,
+				MentionedIDs: k.mentioned,
+			})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Shown) int { return a.Time.Compare(b.Time) })
+	return out
+}

@@ -1,0 +1,98 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/sessions"
+)
+
+// modelFunc is a model of one function.
+type modelFunc func(context.Context, Request) (Response, error)
+
+func (f modelFunc) Generate(ctx context.Context, r Request) (Response, error) { return f(ctx, r) }
+
+// A noisy group whose members have sessions of their own takes its turns among the others.
+func TestNoisyGroupDoesNotStarveOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFairSemaphore(2, nil)
+		var order []string
+		var mu sync.Mutex
+		call := func(key sessions.Key, name string) {
+			leave, err := f.Enter(t.Context(), WaiterOf(key))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer leave()
+			mu.Lock()
+			order = append(order, name)
+			mu.Unlock()
+			<-time.After(time.Second)
+		}
+		var all sync.WaitGroup
+		defer all.Wait()
+		for i := range 200 {
+			all.Go(func() { call(sessions.NewKey("robot", "noisy", sessions.UserID(fmt.Sprint("u", i%50))), "noisy") })
+		}
+		synctest.Wait()
+		all.Go(func() { call(sessions.NewKey("robot", "quiet", ""), "quiet") })
+		<-time.After(2500 * time.Millisecond)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(order, "quiet") {
+			t.Errorf("after two rounds of the model: %v", order)
+		}
+	})
+}
+
+// Upkeep has a quarter of the places and waits for more behind people.
+func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
+	t.Parallel()
+	for most, quarter := range map[int]int{1: 1, 2: 1, 7: 1, 8: 2, 32: 8} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			var low, high atomic.Int64
+			g := NewGate(modelFunc(func(ctx context.Context, r Request) (Response, error) {
+				if r.Model == "upkeep" {
+					low.Add(1)
+				} else {
+					high.Add(1)
+				}
+				<-ctx.Done()
+				return Response{}, context.Cause(ctx)
+			}), most)
+			var all sync.WaitGroup
+			ask := func(ctx context.Context, name string) {
+				all.Go(func() {
+					if _, err := g.Generate(ctx, Request{Model: name, Tools: []ToolSpec{{}}}); !errors.Is(err, context.Canceled) {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			for range 3 * most {
+				ask(ctx, "upkeep")
+			}
+			synctest.Wait()
+			for range 3 * most {
+				ask(WithWaiter(ctx, sessions.NewKey("robot", "c1", "")), "people")
+			}
+			synctest.Wait()
+			want(t, fmt.Sprint("upkeep of ", most), low.Load(), int64(quarter))
+			want(t, fmt.Sprint("people of ", most), high.Load(), int64(most-quarter))
+			want(t, "waiting", g.Waiting(), 6*most-most)
+			stop()
+			all.Wait()
+			want(t, "places free at the end", fmt.Sprint(g.calls.free, g.upkeep.free), fmt.Sprint(most, quarter))
+		})
+	}
+}

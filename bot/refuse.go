@@ -1,0 +1,114 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/access"
+	"ebb/bot/chat"
+	"ebb/bot/wording"
+	"ebb/retry"
+	"ebb/sessions"
+)
+
+const (
+	// refusalEvery is the time between two refusals of one group or person, of all replicas together.
+	refusalEvery = time.Hour
+	// refusalRest is the time for which a replica does not ask the storage again whether a refusal is due.
+	refusalRest = time.Minute
+	// refusalTime bounds the delivery of a refusal.
+	refusalTime = 30 * time.Second
+	// maxRefusing bounds the refusals that are being delivered, and maxRefused those that are remembered.
+	maxRefusing = 8
+	maxRefused  = 10_000
+)
+
+// refuser answers messages that access rules refuse. Their words are neither stored nor shown to a model, and a message
+// beyond the bounds gets no answer.
+type refuser struct {
+	ctx    context.Context // ends with the replies at a stop
+	recent *lru.Cache[refused, time.Time]
+	slots  chan struct{}
+	work   sync.WaitGroup
+}
+
+// refused is a group or a person that was refused.
+type refused struct {
+	robot sessions.RobotCode
+	why   access.Refusal
+	id    string
+}
+
+func newRefuser(ctx context.Context) *refuser {
+	recent, _ := lru.New[refused, time.Time](maxRefused) // it fails only without a size
+	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
+}
+
+// refuse answers a refused message in the background, once an hour for its group or sender.
+func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal) {
+	b.metrics.refused.WithLabelValues(string(why)).Inc()
+	zerolog.Ctx(ctx).Debug().Str("msg_id", string(m.ID)).Str("reason", string(why)).Msg("Message refused")
+	r, who := b.refuser, refused{m.RobotCode, why, string(m.SenderID)}
+	if why == access.Group {
+		who.id = string(m.ConversationID)
+	}
+	if at, ok := r.recent.Get(who); ok && time.Since(at) < refusalRest {
+		return
+	}
+	select {
+	case r.slots <- struct{}{}:
+	default:
+		return
+	}
+	r.recent.Add(who, time.Now())
+	log := *zerolog.Ctx(ctx)
+	r.work.Go(func() {
+		defer func() { <-r.slots }()
+		work, stop := context.WithTimeout(log.WithContext(r.ctx), refusalTime)
+		defer stop()
+		if err := b.sendRefusal(work, m, who); err != nil {
+			log.Warn().Err(err).Str("reason", string(why)).Msg("Refusal not delivered")
+		}
+	})
+}
+
+// sendRefusal sends a refusal that is due. A refusal is lost with the process, and is due again in an hour.
+func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) error {
+	due, err := b.store.Notify(ctx, sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery})
+	if err != nil || !due {
+		return err
+	}
+	phrase := map[access.Refusal]wording.Phrase{
+		access.Group: wording.RefusedGroup, access.Person: wording.RefusedPerson, access.External: wording.RefusedExternal,
+	}[who.why]
+	asked := sessions.Event{SenderID: m.SenderID, Message: &m}
+	key := b.keyOf(m)
+	o := sessions.Outgoing{Key: key, Attempts: 1, Reply: sessions.Reply{
+		Target: chat.TargetOf([]sessions.Event{asked}), Nonce: chat.ReplyKey(key, asked) + "-" + string(m.ID),
+		Text: wording.Say(phrase, b.languages.Choose(m.ConversationID, m.Text), who.id),
+	}}
+	return retry.Do(ctx, retry.Pauses{First: time.Second, Max: 10 * time.Second}, func() error {
+		_, err := b.cfg.Transport.Send(ctx, o)
+		if failed, ok := errors.AsType[*chat.SendError](err); ok && (failed.Permanent || failed.Maybe || failed.Refused) {
+			return retry.Permanent(err)
+		}
+		return err
+	})
+}
+
+// Wait returns when no refusal is being delivered, or with ctx's cause.
+func (r *refuser) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { r.work.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

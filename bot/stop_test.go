@@ -1,0 +1,238 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/bot/chat"
+	"ebb/bot/command"
+	"ebb/bot/llm"
+	"ebb/bot/turn"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// halfway has the model speak of each question that holds a word until its call ends, and answer all others.
+func halfway(word, said string) func(context.Context, llm.Request) (llm.Response, error) {
+	return func(ctx context.Context, r llm.Request) (llm.Response, error) {
+		if !strings.Contains(lastWords(r), word) {
+			return text("re: " + lastWords(r)), nil
+		}
+		<-ctx.Done()
+		err := &llm.CallError{Class: llm.Busy, Err: context.Cause(ctx)}
+		return llm.Response{Text: said, Parts: []llm.Part{{Model: "fake", Requests: 1, Err: err}}}, err
+	}
+}
+
+// rooted has the administrator root.
+func rooted(c *Config) { c.Admins = []sessions.UserID{"u-root"} }
+
+// last is the newest message that was sent.
+func (w *world) last() sessions.Outgoing {
+	w.t.Helper()
+	sent := w.wire.sends()
+	if len(sent) == 0 {
+		w.t.Fatal("nothing was sent")
+	}
+	return sent[len(sent)-1]
+}
+
+// The asker and an administrator stop a turn: its words so far are the answer, then the command has an answer that names
+// what waits, then that is answered. Several commands at once stop one turn.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	for who, commands := range map[string][]string{"alice": {"/stop"}, "root": {"/stop", "/stop"}} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{model: &script{chat: halfway("slow", " It began when ")}, config: func(c *Config) {
+					rooted(c)
+					c.Models = []llm.Listed{{Name: "fake", Price: llm.Price{In: 2, Out: 6}}}
+				}})
+				w.say("m1", "alice", "tell a slow story")
+				w.say("m2", "bob", "What of the backup?\nIt is late again.")
+				for i, words := range commands {
+					w.post(said(fmt.Sprint("s", i), who, words))
+				}
+				synctest.Wait()
+				texts := w.wire.texts()
+				want(t, "messages", len(texts), 3)
+				want(t, "the stopped answer", texts[0], "It began when \n\n"+wording.Say(wording.CutShort, "en"))
+				want(t, "the command's answer", texts[1], wording.Say(wording.TurnStopped, "en", "tell a slow story")+
+					wording.Say(wording.StillWaiting, "en", 1, `bob “What of the backup? It is late…”`))
+				want(t, "its mention", w.wire.sends()[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: sessions.UserID("u-" + who), Nick: who}})
+				if !strings.Contains(texts[2], "backup") {
+					t.Errorf("the waiting message has the answer %q", texts[2])
+				}
+				s := w.state(group)
+				spent, err := w.store.mem.Spent(t.Context(), group, time.Now())
+				if err != nil || len(spent) != 1 || s.Usage.Prompt == 0 || s.Usage.Completion == 0 {
+					t.Fatalf("the stopped call is counted as %+v, %+v, %v", s.Usage, spent, err)
+				}
+				want(t, "its cost", spent[0].Cost, llm.Price{In: 2, Out: 6}.Cost(s.Usage))
+				for _, e := range w.view().Tail {
+					want(t, "attempts at "+e.Content, e.Attempts, 0)
+				}
+				want(t, "the log's lines of failed calls", len(w.log.lines(t, "Model gave no answer")), 0)
+			})
+		})
+	}
+}
+
+// A member without a right changes nothing, and reads so when the turn is over. Without a turn there is nothing to stop.
+func TestStopRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		w := start(t, setup{config: rooted, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			select {
+			case <-hold:
+				return text("the whole story"), nil
+			case <-ctx.Done():
+				return llm.Response{}, &llm.CallError{Err: context.Cause(ctx)}
+			}
+		}}})
+		w.say("m1", "alice", "tell a story")
+		w.say("m2", "bob", "/stop")
+		w.say("m3", "alice", "/stop now") // a wrong argument stops nothing
+		after(time.Minute)
+		want(t, "messages so far", len(w.wire.texts()), 0)
+		close(hold)
+		synctest.Wait()
+		texts := w.wire.texts()
+		want(t, "the answer", texts[0], "the whole story")
+		want(t, "the stranger's answer", texts[1], wording.Say(wording.NotYourTurn, "en")+wording.Say(wording.StillWaiting, "en", 1, "alice “/stop now”"))
+		want(t, "the wrong command's answer", strings.HasPrefix(texts[2], "Usage: "), true)
+		for i, who := range []string{"bob", "alice", "root"} {
+			w.say(fmt.Sprint("n", i), who, "/stop")
+			want(t, who+" without a turn", w.last().Reply.Text, wording.Say(wording.NothingRuns, "en"))
+		}
+	})
+}
+
+// A button's command stops a turn without a reply of its own; a written one next to it has its reply.
+func TestStopByAButton(t *testing.T) {
+	t.Parallel()
+	for _, written := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, setup{model: &script{chat: halfway("slow", "half")}})
+			w.say("m1", "alice", "a slow question")
+			click := said("stop-x", "alice", "/stop")
+			click.Quiet = true
+			w.post(click)
+			expected := []string{"half\n\n" + wording.Say(wording.CutShort, "en")}
+			if written {
+				w.post(said("m2", "alice", "/stop"))
+				expected = append(expected, wording.Say(wording.TurnStopped, "en", "a slow question"))
+			}
+			synctest.Wait()
+			want(t, "answers", strings.Join(w.wire.texts(), "|"), strings.Join(expected, "|"))
+			w.say("m3", "alice", "next")
+			want(t, "the next answer", w.last().Reply.Text, "re: "+lastWords(w.model.requests("chat")[1]))
+		})
+	}
+}
+
+// The configuration may reserve the command for administrators.
+func TestStopReserved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{chat: halfway("slow", "half")}, config: func(c *Config) {
+			rooted(c)
+			c.CommandRights = map[string]command.Right{"stop": command.Admin}
+		}})
+		w.say("m1", "alice", "a slow question")
+		w.say("m2", "alice", "/stop")
+		want(t, "answers before", len(w.wire.texts()), 0)
+		w.say("m3", "root", "/stop")
+		want(t, "answers", strings.Join(w.wire.texts(), "|"), strings.Join([]string{
+			"half\n\n" + wording.Say(wording.CutShort, "en"),
+			wording.Say(wording.TurnStopped, "en", "a slow question") + wording.Say(wording.StillWaiting, "en", 1, "alice “/stop”"),
+			wording.Say(wording.NotAdmin, "en"),
+		}, "|"))
+	})
+}
+
+// A stop that waits when its turn begins stops it before the model is asked, and so does one whose wake-up was lost.
+func TestStopWithoutItsWakeUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{chat: halfway("slow", "")}, config: func(c *Config) { c.Gather = time.Second }})
+		w.post(said("m1", "alice", "a slow question"))
+		w.post(said("m2", "alice", "/停止"))
+		after(2 * time.Second)
+		want(t, "requests", len(w.model.requests("chat")), 0)
+		want(t, "answers", w.wire.texts(), []string{wording.Say(wording.CutShort, "en"), wording.Say(wording.TurnStopped, "zh", "a slow question")})
+		w.post(said("m3", "alice", "another slow question"))
+		after(2 * time.Second)
+		if _, err := w.store.mem.Accept(t.Context(), "b", group, said("m4", "alice", "/停")); err != nil {
+			t.Fatal(err)
+		}
+		after(6 * time.Second)
+		want(t, "the last answer", w.last().Reply.Text, wording.Say(wording.TurnStopped, "zh", "another slow question"))
+	})
+}
+
+// A running tool is interrupted, and those behind it are not called. The log keeps both calls with their results.
+func TestStopDuringATool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var acts atomic.Int32
+		act := handTool{name: "act", f: func(ctx context.Context, _ chat.ToolInput) (string, error) {
+			acts.Add(1)
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}
+		var chats atomic.Int32
+		w := start(t, setup{config: func(c *Config) { c.Tools = []chat.Tool{act} }, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			if err := context.Cause(ctx); err != nil {
+				return llm.Response{}, &llm.CallError{Err: err}
+			}
+			if chats.Add(1) == 1 {
+				return calls(call("c1", "act", `{"n":1}`), call("c2", "act", `{"n":2}`)), nil
+			}
+			return text("seen"), nil
+		}}})
+		w.say("m1", "alice", "act twice")
+		w.say("m2", "alice", "/stop")
+		want(t, "runs of the tool", acts.Load(), 1)
+		w.say("m3", "alice", "what happened?")
+		want(t, "results", w.results(), map[string]string{"c1": view.Interrupted, "c2": turn.NotRun})
+		w.legalLog()
+	})
+}
+
+// A long turn is announced once, also after a handover, and not where members see its text.
+func TestBusyNote(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		noted := func(c *Config) { c.BusyNote = 30 * time.Second }
+		a := start(t, setup{model: &script{chat: halfway("slow", "")}, config: noted})
+		a.say("m1", "alice", "一个 slow 问题")
+		after(29 * time.Second)
+		want(t, "messages before", len(a.wire.texts()), 0)
+		after(time.Minute)
+		want(t, "messages", a.wire.texts(), []string{wording.Say(wording.StillBusy, "zh")})
+		want(t, "mentions", len(a.last().Reply.Target.Mentions), 0)
+		a.kill()
+		b := start(t, setup{shelf: a.store.shelf, name: "b", model: &script{chat: halfway("slow", "")}, config: noted})
+		after(2 * time.Minute)
+		want(t, "requests of the next owner", len(b.model.requests("chat")), 1)
+		want(t, "messages after the handover", len(b.wire.texts()), 0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{chat: halfway("slow", "")}, config: func(c *Config) {
+			c.BusyNote = 30 * time.Second
+			c.Display = listener(func(string) {})
+		}})
+		w.say("m1", "alice", "a slow question")
+		after(2 * time.Minute)
+		want(t, "messages of a turn that is shown", len(w.wire.texts()), 0)
+	})
+}

@@ -1,0 +1,24 @@
+package bot
+
+import (
+	"context"
+
+	"ebb/sessions"
+)
+
+func (s *store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	return do(s, "admit", func() ([]sessions.Reached, error) { return s.mem.Admit(ctx, limits, a) })
+}
+
+func (s *store) SpendTokens(ctx context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
+	_, err := do(s, "spend", func() (none, error) { return none{}, s.mem.SpendTokens(ctx, robot, people, tokens) })
+	return err
+}
+
+func (s *store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
+	return do(s, "notify", func() (bool, error) { return s.mem.Notify(ctx, n) })
+}
+
+func (s *store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
+	return do(s, "used", func() (sessions.Used, error) { return s.mem.Used(ctx, a) })
+}

@@ -1,0 +1,125 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// admit counts a turn against the limits before it calls the model. Messages of people over a limit wait behind the others.
+// If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the conversation or the
+// installation, else of one person. A turn that is tried again is counted again.
+func (r *Runner) admit(ctx context.Context, t *Turn) error {
+	if t.plan.Kind != kindAsk || r.cfg.Limits == (sessions.Limits{}) {
+		return nil
+	}
+	reached, err := r.store.Admit(ctx, r.cfg.Limits, askersOf(t))
+	if err != nil {
+		return fmt.Errorf("count turn of session %s: %w", t.Key, err)
+	}
+	if len(reached) == 0 {
+		return nil
+	}
+	stops := func(person sessions.UserID) *sessions.Reached { return latest(reached, person) }
+	take := t.movedFirst(func(e sessions.Event) bool { return stops(e.SenderID) == nil })
+	if take == 0 {
+		t.plan.Kind, t.reached = kindLimited, stops(t.Asked[0].SenderID)
+		take = t.plan.Take
+		if person := t.reached.Person; person != "" {
+			take = t.movedFirst(func(e sessions.Event) bool { return e.SenderID == person })
+		}
+	}
+	t.plan.Take = take
+	t.Asked = t.Asked[:take]
+	return nil
+}
+
+// askersOf are the senders of the turn's messages.
+func askersOf(t *Turn) sessions.Askers {
+	s := t.View.Session
+	a := sessions.Askers{Robot: s.RobotCode}
+	if s.ConversationType != sessions.Private {
+		a.Group = s.ConversationID
+	}
+	for _, e := range t.Asked {
+		if !slices.Contains(a.People, e.SenderID) {
+			a.People = append(a.People, e.SenderID)
+		}
+	}
+	return a
+}
+
+// latest returns the reached limit that stops a person the longest; nil for none.
+func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reached {
+	var last *sessions.Reached
+	for i, one := range reached {
+		if (one.Person == "" || one.Person == person) && (last == nil || one.Until.After(last.Until)) {
+			last = &reached[i]
+		}
+	}
+	return last
+}
+
+// movedFirst moves the turn's messages that match before the others, and counts them.
+func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
+	first := func(events []sessions.Event) []sessions.Event {
+		var yes, no []sessions.Event
+		for _, e := range events {
+			if match(e) {
+				yes = append(yes, e)
+			} else {
+				no = append(no, e)
+			}
+		}
+		copy(events, append(yes, no...))
+		return yes
+	}
+	first(t.View.Pending[:len(t.Asked)])
+	return len(first(t.Asked))
+}
+
+// notifyLimit returns the notice of the turn's limit, or "" where it was given in this window.
+func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
+	limit := t.reached
+	n := sessions.Notice{
+		Kind: string(limit.Limit), Robot: t.View.Session.RobotCode, Subject: string(limit.Person), Until: limit.Until, By: t.Asked[0].MsgID,
+	}
+	if limit.Person == "" {
+		n.Subject = string(t.View.Session.ConversationID)
+	}
+	due, err := r.store.Notify(ctx, n)
+	if err != nil || !due {
+		return "", err
+	}
+	r.stats.LimitReached(limit.Limit)
+	switch at := limit.Until.In(r.cfg.Location); limit.Limit {
+	case sessions.PersonTurns:
+		return wording.Say(wording.LimitPersonTurns, t.Lang, r.cfg.Limits.PersonTurns, at.Format(time.TimeOnly)), nil
+	case sessions.GroupTurns:
+		return wording.Say(wording.LimitGroupTurns, t.Lang, r.cfg.Limits.GroupTurns, at.Format(time.TimeOnly)), nil
+	case sessions.PersonTokens:
+		return wording.Say(wording.LimitPersonTokens, t.Lang, wording.Thousands(r.cfg.Limits.PersonTokens), at.Format("01-02 15:04")), nil
+	default:
+		return wording.Say(wording.LimitTokens, t.Lang, at.Format("01-02 15:04")), nil
+	}
+}
+
+// spend adds the tokens of the turn to its askers, in equal parts. A failure is logged: the answer is more important.
+func (r *Runner) spend(ctx context.Context, t *Turn, a answer) {
+	tokens := a.usage.Prompt + a.usage.Completion
+	if r.cfg.Limits.PersonTokens <= 0 || tokens <= 0 {
+		return
+	}
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
+	defer stop()
+	who := askersOf(t)
+	if err := r.store.SpendTokens(one, who.Robot, who.People, tokens); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
+	}
+}

@@ -1,0 +1,230 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// errStopped is the cause when a member stops a turn.
+var errStopped = errors.New("turn was stopped by a member")
+
+// NotRun is the result of a tool call that a stopped turn did not make.
+const NotRun = "Not run: the turn was stopped."
+
+const (
+	// stopLook is the interval at which a running turn looks for a /stop whose wake-up was lost.
+	stopLook = 5 * time.Second
+	// stopWindow bounds the pending messages among which a /stop is found. It is among the newest.
+	stopWindow = 100
+)
+
+// running has the sessions with a turn, and a signal of new messages for each. The zero value is ready.
+type running struct {
+	mu    sync.Mutex
+	turns map[sessions.Key]chan struct{}
+}
+
+// enter begins to note the messages of a session; leave ends it.
+func (r *running) enter(key sessions.Key) (leave func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.turns == nil {
+		r.turns = map[sessions.Key]chan struct{}{}
+	}
+	r.turns[key] = make(chan struct{}, 1)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.turns, key)
+	}
+}
+
+// note signals a new message to the session's turn. It never blocks.
+func (r *running) note(key sessions.Key) {
+	select {
+	case r.arrivals(key) <- struct{}{}:
+	default: // signaled before, or no turn runs
+	}
+}
+
+// arrivals is the signal of a session's turn; nil for none.
+func (r *running) arrivals(key sessions.Key) chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.turns[key]
+}
+
+func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }
+
+// attend watches over a turn while the model works: a /stop ends the returned context with errStopped, and members are
+// notified once of a long turn. leave ends the watch.
+func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
+	work, cancel := context.WithCancelCause(ctx)
+	w := watch{Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), lang: t.Lang, arrived: r.running.arrivals(t.Key), notify: t.live == nil}
+	if slices.ContainsFunc(t.View.Pending[len(t.Asked):], w.stops) {
+		cancel(errStopped) // it waited before the turn began
+	} else if t.View.More {
+		r.running.note(t.Key)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.run(work, cancel)
+	}()
+	return work, func() {
+		cancel(nil)
+		<-done
+	}
+}
+
+// watch is the watch over one turn.
+type watch struct {
+	*Runner
+	lease   sessions.Lease
+	asked   []sessions.Event
+	lang    string
+	arrived <-chan struct{}
+	notify  bool // members see nothing of the turn
+}
+
+// run ends with ctx, or with the stop.
+func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
+	look := time.NewTicker(stopLook)
+	defer look.Stop()
+	var long <-chan time.Time
+	if w.notify && w.cfg.BusyNote > 0 {
+		note := time.NewTimer(w.cfg.BusyNote)
+		defer note.Stop()
+		long = note.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-long:
+			w.notifyBusy(ctx)
+			continue
+		case <-w.arrived:
+		case <-look.C:
+		}
+		pending, err := w.pending(ctx, w.lease.Key)
+		if err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop of the turn")
+		}
+		if slices.ContainsFunc(pending, w.stops) {
+			stop(errStopped)
+			return
+		}
+	}
+}
+
+func (w *watch) stops(e sessions.Event) bool { return w.handler.Stops(e, w.asked) }
+
+// pending lists the newest pending messages of a session.
+func (r *Runner) pending(ctx context.Context, key sessions.Key) ([]sessions.Event, error) {
+	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	defer stop()
+	return r.store.Pending(one, key, stopWindow)
+}
+
+// notifyBusy sends a short notice that the turn runs, once, also after a handover.
+func (w *watch) notifyBusy(ctx context.Context) {
+	to := chat.TargetOf(w.asked)
+	to.Mentions = nil
+	one, stop := context.WithTimeout(ctx, w.cfg.CommitTimeout)
+	defer stop()
+	outs, err := w.store.Announce(one, w.lease, sessions.Reply{
+		Target: to, Text: wording.Say(wording.StillBusy, w.lang), Nonce: chat.NoticeKey(w.lease.Key, w.asked[0]),
+	})
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the notice of a long turn")
+		w.outbox.Invalidate(w.lease.Key) // it may be stored
+		return
+	}
+	w.outbox.Send(ctx, w.lease, outs, func() {})
+}
+
+// cutShort makes the model's words so far the answer of a stopped turn.
+func cutShort(t *Turn, o *outcome) {
+	t.stopped, o.last = true, sessions.Usage{}
+	o.text = strings.TrimSpace(o.text + "\n\n" + wording.Say(wording.CutShort, t.Lang))
+	o.events = append(closeCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
+}
+
+// closeCalls appends a result for each call of the last request without one.
+func closeCalls(events []sessions.Event) []sessions.Event {
+	known := map[string]bool{}
+	for _, e := range slices.Backward(events) {
+		if e.Role == sessions.RoleTool {
+			known[e.ToolCallID] = true
+			continue
+		}
+		for _, c := range e.ToolCalls {
+			if !known[c.ID] {
+				events = append(events, sessions.Event{Role: sessions.RoleTool, Content: view.Interrupted, ToolCallID: c.ID, ToolName: c.Name})
+			}
+		}
+		break
+	}
+	return events
+}
+
+// estimateUse estimates the usage and cost of a call that a stop ended, if its request was sent and the provider reported
+// nothing.
+func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
+	at := len(resp.Parts) - 1
+	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {
+		return
+	}
+	cal := t.View.Session.CalibrationFactor
+	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.estimate, cal), Completion: view.Calibrated(r.counter.Count(resp.Text), cal)}
+	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
+}
+
+// answerStop answers the messages that stopped a turn, after its commit. They stop no other turn then.
+func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
+	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	defer stop()
+	v, err := r.store.Begin(one, t.Lease, 0)
+	if err != nil {
+		return err
+	}
+	pending, err := r.pending(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	for _, e := range slices.Backward(pending) {
+		if r.handler.Stops(e, t.Asked) {
+			v.Pending = append(v.Pending, e)
+		}
+	}
+	// The first one decides whether there is a reply: a button gets none.
+	slices.SortStableFunc(v.Pending, func(x, y sessions.Event) int { return isQuiet(x) - isQuiet(y) })
+	if len(v.Pending) == 0 { // deleted meanwhile
+		return nil
+	}
+	answer := r.openTurn(t.Lease, v)
+	answer.plan = plan{Kind: kindCommand, Take: len(v.Pending)}
+	answer.Asked, answer.Stopped = v.Pending, t.Asked
+	_, err = r.answerAndCommit(ctx, answer)
+	return err
+}
+
+func isQuiet(e sessions.Event) int {
+	if e.Message.Quiet {
+		return 1
+	}
+	return 0
+}

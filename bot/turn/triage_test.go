@@ -1,0 +1,107 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/bot/command"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// usable is the tokens of a request's messages in the tests.
+const usable = 12000
+
+// testRunner plans turns and builds requests, without a store.
+func testRunner(t *testing.T) *Runner {
+	t.Helper()
+	counter, err := tokens.NewCounter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
+	views, err := view.New(view.Config{
+		Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh", Now: time.Now,
+		Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]},
+		Remember:   view.Remember{Recall: view.RecallAlways},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Counter: counter, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
+}
+
+// waits makes a pending event: a letter says what, a number how many tokens.
+func waits(what string, now time.Time) sessions.Event {
+	e := sessions.Event{State: sessions.Pending, Content: "words", CreatedAt: now.Add(-time.Minute), Message: &sessions.Message{}}
+	switch what {
+	case "command":
+		e.Content = "/status"
+	case "unknown command":
+		e.Content = "/dance"
+	case "bare":
+		e.Content = " \n"
+	case "old":
+		e.CreatedAt = now.Add(-31 * time.Minute)
+	case "old command":
+		e.Content, e.CreatedAt = "/status", now.Add(-31*time.Minute)
+	case "quota":
+		e.Message.OverQuota, e.Content = true, ""
+	case "broken":
+		e.Attempts = 3
+	case "tried":
+		e.Attempts = 2
+	case "large":
+		e.Tokens = 4000
+	}
+	return e
+}
+
+// Which of the waiting messages a turn takes, and as what.
+func TestTriage(t *testing.T) {
+	t.Parallel()
+	r, now := testRunner(t), time.Now()
+	for _, c := range []struct {
+		waiting string
+		want    string
+	}{
+		{"", " 0"},
+		{"ask,ask,ask", "ask 3"},
+		{"ask,command,ask", "ask 1"},
+		{"command,command,ask", "command 1"},
+		{"unknown command,ask", "command 1"},
+		{"bare,bare,ask", "hello 2"},
+		{"ask,bare", "ask 1"},
+		{"old,old,old,ask", "stale 3"},
+		{"old command,ask", "stale 1"},
+		{"quota,quota,ask", "quota 2"},
+		{"broken,broken,ask", "dead 1"},
+		{"tried,ask", "ask 2"},
+		{"large,ask", "ask 2"},
+		{"large,large,large", "ask 1"},
+		{"ask,large,large", "ask 2"},
+	} {
+		var pending []sessions.Event
+		for what := range strings.SplitSeq(c.waiting, ",") {
+			if what != "" {
+				pending = append(pending, waits(what, now))
+			}
+		}
+		p := r.triage(pending, usable, now)
+		want(t, c.waiting, fmt.Sprint(p.Kind, " ", p.Take), c.want)
+	}
+}
+
+// One message that is larger than the budget is taken all the same: alone.
+func TestTriageTakesAtLeastOne(t *testing.T) {
+	t.Parallel()
+	r, now := testRunner(t), time.Now()
+	e := waits("ask", now)
+	e.Tokens = 1 << 20
+	want(t, "taken", r.triage([]sessions.Event{e, waits("ask", now)}, usable, now).Take, 1)
+}

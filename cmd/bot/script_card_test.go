@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ebb/bot/dingtalk/dingtalktest"
+)
+
+// cardTemplate is the template of the scenarios.
+const cardTemplate = "ebb.schema"
+
+// useCards makes the replicas reply on cards.
+func (w *world) cmdCards(args []string) error {
+	d := w.config["dingtalk"].(map[string]any)
+	d["reply"], d["card_template_id"], d["card_interval"] = "card", cardTemplate, "100ms"
+	return nil
+}
+
+// cmdCard is: CONV STATE [TEXT]. It waits for a card in the state that shows the text.
+func (w *world) cmdCard(args []string) error {
+	want := strings.Join(args[2:], " ")
+	return w.until(fmt.Sprintf("a card in %s that is %s with %q", args[0], args[1], want), patience, func() (bool, string) {
+		in := w.conversation(args[0])
+		if args[0] == "any" {
+			in = ""
+		}
+		cards := w.ding.Cards(in)
+		ok := slices.ContainsFunc(cards, func(c dingtalktest.Card) bool { return c.State == args[1] && hasWord(c.Content+" ", cardWord(want)) })
+		return ok, describeCards(cards)
+	})
+}
+
+// cardWord is the text to look for; each card has the empty one.
+func cardWord(want string) string {
+	if want == "" {
+		return " "
+	}
+	return want
+}
+
+func describeCards(cards []dingtalktest.Card) string {
+	var out []string
+	for _, c := range cards {
+		out = append(out, fmt.Sprintf("%s %q (%d frames, %d calls)", c.State, clipped(c.Content), c.Frames, c.Calls))
+	}
+	return "cards " + strings.Join(out, ", ")
+}
+
+// cmdCardsEnded is: CONV N. When all is settled, the conversation has N cards, and each has ended.
+func (w *world) cmdCardsEnded(args []string) error {
+	want, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.until(fmt.Sprintf("%d cards in %s, all ended", want, args[0]), patience, func() (bool, string) {
+		cards := w.ding.Cards(w.conversation(args[0]))
+		done := 0
+		for _, c := range cards {
+			if c.Done() {
+				done++
+			}
+		}
+		return done == want && len(cards) == want, describeCards(cards)
+	})
+}
+
+// cmdWhole is: N. When all is settled, N typed answers were shown to their end, each once, and no card is open.
+func (w *world) cmdWhole(args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.until(args[0]+" whole answers and no open card", patience, func() (bool, string) {
+		whole := 0
+		for _, r := range w.ding.Replies("") {
+			whole += strings.Count(r.Text, typedEnd)
+		}
+		open := w.ding.OpenCards()
+		return whole == want && len(open) == 0, fmt.Sprintf("%d whole answers, open %s", whole, describeCards(open))
+	})
+}
+
+// cmdCardFault is: create|stream|final WHAT [N]. The next N such calls go wrong.
+func (w *world) cmdCardFault(args []string) error {
+	f := dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Count: 1}
+	switch args[0] {
+	case "create":
+		f.Route = dingtalktest.RouteCardSend
+	case "final":
+		f.Final = true
+	}
+	if len(args) > 2 {
+		n, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		f.Count = n
+	}
+	switch status, err := strconv.Atoi(args[1]); {
+	case args[1] == "undelivered":
+		f.Action = dingtalktest.Action{Card: args[1]}
+	case args[1] == "lost": // it takes effect, and its answer gets lost
+		f.Action = dingtalktest.Action{Effect: true, Cut: dingtalktest.CutReset}
+	case err == nil:
+		f.Action = dingtalktest.Action{Status: status, Body: `{"code":"system.busy","message":"refused by the scenario"}`}
+	case slices.Contains(dingtalktest.ActionNames(), args[1]):
+		f.Action = dingtalktest.Do(args[1])
+	default:
+		return fmt.Errorf("no fault %q", args[1])
+	}
+	w.ding.AddFault(f)
+	return nil
+}
+
+// cmdClick is: CONV NICK ACTION [ANSWER]. A person clicks on a button of the conversation's newest card.
+func (w *world) cmdClick(args []string) error {
+	cards := w.ding.Cards(w.conversation(args[0]))
+	if len(cards) == 0 {
+		return fmt.Errorf("%s has no card", args[0])
+	}
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	a, err := w.ding.Click(ctx, cards[len(cards)-1].TrackID, w.person(args[1]), args[2])
+	if err == nil && (a.Late || a.Fault != "") {
+		err = fmt.Errorf("answered %q after %s, fault %q", a.Data, a.Took, a.Fault)
+	}
+	if want := strings.Join(args[3:], " "); err == nil && !strings.Contains(a.Data, want) {
+		err = fmt.Errorf("answered %q, want %q", a.Data, want)
+	}
+	return err
+}
+
+// cmdCalls is: left N, or below N: the calls that the month has left, and a bound of those that were counted.
+func (w *world) cmdCalls(args []string) error {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	if args[0] == "left" {
+		w.ding.LeaveAPICalls(n)
+		return nil
+	}
+	total := 0
+	for _, calls := range w.ding.CallsCounted() {
+		total += calls
+	}
+	if total > n {
+		return fmt.Errorf("%d calls were counted, want at most %d: %v", total, n, w.ding.CallsCounted())
+	}
+	return nil
+}

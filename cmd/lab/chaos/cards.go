@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/cmd/lab/rig"
+	"ebb/sql/inspect"
+)
+
+// cardKinds are the troubles of a run whose replies are cards.
+var cardKinds = []chaosKind{
+	{"card end", 12, injector.spoilCardEnd},
+	{"card update", 6, injector.spoilCardUpdate},
+	{"card create", 8, injector.spoilCardCreate},
+	{"card click", 10, injector.clickCards},
+}
+
+// badCardCalls are answers to calls about cards, some of them after the effect.
+var badCardCalls = []string{
+	"card-system-busy", "503", "reset-after", "posted-timeout", "qps", "502-after", "truncated", "reset-before", "500", "unknown-error", "hang",
+}
+
+// spoilCardEnd spoils the last frames of cards. Many in a row make a reply take another way.
+func (w injector) spoilCardEnd(_ context.Context, t fault) error {
+	f := dingtalktest.Fault{
+		Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%6,
+	}
+	if t.n%12 == 0 { // the text of a reply is refused, that of a closed card is not
+		f.Action, f.Contains = dingtalktest.Do("content-unsafe"), `"isFinalize":true`
+	}
+	w.sim.AddFault(f)
+	return nil
+}
+
+func (w injector) spoilCardUpdate(_ context.Context, t fault) error {
+	w.sim.AddFault(dingtalktest.Fault{
+		Route: dingtalktest.RouteCardStream, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%4,
+	})
+	return nil
+}
+
+// spoilCardCreate spoils deliveries. An undelivered card is rare, because it ends the cards of its gateway for a while.
+func (w injector) spoilCardCreate(_ context.Context, t fault) error {
+	f := dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%3}
+	if t.n%20 == 0 {
+		f.Action, f.Count = dingtalktest.Do("card-undelivered"), 1
+	}
+	w.sim.AddFault(f)
+	return nil
+}
+
+// clickPatience bounds the clicks of one trouble: a gateway that is killed or frozen does not answer.
+const clickPatience = 3 * time.Second
+
+// clickCards presses buttons on running and on ended cards, as one who was asked or as another person. A lost answer is part
+// of the trouble. The simulator reports a late or malformed one.
+func (w injector) clickCards(ctx context.Context, t fault) error {
+	ctx, stop := context.WithTimeout(ctx, clickPatience)
+	defer stop()
+	cards := w.sim.OpenCards()
+	if all := w.sim.Cards(""); t.n%2 == 0 && len(all) > 0 {
+		cards = append(cards, all[len(all)*(t.n%100)/100], all[len(all)-1])
+	}
+	for i, c := range cards[:min(len(cards), 1+t.n%5)] {
+		who, action := chaosPeople[t.n%len(chaosPeople)].ID, []string{"stop", "good", "bad"}[(t.n+i)%3]
+		if t.n%3 > 0 && len(c.MentionedIDs) > 0 {
+			who = c.MentionedIDs[0]
+		}
+		_, _ = w.sim.ClickCard(ctx, dingtalktest.CardClick{TrackID: c.TrackID, UserID: who, Action: action, Copies: 1 + t.n%2})
+	}
+	return nil
+}
+
+// isClick reports whether a message is a click that stops a turn: a command without an answer.
+func isClick(l inspect.Logged) bool { return strings.HasPrefix(string(l.MsgID), "stop-") }
+
+// cardViolations are the breaches of the protocol of cards.
+var cardViolations = []string{
+	dingtalktest.CardAfterFinalize, dingtalktest.CardNotFinalized, dingtalktest.CardCallbackSlow, dingtalktest.CardCallbackMalformed,
+	dingtalktest.CardBlank, dingtalktest.CardGUIDReused, dingtalktest.CardMixedWrites, dingtalktest.CardBrokenMarkdown,
+}
+
+// checkCards: each card that people see has ended, in DingTalk and in the database.
+func (e *evidence) checkCards(f *findings) {
+	for _, c := range e.cards {
+		switch {
+		case c.Delivered.IsZero():
+		case c.State == dingtalktest.CardFinished:
+			f.cards++
+		case c.State == dingtalktest.CardFailed:
+			f.closed++
+		default:
+			f.addBroken("card %s in %s stays %s: %q", c.TrackID, c.Conversation, c.State, shorten(c.Content))
+		}
+	}
+	if n := e.open.Cards; n > 0 {
+		f.addBroken("%d cards are still open in the database", n)
+	}
+	for _, v := range e.strange {
+		if strings.HasPrefix(v.Kind, "card-") && !e.excuses(v) {
+			f.addBroken("protocol: %s", v)
+		}
+	}
+}
+
+// excuses reports whether a gateway could not know better. One that stood still answers clicks late. One that lost a session
+// may send another frame of its turn, which DingTalk refuses once the next owner has ended the card.
+func (e *evidence) excuses(v dingtalktest.Violation) bool {
+	before := v.Time.Add(-apartFor)
+	switch v.Kind {
+	case dingtalktest.CardCallbackSlow:
+		return e.anyStood(before, v.Time)
+	case dingtalktest.CardAfterFinalize:
+		return e.anyStood(before, v.Time) || e.erasedBetween(v.Conversation, before, v.Time) ||
+			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0
+	}
+	return false
+}
+
+// cardsLine says how many cards there were.
+func cardsLine(f *findings) string {
+	return fmt.Sprintf("cards: finished %d, closed with an error %d", f.cards, f.closed)
+}

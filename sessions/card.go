@@ -1,0 +1,61 @@
+package sessions
+
+import (
+	"context"
+	"time"
+)
+
+// CardState is the state of a card as people see it.
+type CardState string
+
+// The states of a card. A card that is not open changes no more.
+const (
+	CardOpen     CardState = "open"     // it still waits for its last frame
+	CardFinished CardState = "finished" // it shows the beginning of its reply
+	CardFailed   CardState = "failed"   // it shows an error
+)
+
+// Card is a reply that DingTalk shows on a card.
+type Card struct {
+	Key       Key
+	Track     string // id of the card, the same for each attempt of a turn
+	EventID   int64  // the first message that the turn answers
+	Prepaid   bool   // the call that ends the card is counted, and it is the caller's
+	CreatedAt time.Time
+}
+
+// Rating is a member's judgement of an answer.
+type Rating string
+
+// The ratings.
+const (
+	Good Rating = "good"
+	Bad  Rating = "bad"
+)
+
+// Clicked is the card of a click.
+type Clicked struct {
+	Card
+	State   CardState
+	Rating  Rating  // empty: not rated
+	Asked   bool    // the person wrote a message that the card's turn answers
+	Running bool    // the turn has not committed
+	Message Message // a message of the conversation, without sender and words
+}
+
+// Cards tracks the cards of replies, so that none stays unfinished. A reply in the outbox names its card in
+// [Target].Card, and [Settled].Card settles it.
+type Cards interface {
+	// OpenCard records a card before its delivery, and returns its state. known says that an earlier attempt recorded it,
+	// and may have delivered it.
+	OpenCard(ctx context.Context, l Lease, c Card) (state CardState, known bool, err error)
+	// SettleCard records the final state of an open card.
+	SettleCard(ctx context.Context, key Key, track string, state CardState) error
+	// ClickedCard finds the card of a click by a person; ErrNotFound without such a card.
+	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
+	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.
+	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
+	// AbandonedCards claims up to limit open cards which no waiting message and no unsent reply will finish. A claimed card
+	// comes back after retry unless it is settled.
+	AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]Card, error)
+}

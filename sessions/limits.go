@@ -1,0 +1,82 @@
+package sessions
+
+import (
+	"context"
+	"time"
+)
+
+// Limits bound the turns and tokens of people, groups and the installation. 0: no bound.
+type Limits struct {
+	PersonTurns, GroupTurns int // in a minute, which begins with the first turn
+	PersonTokens, Tokens    int // in a day of UTC; Tokens is of the whole installation, upkeep included
+}
+
+// Limit names one of the [Limits].
+type Limit string
+
+// The limits. Their names are labels of metrics.
+const (
+	PersonTurns  Limit = "person_turns"
+	GroupTurns   Limit = "group_turns"
+	PersonTokens Limit = "person_tokens"
+	AllTokens    Limit = "tokens"
+)
+
+// Askers are the people of a turn. Group is empty in a private chat.
+type Askers struct {
+	Robot  RobotCode
+	Group  ConversationID
+	People []UserID // without duplicates
+}
+
+// Reached is a limit that stops a turn.
+type Reached struct {
+	Limit  Limit
+	Person UserID // empty: all askers
+	Until  time.Time
+}
+
+// Used is the use of the current windows. PersonTokens is counted only while such a limit is configured.
+type Used struct {
+	PersonTurns, GroupTurns, PersonTokens, Tokens int
+}
+
+// Notice is a notice that is given once in a window: about a limit of a subject, or a refusal. The subject is a person
+// or a conversation.
+type Notice struct {
+	Kind    string
+	Robot   RobotCode
+	Subject string
+	Until   time.Time // end of the window; zero: Lasts from now on
+	Lasts   time.Duration
+	// By is the message of the notice, which claims it again after a crash. Empty: no message claims it again.
+	By MessageID
+}
+
+// Limiter counts turns, tokens and notices for all replicas.
+type Limiter interface {
+	// Admit counts one turn for each asker without a reached limit, and one for the group if there is such an asker. It
+	// returns the reached limits. A person without one in the result is admitted, unless one is of all askers.
+	Admit(ctx context.Context, limits Limits, a Askers) ([]Reached, error)
+
+	// SpendTokens adds the tokens of a turn to its askers' days, in equal parts.
+	SpendTokens(ctx context.Context, robot RobotCode, people []UserID, tokens int) error
+
+	// Notify reports whether the notice is due: it claims it.
+	Notify(ctx context.Context, n Notice) (bool, error)
+
+	// Used reads the use of the first asker, of the group and of the installation.
+	Used(ctx context.Context, a Askers) (Used, error)
+}
+
+// Shares divides the tokens of a turn among its askers.
+func Shares(tokens, people int) []int {
+	parts := make([]int, people)
+	for i := range parts {
+		parts[i] = tokens / people
+		if i < tokens%people {
+			parts[i]++
+		}
+	}
+	return parts
+}

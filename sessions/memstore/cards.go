@@ -1,0 +1,149 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/sessions"
+)
+
+// cardID is the key of a card's row.
+type cardID struct {
+	key   sessions.Key
+	track string
+}
+
+// cardRow is the row of a card.
+type cardRow struct {
+	sessions.Card
+	state  sessions.CardState
+	rating sessions.Rating
+	next   time.Time // next attempt to close it in the background
+}
+
+// OpenCard implements sessions.Cards.
+func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.fencedSession(l); err != nil {
+		return "", false, fmt.Errorf("recording card %s of session %s: %w", c.Track, l.Key, err)
+	}
+	c.Key, c.CreatedAt = l.Key, time.Now()
+	row, known := m.recordCard(c)
+	return row.state, known, nil
+}
+
+// recordCard adds an open card, unless its row exists. The lock is held.
+func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
+	id := cardID{c.Key, c.Track}
+	if row, known = m.cardRows[id]; !known {
+		c.Prepaid = true
+		row = &cardRow{Card: c, state: sessions.CardOpen}
+		m.cardRows[id] = row
+	}
+	return row, known
+}
+
+// SettleCard implements sessions.Cards.
+func (m cards) SettleCard(_ context.Context, key sessions.Key, track string, state sessions.CardState) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settleCard(cardID{key, track}, state)
+	return nil
+}
+
+// settleCard settles an open card. The lock is held.
+func (m *tables) settleCard(id cardID, state sessions.CardState) {
+	if c := m.cardRows[id]; c != nil && c.state == sessions.CardOpen {
+		c.state = state
+	}
+}
+
+// AbandonedCards implements sessions.Cards.
+func (m cards) AbandonedCards(_ context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []sessions.Card
+	now := time.Now()
+	for _, c := range m.cardRows {
+		if c.state != sessions.CardOpen || c.next.After(now) || len(out) == limit || m.awaits(c) {
+			continue
+		}
+		c.next = now.Add(retry)
+		out = append(out, c.Card)
+		c.Prepaid = false
+	}
+	return out, nil
+}
+
+// awaits reports whether a turn or an unsent reply will finish a card.
+func (m *tables) awaits(c *cardRow) bool {
+	s := m.sessions[c.Key]
+	if s == nil {
+		return false
+	}
+	if e := s.findEvent(c.EventID); e != nil && e.State == sessions.Pending {
+		return true
+	}
+	for _, o := range s.outbox {
+		if !o.settled && o.Reply.Target.Card == c.Track {
+			return true
+		}
+	}
+	return false
+}
+
+// ClickedCard implements sessions.Cards.
+func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, c := range m.cardRows {
+		s := m.sessions[id.key]
+		if id.track != track || s == nil {
+			continue
+		}
+		robot, conversation := id.key.Conversation()
+		found := sessions.Clicked{Card: c.Card, State: c.state, Rating: c.rating, Message: sessions.Message{
+			RobotCode: robot, ConversationID: conversation, ConversationType: s.state.ConversationType, ConversationTitle: s.state.Title, Kind: "text",
+		}}
+		first := s.findEvent(c.EventID)
+		if first == nil {
+			return found, nil
+		}
+		found.Running = first.State == sessions.Pending
+		for _, e := range s.events {
+			found.Asked = found.Asked || e.Role == sessions.RoleUser && e.SenderID == by && s.sameTurn(first, e)
+		}
+		return found, nil
+	}
+	return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, sessions.ErrNotFound)
+}
+
+// sameTurn reports whether the turn that answers the message first also answers e.
+func (s *sessionRows) sameTurn(first, e *sessions.Event) bool {
+	if e == first {
+		return true
+	}
+	if first.Seq == 0 {
+		return e.State == sessions.Pending && s.marks[e.ID].attempt != 0 && s.marks[e.ID].attempt == s.marks[first.ID].attempt
+	}
+	for _, other := range s.events {
+		if other.Seq > first.Seq && other.Seq <= e.Seq && other.Role != sessions.RoleUser {
+			return false
+		}
+	}
+	return e.Seq > first.Seq
+}
+
+// RateCard implements sessions.Cards.
+func (m cards) RateCard(_ context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.cardRows[cardID{key, track}]
+	if c == nil || c.rating != "" {
+		return false, nil
+	}
+	c.rating = r
+	return true, nil
+}

@@ -1,0 +1,133 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"ebb/sessions"
+)
+
+// limitSubject is a person, a group or a notice about one of them.
+type limitSubject struct {
+	kind  string
+	robot sessions.RobotCode
+	id    string
+}
+
+// limitWindow is the latest window of a subject.
+type limitWindow struct {
+	ends    time.Time
+	used    int
+	noticed sessions.MessageID
+}
+
+// window returns the current window of a subject; the zero value without one.
+func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWindow {
+	w := m.windows[limitSubject{kind, robot, id}]
+	if !w.ends.After(time.Now()) {
+		return limitWindow{}
+	}
+	return w
+}
+
+// use adds to the current window of a subject, or to a new one with the given end.
+func (m *Store) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
+	w := m.window(string(limit), robot, id)
+	if w.ends.IsZero() {
+		w.ends = ends
+	}
+	w.used += n
+	m.windows[limitSubject{string(limit), robot, id}] = w
+}
+
+func endOfDay() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+
+// Admit implements sessions.Limiter.
+func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if limits.Tokens > 0 && m.tokensToday() >= limits.Tokens {
+		return []sessions.Reached{{Limit: sessions.AllTokens, Until: endOfDay()}}, nil
+	}
+	var reached []sessions.Reached
+	stopped := map[sessions.UserID]bool{}
+	check := func(limit sessions.Limit, id string, bound int, person sessions.UserID) {
+		if w := m.window(string(limit), a.Robot, id); bound > 0 && w.used >= bound {
+			reached, stopped[person] = append(reached, sessions.Reached{Limit: limit, Person: person, Until: w.ends}), true
+		}
+	}
+	if a.Group != "" {
+		check(sessions.GroupTurns, string(a.Group), limits.GroupTurns, "")
+	}
+	for _, p := range a.People {
+		check(sessions.PersonTurns, string(p), limits.PersonTurns, p)
+		check(sessions.PersonTokens, string(p), limits.PersonTokens, p)
+	}
+	admitted, ends := false, time.Now().Add(time.Minute)
+	for _, p := range a.People {
+		if stopped[""] || stopped[p] {
+			continue
+		}
+		admitted = true
+		if limits.PersonTurns > 0 {
+			m.use(sessions.PersonTurns, a.Robot, string(p), 1, ends)
+		}
+	}
+	if admitted && a.Group != "" && limits.GroupTurns > 0 {
+		m.use(sessions.GroupTurns, a.Robot, string(a.Group), 1, ends)
+	}
+	return reached, nil
+}
+
+// tokensToday are the tokens of all sessions today.
+func (m *Store) tokensToday() int {
+	total := 0
+	for _, s := range m.sessions {
+		if s.spentOn != currentDay() {
+			continue
+		}
+		for _, one := range s.spent {
+			total += one.Usage.Prompt + one.Usage.Completion
+		}
+	}
+	return total
+}
+
+// SpendTokens implements sessions.Limiter.
+func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, part := range sessions.Shares(max(0, tokens), len(people)) {
+		m.use(sessions.PersonTokens, robot, string(people[i]), part, endOfDay())
+	}
+	return nil
+}
+
+// Notify implements sessions.Limiter.
+func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind := "notice/" + n.Kind
+	if w := m.window(kind, n.Robot, n.Subject); !w.ends.IsZero() && (n.By == "" || w.noticed != n.By) {
+		return false, nil
+	}
+	ends := n.Until
+	if ends.IsZero() {
+		ends = time.Now().Add(n.Lasts)
+	}
+	m.windows[limitSubject{kind, n.Robot, n.Subject}] = limitWindow{ends: ends, noticed: n.By}
+	return true, nil
+}
+
+// Used implements sessions.Limiter.
+func (m *Store) Used(_ context.Context, a sessions.Askers) (sessions.Used, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used := func(limit sessions.Limit, id string) int { return m.window(string(limit), a.Robot, id).used }
+	u := sessions.Used{GroupTurns: used(sessions.GroupTurns, string(a.Group)), Tokens: m.tokensToday()}
+	if len(a.People) > 0 {
+		u.PersonTurns = used(sessions.PersonTurns, string(a.People[0]))
+		u.PersonTokens = used(sessions.PersonTokens, string(a.People[0]))
+	}
+	return u, nil
+}

@@ -1,0 +1,171 @@
+package sessionstest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ebb/sessions"
+)
+
+// askersOf are people who ask together in a group.
+func askersOf(group sessions.ConversationID, people ...sessions.UserID) sessions.Askers {
+	return sessions.Askers{Robot: "robot", Group: group, People: people}
+}
+
+// admit returns the reached limits, sorted by person.
+func (b *suite) admit(limits sessions.Limits, a sessions.Askers) []sessions.Reached {
+	b.Helper()
+	reached, err := b.Store.Admit(b.ctx, limits, a)
+	b.checkError(err)
+	slices.SortFunc(reached, func(x, y sessions.Reached) int { return strings.Compare(string(x.Person), string(y.Person)) })
+	return reached
+}
+
+func testAdmit(b *suite) {
+	limits := sessions.Limits{PersonTurns: 2}
+	if r := b.admit(limits, askersOf("g1", "alice")); len(r) > 0 {
+		b.Errorf("the first turn met %+v", r)
+	}
+	reached, err := b.Other.Admit(b.ctx, limits, askersOf("g2", "alice", "bob"))
+	b.checkError(err)
+	if len(reached) > 0 {
+		b.Errorf("the second turn, at another replica, met %+v", reached)
+	}
+	r := b.admit(limits, askersOf("g1", "alice", "bob"))
+	if len(r) != 1 || r[0].Limit != sessions.PersonTurns || r[0].Person != "alice" {
+		b.Fatalf("the third turn met %+v, want the limit of one person", r)
+	}
+	if left := time.Until(r[0].Until); left <= 0 || left > time.Minute {
+		b.Errorf("the window ends in %v, want at most a minute", left)
+	}
+	used, err := b.Other.Used(b.ctx, askersOf("g1", "bob"))
+	b.checkError(err)
+	if used.PersonTurns != 2 || used.GroupTurns != 0 {
+		b.Errorf("used are %+v, want 2 turns: the other person was admitted", used)
+	}
+	if r := b.admit(sessions.Limits{}, askersOf("g1", "alice")); len(r) > 0 {
+		b.Errorf("without a limit the turn met %+v", r)
+	}
+	if r := b.admit(limits, sessions.Askers{Robot: "other", People: []sessions.UserID{"alice"}}); len(r) > 0 {
+		b.Errorf("with another robot the turn met %+v", r)
+	}
+}
+
+func testAdmitGroup(b *suite) {
+	limits := sessions.Limits{PersonTurns: 3, GroupTurns: 1}
+	b.admit(limits, askersOf("g1", "alice"))
+	for range 3 {
+		r := b.admit(limits, askersOf("g1", "alice", "bob"))
+		if len(r) != 1 || r[0].Limit != sessions.GroupTurns || r[0].Person != "" {
+			b.Fatalf("the turn met %+v, want the limit of the group", r)
+		}
+	}
+	if r := b.admit(limits, sessions.Askers{Robot: "robot", People: []sessions.UserID{"alice"}}); len(r) > 0 {
+		b.Errorf("a private chat met %+v, want nothing: refused turns count nowhere", r)
+	}
+	for range 2 {
+		b.admit(sessions.Limits{PersonTurns: 2, GroupTurns: 5}, askersOf("g2", "alice"))
+	}
+	used, err := b.Store.Used(b.ctx, askersOf("g2", "alice"))
+	b.checkError(err)
+	if used.GroupTurns != 0 {
+		b.Errorf("the group used %d turns, want 0: its only asker was over their limit", used.GroupTurns)
+	}
+}
+
+func testAdmitAtOnce(b *suite) {
+	const tries, bound = 12, 5
+	var admitted atomic.Int32
+	var wg sync.WaitGroup
+	for i := range tries {
+		store := b.Store
+		if i%2 == 0 {
+			store = b.Other
+		}
+		wg.Go(func() {
+			reached, err := store.Admit(b.ctx, sessions.Limits{PersonTurns: bound}, askersOf("g1", "alice"))
+			switch {
+			case err != nil:
+				b.Errorf("admitting a turn: %v", err)
+			case len(reached) == 0:
+				admitted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := admitted.Load(); n != bound {
+		b.Errorf("%d of %d turns were admitted, want %d", n, tries, bound)
+	}
+}
+
+func testSpendTokens(b *suite) {
+	people := []sessions.UserID{"alice", "bob", "carol"}
+	b.checkError(b.Store.SpendTokens(b.ctx, "robot", people, 100))
+	b.checkError(b.Other.SpendTokens(b.ctx, "robot", people[:1], 10))
+	total := 0
+	for i, want := range []int{44, 33, 33} {
+		used, err := b.Other.Used(b.ctx, askersOf("", people[i]))
+		b.checkError(err)
+		if used.PersonTokens != want {
+			b.Errorf("%s used %d tokens, want %d", people[i], used.PersonTokens, want)
+		}
+		total += used.PersonTokens
+	}
+	if total != 110 {
+		b.Errorf("they used %d tokens together, want all 110", total)
+	}
+	r := b.admit(sessions.Limits{PersonTokens: 40}, askersOf("g1", people...))
+	if len(r) != 1 || r[0].Limit != sessions.PersonTokens || r[0].Person != "alice" {
+		b.Fatalf("the turn met %+v, want the tokens of one person", r)
+	}
+	if end := r[0].Until.UTC(); end.Hour()+end.Minute()+end.Second() != 0 || time.Until(end) > 24*time.Hour {
+		b.Errorf("the window ends at %v, want midnight", end)
+	}
+
+	l := b.leaseWithMessages(1)
+	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 70, Cached: 50, Completion: 30}}))
+	if r := b.admit(sessions.Limits{Tokens: 101}, askersOf("g1", "alice")); len(r) > 0 {
+		b.Errorf("below the installation's limit the turn met %+v", r)
+	}
+	r = b.admit(sessions.Limits{Tokens: 100, PersonTokens: 40}, askersOf("g1", "alice"))
+	if len(r) != 1 || r[0].Limit != sessions.AllTokens || r[0].Person != "" || !r[0].Until.After(time.Now()) {
+		b.Errorf("the turn met %+v, want the limit of the installation alone", r)
+	}
+	if used, err := b.Other.Used(b.ctx, askersOf("g1", "alice")); err != nil || used.Tokens != 100 {
+		b.Errorf("the installation used %d tokens (%v), want 100", used.Tokens, err)
+	}
+}
+
+func testNotify(b *suite) {
+	due := func(n sessions.Notice, want bool, what string) {
+		b.Helper()
+		got, err := b.Store.Notify(b.ctx, n)
+		b.checkError(err)
+		if got != want {
+			b.Errorf("%s: due is %v, want %v", what, got, want)
+		}
+	}
+	hour := sessions.Notice{Kind: "person", Robot: "robot", Subject: "alice", Lasts: time.Hour}
+	due(hour, true, "the first notice")
+	if again, err := b.Other.Notify(b.ctx, hour); err != nil || again {
+		b.Errorf("a second one at another replica is due (%v)", err)
+	}
+	other := hour
+	other.Subject = "bob"
+	due(other, true, "a notice about another person")
+	other.Kind = "group"
+	due(other, true, "a notice of another kind")
+
+	window := sessions.Notice{Kind: "turns", Robot: "robot", Subject: "alice", Until: time.Now().Add(time.Hour), By: "msg-1"}
+	due(window, true, "the notice of a limit")
+	due(window, true, "the same notice after a crash")
+	window.By = "msg-2"
+	due(window, false, "the notice to another message")
+	over := sessions.Notice{Kind: "over", Robot: "robot", Subject: "alice", Until: time.Now().Add(-time.Second), By: "msg-1"}
+	due(over, true, "a notice of a window")
+	over.By = "msg-2"
+	due(over, true, "a notice after the window")
+}

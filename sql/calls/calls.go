@@ -1,0 +1,87 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store counts calls.
+type Store struct{ *pg.DB }
+
+// New returns the counts of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// OpenCallMonth begins a month, or reads it. A quota other than the stored one makes the month begin with the highest
+// level again.
+func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error) {
+	begun, err := s.Q.CallsOpen(ctx, s.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
+	if err != nil {
+		return sessions.CallMonth{}, fmt.Errorf("beginning the month of calls %s: %w", month, err)
+	}
+	if begun == 0 {
+		if err := s.Q.CallsSetQuota(ctx, s.Pool, &dbsqlc.CallsSetQuotaParams{Month: month, Quota: quota}); err != nil {
+			return sessions.CallMonth{}, fmt.Errorf("setting the quota of calls of %s: %w", month, err)
+		}
+	}
+	m, err := s.CallMonth(ctx, month)
+	m.First = begun > 0
+	return m, err
+}
+
+// CallMonth reads a month.
+func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth, error) {
+	r, err := s.Q.CallsMonth(ctx, s.Pool, month)
+	if err != nil {
+		return sessions.CallMonth{}, fmt.Errorf("reading the calls of %s: %w", month, pg.AsNotFound(err))
+	}
+	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
+}
+
+// ReserveCalls counts one call for each entry of apis, or returns false and counts none. It refuses calls beyond
+// bound, below the level lowest, and while the platform refuses calls at now.
+func (s *Store) ReserveCalls(ctx context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sessions.CallMonth{}, false, nil
+	}
+	if err != nil {
+		return sessions.CallMonth{}, false, fmt.Errorf("counting %d calls of %s: %w", len(apis), month, err)
+	}
+	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, true, nil
+}
+
+// ReturnCall takes back a call that ReserveCalls counted.
+func (s *Store) ReturnCall(ctx context.Context, month, api string) (sessions.CallMonth, error) {
+	r, err := s.Q.CallsReturn(ctx, s.Pool, &dbsqlc.CallsReturnParams{Month: month, Api: api})
+	if err != nil {
+		return sessions.CallMonth{}, fmt.Errorf("returning a call of %s: %w", month, pg.AsNotFound(err))
+	}
+	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, nil
+}
+
+// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
+func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bool, error) {
+	n, err := s.Q.CallsLower(ctx, s.Pool, &dbsqlc.CallsLowerParams{Month: month, Level: level})
+	if err != nil {
+		return false, fmt.Errorf("lowering the level of calls of %s: %w", month, err)
+	}
+	return n > 0, nil
+}
+
+// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of all
+// replicas in the month.
+func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
+	first, err := s.Q.CallsExhaust(ctx, s.Pool, &dbsqlc.CallsExhaustParams{Month: month, Until: until})
+	if err != nil {
+		return false, fmt.Errorf("storing that the calls of %s are exhausted: %w", month, pg.AsNotFound(err))
+	}
+	return first, nil
+}

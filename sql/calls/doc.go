@@ -1,0 +1,2 @@
+// Package calls counts calls to the chat platform's open API by month and API.
+package calls

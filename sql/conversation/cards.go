@@ -1,0 +1,74 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// OpenCard implements sessions.Cards.
+func (s *Store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+	row, err := s.Q.CardOpen(ctx, s.Pool, &dbsqlc.CardOpenParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = sessions.ErrLeaseLost
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("recording card %s of session %s: %w", c.Track, l.Key, err)
+	}
+	return sessions.CardState(row.State), row.Known, nil
+}
+
+// SettleCard implements sessions.Cards.
+func (s *Store) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
+	err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
+	if err != nil {
+		return fmt.Errorf("settling card %s of session %s: %w", track, key, err)
+	}
+	return nil
+}
+
+// AbandonedCards implements sessions.Cards.
+func (s *Store) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
+	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{RetrySeconds: retry.Seconds(), MaxCards: pg.Clamp(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
+	}
+	var out []sessions.Card
+	for _, r := range rows {
+		out = append(out, sessions.Card{Key: r.SessionKey, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt})
+	}
+	return out, nil
+}
+
+// ClickedCard implements sessions.Cards.
+func (s *Store) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
+	r, err := s.Q.CardClicked(ctx, s.Pool, &dbsqlc.CardClickedParams{OutTrackID: pg.Clean(track), Person: pg.Clean(string(by))})
+	if err != nil {
+		return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, pg.AsNotFound(err))
+	}
+	return sessions.Clicked{
+		Card:  sessions.Card{Key: r.Card.SessionKey, Track: r.Card.OutTrackID, EventID: r.Card.TurnEventID, CreatedAt: r.Card.CreatedAt},
+		State: sessions.CardState(r.Card.State), Rating: sessions.Rating(r.Card.Rating), Asked: r.Asked, Running: r.Running,
+		Message: sessions.Message{
+			RobotCode: r.RobotCode, ConversationID: r.ConversationID, ConversationType: r.ConversationType, ConversationTitle: r.Title, Kind: "text",
+		},
+	}, nil
+}
+
+// RateCard implements sessions.Cards.
+func (s *Store) RateCard(ctx context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
+	n, err := s.Q.CardRate(ctx, s.Pool, &dbsqlc.CardRateParams{SessionKey: key, OutTrackID: track, Rating: string(r)})
+	if err != nil {
+		return false, fmt.Errorf("rating card %s of session %s: %w", track, key, err)
+	}
+	return n == 1, nil
+}

@@ -1,0 +1,130 @@
+package limits
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store counts turns, tokens and notices.
+type Store struct{ *pg.DB }
+
+// New returns the counts of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// subject is the key of a window: a hash, so that it names no person.
+func subject(kind string, robot sessions.RobotCode, id string) []byte {
+	sum := sha256.Sum256([]byte(kind + "\x00" + string(robot) + "\x00" + id))
+	return sum[:]
+}
+
+// windows are the windows of a turn, as the arrays of a statement.
+type windows struct {
+	dbsqlc.LimitsAdmitParams
+	reached map[string]sessions.Reached // by subject, without a time
+}
+
+func (w *windows) add(limit sessions.Limit, robot sessions.RobotCode, id string, bound, asker int, person sessions.UserID) {
+	if bound <= 0 {
+		return
+	}
+	key := subject(string(limit), robot, id)
+	w.Subjects, w.Bounds, w.Askers = append(w.Subjects, key), append(w.Bounds, int64(bound)), append(w.Askers, asker)
+	w.Turns = append(w.Turns, limit != sessions.PersonTokens)
+	w.reached[string(key)] = sessions.Reached{Limit: limit, Person: person}
+}
+
+// Admit implements sessions.Limiter. The tokens of the installation are read first: a turn that they stop counts
+// nowhere.
+func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	if limits.Tokens > 0 {
+		day, err := s.Q.SpendDay(ctx, s.Pool)
+		if err != nil {
+			return nil, fmt.Errorf("reading the day's tokens: %w", err)
+		}
+		if day.Tokens >= int64(limits.Tokens) {
+			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.EndsAt}}, nil
+		}
+	}
+	w := windows{reached: map[string]sessions.Reached{}}
+	w.People = len(a.People)
+	if a.Group != "" {
+		w.add(sessions.GroupTurns, a.Robot, string(a.Group), limits.GroupTurns, 0, "")
+	}
+	for i, person := range a.People {
+		w.add(sessions.PersonTurns, a.Robot, string(person), limits.PersonTurns, i+1, person)
+		w.add(sessions.PersonTokens, a.Robot, string(person), limits.PersonTokens, i+1, person)
+	}
+	if len(w.Subjects) == 0 {
+		return nil, nil
+	}
+	rows, err := s.Q.LimitsAdmit(ctx, s.Pool, &w.LimitsAdmitParams)
+	if err != nil {
+		return nil, fmt.Errorf("counting a turn of %d askers: %w", len(a.People), err)
+	}
+	var reached []sessions.Reached
+	for _, row := range rows {
+		one := w.reached[string(row.Subject)]
+		one.Until = row.EndsAt
+		reached = append(reached, one)
+	}
+	return reached, nil
+}
+
+// SpendTokens implements sessions.Limiter.
+func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
+	if len(people) == 0 || tokens <= 0 {
+		return nil
+	}
+	p := &dbsqlc.LimitsSpendParams{}
+	for i, part := range sessions.Shares(tokens, len(people)) {
+		p.Subjects = append(p.Subjects, subject(string(sessions.PersonTokens), robot, string(people[i])))
+		p.Tokens = append(p.Tokens, int64(part))
+	}
+	if err := s.Q.LimitsSpend(ctx, s.Pool, p); err != nil {
+		return fmt.Errorf("counting the tokens of %d askers: %w", len(people), err)
+	}
+	return nil
+}
+
+// Notify implements sessions.Limiter.
+func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
+	rows, err := s.Q.LimitsNotify(ctx, s.Pool, &dbsqlc.LimitsNotifyParams{
+		Subject: subject("notice/"+n.Kind, n.Robot, n.Subject), EndsAt: pg.OrNil(n.Until), Lasts: n.Lasts.Seconds(), Noticed: pg.Clean(string(n.By)),
+	})
+	if err != nil {
+		return false, fmt.Errorf("claiming a notice: %w", err)
+	}
+	return rows > 0, nil
+}
+
+// Used implements sessions.Limiter.
+func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
+	var u sessions.Used
+	into := map[string]*int{string(subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
+	if len(a.People) > 0 {
+		into[string(subject(string(sessions.PersonTurns), a.Robot, string(a.People[0])))] = &u.PersonTurns
+		into[string(subject(string(sessions.PersonTokens), a.Robot, string(a.People[0])))] = &u.PersonTokens
+	}
+	var subjects [][]byte
+	for key := range into {
+		subjects = append(subjects, []byte(key))
+	}
+	rows, err := s.Q.LimitsUsed(ctx, s.Pool, subjects)
+	if err != nil {
+		return u, fmt.Errorf("reading the use of limits: %w", err)
+	}
+	for _, row := range rows {
+		*into[string(row.Subject)] = int(row.Used)
+	}
+	day, err := s.Q.SpendDay(ctx, s.Pool)
+	if err != nil {
+		return u, fmt.Errorf("reading the day's tokens: %w", err)
+	}
+	u.Tokens = int(day.Tokens)
+	return u, nil
+}

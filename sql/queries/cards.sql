@@ -1,0 +1,68 @@
+-- name: CardOpen :one
+-- CardOpen records a card before its delivery and returns its state. known: an earlier attempt recorded it, and may have
+-- delivered it. No row: the lease is not the current one.
+WITH held AS (
+    SELECT s.session_key FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR KEY SHARE
+), opened AS (
+    INSERT INTO cards (session_key, out_track_id, turn_event_id)
+    SELECT held.session_key, @out_track_id, @turn_event_id FROM held
+    ON CONFLICT (session_key, out_track_id) DO NOTHING
+    RETURNING out_track_id
+)
+SELECT
+    NOT EXISTS (SELECT FROM opened) AS known,
+    coalesce((SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id), 'open')::text AS state
+FROM held;
+
+-- name: CardSettle :exec
+-- CardSettle records that a card shows its last frame, or an error.
+UPDATE cards c SET state = @state::text, settled_at = now()
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
+
+-- name: CardsAbandoned :many
+-- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
+-- names them. It reads the partial index of open cards. The first claim takes over the prepaid call.
+UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, prepaid = false
+FROM (
+    SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
+    WHERE o.state = 'open' AND o.next_at <= now()
+      AND NOT EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
+      AND NOT EXISTS (SELECT FROM outbox r
+        WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
+    ORDER BY o.next_at LIMIT @max_cards::int FOR UPDATE SKIP LOCKED
+) due
+WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
+RETURNING c.session_key, c.out_track_id, c.turn_event_id, due.prepaid, c.created_at;
+
+-- name: CardClicked :one
+-- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
+-- answers. running: the turn has not committed.
+SELECT
+    sqlc.embed(c), s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
+        WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
+    EXISTS (
+        SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = @person::text
+          AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending' OR e.seq > f.seq AND e.seq < (
+            SELECT min(a.seq) FROM dingtalk_session_events a
+            WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
+    ) AS asked
+FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE c.out_track_id = @out_track_id
+LIMIT 1;
+
+-- name: CardRate :execrows
+-- CardRate stores the first rating of a card.
+UPDATE cards c SET rating = @rating::text
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.rating = '';
+
+-- name: CardsExpire :exec
+-- CardsExpire deletes cards without a rating that were settled a while ago. Their buttons then do nothing.
+DELETE FROM cards c WHERE c.state <> 'open' AND c.rating = '' AND c.settled_at < now() - interval '1 second' * @rest_seconds::float8;
+
+-- name: CardsDelete :exec
+-- CardsDelete deletes the settled cards of a session. Open ones stay until they are closed.
+DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open';
