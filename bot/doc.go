@@ -28,8 +28,9 @@
 // All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
 // after growing pauses.
 //
-// Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. Adapters implement the ports
-// of chat and llm: bot/dingtalk, bot/tools, bot/openai. bot/dingtalk/markdown cuts long texts into sound pieces.
+// Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. The adapters
+// bot/dingtalk, bot/tools and bot/openai implement the ports of chat and llm. bot/dingtalk/markdown cuts long texts into sound
+// pieces.
 // cmd/bot/gateway composes all of it from what bot/config reads. The equipment (demo, benchmarks, fault injection, search
 // evaluation) is cmd/lab, a program of its own.
 //

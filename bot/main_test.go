@@ -21,11 +21,5 @@ var counter = func() *tokens.Counter {
 // The server of the tests' databases runs to the end; nothing else may be left.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(func(code int) { sqltest.Main(exitCode(code)) }))
+		goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(sqltest.Exit))
 }
-
-// exitCode is what the tests came to.
-type exitCode int
-
-// Run returns it.
-func (c exitCode) Run() int { return int(c) }

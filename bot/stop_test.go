@@ -43,8 +43,8 @@ func (w *world) last() sessions.Outgoing {
 	return sent[len(sent)-1]
 }
 
-// The asker and an administrator stop a turn: its words so far are the answer, then the command has an answer that names
-// what waits, then that is answered. Several commands at once stop one turn.
+// The asker and an administrator stop a turn: its words so far are the answer. The command's answer names the
+// messages that wait, and those are answered next. Several commands at once stop one turn.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for who, commands := range map[string][]string{"alice": {"/stop"}, "root": {"/stop", "/stop"}} {

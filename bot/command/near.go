@@ -48,8 +48,8 @@ func (c *Command) Near(text string) string {
 	return ""
 }
 
-// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor. Words
-// of a single letter are near no other.
+// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor. A word
+// with a single letter is near no other.
 func oneApart(one, other string) bool {
 	if len(one) > 100 {
 		return false

@@ -14,7 +14,7 @@ type asking struct {
 	*view.Exchange
 }
 
-// who is /whoami: the asker's id, which an administrator asks for, and role.
+// who answers /whoami: the asker's id, which an administrator asks for, and role.
 func (a asking) who() string {
 	m := a.Asked[0].Message
 	role := wording.RoleMember

@@ -21,14 +21,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(func(code int) {
 		// The SDK opens connections through the default client.
 		http.DefaultClient.CloseIdleConnections()
-		sqltest.Main(exitCode(code))
+		sqltest.Exit(code)
 	}))
 }
-
-// exitCode is a run of tests that has ended.
-type exitCode int
-
-func (c exitCode) Run() int { return int(c) }
 
 const (
 	testClient = "dingsimapp0001"

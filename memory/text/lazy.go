@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// LazyRegexp compiles an expression at its first use. To compile all rules takes longer than a command line that needs
-// none of them.
+// LazyRegexp compiles an expression at its first use. A command line that needs no rule starts
+// faster than all rules compile.
 func LazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

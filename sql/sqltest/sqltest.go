@@ -44,8 +44,10 @@ var server struct {
 }
 
 // Main runs a package's tests and stops the server after them. It is meant for TestMain, and does not return.
-func Main(m interface{ Run() int }) {
-	code := m.Run()
+func Main(m interface{ Run() int }) { Exit(m.Run()) }
+
+// Exit stops the server and ends the process with the code of the tests, or 1 if the server does not stop.
+func Exit(code int) {
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

@@ -209,7 +209,7 @@ func (m *replicasModel) reserve(t *rapid.T) {
 
 func (m *replicasModel) giveBack(t *rapid.T) {
 	if len(m.open) == 0 {
-		t.Skip("nothing is open")
+		return // this step changes nothing
 	}
 	i := rapid.IntRange(0, len(m.open)-1).Draw(t, "call")
 	one := m.open[i]

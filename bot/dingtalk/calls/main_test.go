@@ -21,13 +21,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(func(code int) { sqltest.Main(exitCode(code)) }))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(sqltest.Exit))
 }
-
-// exitCode is a run of tests that has ended.
-type exitCode int
-
-func (c exitCode) Run() int { return int(c) }
 
 func openPG(t *testing.T) *sql.Store {
 	t.Helper()

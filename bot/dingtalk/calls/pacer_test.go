@@ -68,7 +68,7 @@ func TestPause(t *testing.T) {
 			waited <- time.Since(begin)
 		}()
 		synctest.Wait()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		g.Pause(CardStream, 2*time.Second)
 		if d := <-waited; d != 3*time.Second {
 			t.Errorf("waited %s", d)

@@ -56,8 +56,8 @@ func (w injector) spoilCardCreate(_ context.Context, t fault) error {
 // clickPatience bounds the clicks of one trouble: a gateway that is killed or frozen does not answer.
 const clickPatience = 3 * time.Second
 
-// clickCards presses buttons on running and on ended cards, as one who was asked or as another person. A lost answer is part
-// of the trouble. The simulator reports a late or malformed one.
+// clickCards presses buttons on running and on ended cards, as an asker or as another person. A lost answer is part of the
+// faults. The simulator reports a late or malformed one.
 func (w injector) clickCards(ctx context.Context, t fault) error {
 	ctx, stop := context.WithTimeout(ctx, clickPatience)
 	defer stop()
