@@ -161,6 +161,14 @@ func cardFailure(failed *chat.SendError, a answer) error {
 		failed.Err = fmt.Errorf("%w: %w", card.ErrExists, failed.Err)
 	case strings.Contains(code, "cardNotExist"), strings.Contains(code, "param.stream.outTrackId"):
 		failed.Err = fmt.Errorf("%w: %w", card.ErrUnknown, failed.Err)
+	case strings.Contains(code, "emplate"): // templateNotExist, templateUnpublished, cardTemplateIdEmpty
+		failed.Err = fmt.Errorf("%w: %w", card.ErrTemplate, failed.Err)
+	case strings.Contains(code, "openSpaceId"):
+		failed.Err = fmt.Errorf("%w: %w", card.ErrUndelivered, failed.Err)
+	case code == "unknownError": // the answer for a variable that the template lacks
+		failed.Err = fmt.Errorf("%w: %w", card.ErrVariable, failed.Err)
+	case classify(a) == denied:
+		failed.Err = fmt.Errorf("%w: %w", card.ErrPermission, failed.Err)
 	}
 	return failed
 }

@@ -19,6 +19,7 @@ import (
 // doctorCmd is bot doctor.
 type doctorCmd struct {
 	configFlag
+	Card string `placeholder:"GROUP" help:"Try the card template with one card in this group, by its conversation id. Takes 4 of the month's API calls."`
 }
 
 // checkTimeout bounds each of the doctor's checks.
@@ -49,10 +50,35 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		}
 		bad = diagnose(ctx, app.Stdout, cfg, check.name, check.run) || bad
 	}
+	if c.Card != "" && cfg == nil {
+		fmt.Fprintln(app.Stdout, "skip card: the config has to be right first")
+	} else if c.Card != "" {
+		bad = tryCard(ctx, app.Stdout, cfg, c.Card) || bad
+	}
 	if bad {
 		return errReported
 	}
 	return nil
+}
+
+// tryCard tries the card template with one card in a group, a line for each step. No other check takes calls of the month.
+func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, group string) (bad bool) {
+	step := func(name string, run func(context.Context) (string, error)) (ok bool) {
+		return !diagnose(ctx, out, cfg, name, func(ctx context.Context, _ *config.Config) (string, error) { return run(ctx) })
+	}
+	url, stop, err := database(ctx, cfg.Database)
+	if err != nil {
+		return !step("card template", func(context.Context) (string, error) { return "", gateway.DatabaseFault(err) })
+	}
+	defer stop()
+	trial, stopTrial, err := gateway.OpenTrial(ctx, cfg, url, group)
+	defer stopTrial()
+	if !step("card template", func(context.Context) (string, error) { return cfg.DingTalk.CardTemplateID, err }) || !step("card calls", trial.Reserve) {
+		return true
+	}
+	good := step("card delivery", trial.Deliver) && step("card frame", trial.Frame) && step("card end", trial.End) &&
+		step("card variables", trial.SetVariables)
+	return !step("card calls", trial.Close) || !good
 }
 
 // load reads the config and prints its faults. A config that lacks only credentials is returned for the other checks;

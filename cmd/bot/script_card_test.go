@@ -13,6 +13,11 @@ import (
 // cardTemplate is the template of the scenarios.
 const cardTemplate = "ebb.schema"
 
+// scriptTemplates are that one, one with another variable for the text, and one that is not published.
+var scriptTemplates = []dingtalktest.CardTemplate{
+	{ID: cardTemplate}, {ID: "other.schema", Content: "answer", Variables: []string{"stop", "feedback"}}, {ID: "closed.schema", Unpublished: true},
+}
+
 // useCards makes the replicas reply on cards.
 func (w *world) cmdCards(args []string) error {
 	d := w.config["dingtalk"].(map[string]any)

@@ -36,6 +36,11 @@ func (w *world) cmdAdmin(args []string) error {
 	return nil
 }
 
+func (w *world) cmdGroup(args []string) error {
+	w.ding.AddGroup(dingtalktest.Group{ID: args[0], Robots: []string{args[1]}})
+	return nil
+}
+
 func (w *world) cmdSay(args []string) error {
 	w.ding.Say(dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]})
 	return nil

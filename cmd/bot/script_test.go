@@ -84,6 +84,7 @@ import (
 //	cardfault WHICH WHAT [N]    the next N calls that create, stream or end (final) a card go wrong: a status, lost, undelivered
 //	click CONV NICK ACTION [ANSWER]   a person clicks on a button of the newest card; the answer has the text
 //	calls left N;  calls below N   what DingTalk grants from now on;  at most N calls were counted
+//	group CONV ROBOT            a group with this robot alone
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
@@ -106,7 +107,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"again": {(*world).cmdAgain, 0, 0, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
-		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
+		"group": {(*world).cmdGroup, 2, 2, nil},
+		"back":  {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
@@ -171,7 +173,7 @@ func setUp(env *testscript.Env) error {
 	opts.Routing = dingtalktest.RouteRoundRobin
 	opts.WebhookPerMinute = dingtalktest.Unlimited // scenarios say many things in a short time
 	opts.OpensPerMinute = 120
-	opts.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
+	opts.CardTemplates = scriptTemplates
 	ding, err := dingtalktest.Start(opts)
 	if err != nil {
 		return err

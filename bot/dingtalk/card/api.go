@@ -62,4 +62,9 @@ var (
 	ErrUnknown = errors.New("no such card")
 	// ErrUndelivered says that the conversation can't get a card.
 	ErrUndelivered = errors.New("the card was not delivered")
+	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the streamed variable.
+	ErrTemplate = errors.New("no such template")
+	ErrVariable = errors.New("no such variable")
+	// ErrPermission says that the application may not make the call.
+	ErrPermission = errors.New("a permission is missing")
 )

@@ -20,6 +20,7 @@ const (
 	VarNotice   = "notice" // shown to the person who clicked
 	yes, no     = "true", "false"
 	flowDone    = "3"
+	flowFailed  = "5"
 )
 
 // Hide returns the variables that hide the buttons of an action's kind.

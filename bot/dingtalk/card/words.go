@@ -13,6 +13,19 @@ func status(lang, tool string) string {
 	return "⏳ 正在思考 …"
 }
 
+// trialText is the text of a card that tries a template.
+func trialText(lang string, finished bool) string {
+	switch {
+	case lang == "en" && finished:
+		return "**Ebb tried this card template.** Nothing needs to be done."
+	case lang == "en":
+		return "**Ebb tries this card template**"
+	case finished:
+		return "**Ebb 试用了这个卡片模板。** 无需处理。"
+	}
+	return "**Ebb 正在试用这个卡片模板**"
+}
+
 // closed is the text of a card that no reply ended.
 func closed(lang string) string {
 	if lang == "en" {
