@@ -651,7 +651,7 @@ type OutboxQuotingRow struct {
 	Body       string
 }
 
-// OutboxQuoting lists the open replies of some sessions that quote a fact. Few are open at a time.
+// OutboxQuoting lists the open replies of some locked sessions that quote a fact. Few are open at a time.
 func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, arg *OutboxQuotingParams) ([]OutboxQuotingRow, error) {
 	rows, err := db.Query(ctx, outboxQuoting, arg.SessionKeys, arg.Facts)
 	if err != nil {
@@ -706,14 +706,9 @@ func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams
 }
 
 const pinnedBeforeErase = `-- name: PinnedBeforeErase :exec
-WITH held AS (
-    SELECT h.session_key, h.id FROM compaction_log h
-    WHERE h.session_key = ANY($1::text[]) AND h.view_before IS NOT NULL AND h.view_before ->> 'pinned' <> ''
-      AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
-    ORDER BY h.session_key, h.id FOR UPDATE
-)
 UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
-FROM held WHERE c.session_key = held.session_key AND c.id = held.id
+WHERE c.session_key = ANY($1::text[]) AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+  AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)
 `
 
 type PinnedBeforeEraseParams struct {
@@ -721,20 +716,16 @@ type PinnedBeforeEraseParams struct {
 	Facts       []string
 }
 
-// PinnedBeforeErase removes such memory from the undo data of other sessions.
+// PinnedBeforeErase removes such memory from the undo data of locked sessions.
 func (q *Queries) PinnedBeforeErase(ctx context.Context, db DBTX, arg *PinnedBeforeEraseParams) error {
 	_, err := db.Exec(ctx, pinnedBeforeErase, arg.SessionKeys, arg.Facts)
 	return err
 }
 
 const pinnedErase = `-- name: PinnedErase :exec
-WITH held AS (
-    SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.session_key = ANY($1::text[]) AND h.pinned <> '' AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    ORDER BY h.session_key FOR UPDATE
-)
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-FROM held WHERE s.session_key = held.session_key
+WHERE s.session_key = ANY($1::text[]) AND s.pinned <> ''
+  AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0)
 `
 
 type PinnedEraseParams struct {
@@ -742,11 +733,50 @@ type PinnedEraseParams struct {
 	Facts       []string
 }
 
-// PinnedErase removes memory from the head of views that show a deleted fact. The next turn pins it again. The rows are
-// locked in one order.
+// PinnedErase removes memory from the head of locked views that show a deleted fact. The next turn pins it again.
 func (q *Queries) PinnedErase(ctx context.Context, db DBTX, arg *PinnedEraseParams) error {
 	_, err := db.Exec(ctx, pinnedErase, arg.SessionKeys, arg.Facts)
 	return err
+}
+
+const readersLock = `-- name: ReadersLock :many
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.session_key = ANY($1::text[]) AND (h.lease_owner IS NOT NULL OR NOT $2::boolean AND (
+    h.pinned <> '' AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+    OR EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+          AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0))))
+ORDER BY h.session_key FOR UPDATE
+`
+
+type ReadersLockParams struct {
+	SessionKeys []string
+	Leased      bool
+	Facts       []string
+}
+
+// ReadersLock locks, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
+// lease, with a fact in the head of the view or in undo data, or with open replies. Others lock a session before its
+// replies and its facts, too.
+func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, readersLock, arg.SessionKeys, arg.Leased, arg.Facts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sessionDelete = `-- name: SessionDelete :exec

@@ -259,8 +259,15 @@ func (e *erasure) memories(ctx context.Context) error {
 // unmake deletes memories and everything derived from them: heads of views, undo data, receipts, digests and vectors.
 // It returns the memories' texts, and counts the vectors.
 func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
+	if len(ids) == 0 {
+		return nil, 0, nil
+	}
 	readers, err := s.readersOf(ctx, tx, ids)
 	if err != nil {
+		return nil, 0, err
+	}
+	// A save holds its session and waits for facts.
+	if _, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Leased: true, Facts: []string{}}); err != nil {
 		return nil, 0, err
 	}
 	facts, err := s.deleteFacts(ctx, tx, ids)
@@ -274,15 +281,20 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		shown = append(shown, f.Content, memory.InLine(f.Content))
 	}
 	shown = slices.Compact(shown)
+	// No session pins or repeats a deleted fact from now on.
+	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Facts: shown})
+	if err != nil {
+		return nil, 0, err
+	}
 	for _, step := range []func() error{
 		func() error {
-			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: shown})
+			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: changed, Facts: shown})
 		},
 		func() error {
-			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: shown})
+			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: changed, Facts: shown})
 		},
 		func() error {
-			return s.repliesWithout(ctx, tx, readers, contents)
+			return s.repliesWithout(ctx, tx, changed, contents)
 		},
 		func() error {
 			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})

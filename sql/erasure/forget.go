@@ -187,12 +187,8 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	keys := make([]string, len(reading))
-	for i, key := range reading {
-		keys[i] = string(key)
-	}
 	spared, err := s.Q.SessionsFree(ctx, tx, &dbsqlc.SessionsFreeParams{
-		SessionKeys: keys, MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(),
+		SessionKeys: asStrings(reading), MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(),
 	})
 	if err != nil {
 		return err

@@ -41,9 +41,19 @@ func (s *Store) readersOf(ctx context.Context, tx pgx.Tx, ids []int64) ([]string
 		return nil, err
 	}
 	keys, err := s.Q.SessionsReading(ctx, tx, p)
-	readers := make([]string, len(keys))
-	for i, k := range keys {
-		readers[i] = string(k)
+	return asStrings(keys), err
+}
+
+// lockReaders locks readers in the order of their keys, and returns the locked ones.
+func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersLockParams) ([]string, error) {
+	keys, err := s.Q.ReadersLock(ctx, tx, p)
+	return asStrings(keys), err
+}
+
+func asStrings(keys []sessions.Key) []string {
+	list := make([]string, len(keys))
+	for i, key := range keys {
+		list[i] = string(key)
 	}
-	return readers, err
+	return list
 }

@@ -74,8 +74,8 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	}), err
 }
 
-// repliesWithout removes distinctive facts from the unsent replies of the sessions that may have read them. A reply in
-// another session repeats something else.
+// repliesWithout removes distinctive facts from the unsent replies of the locked sessions that may have read them. A reply
+// in another session repeats something else.
 func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []string) error {
 	facts = distinctive(facts)
 	if len(facts) == 0 {

@@ -128,7 +128,7 @@ WHERE EXISTS (
       AND strpos(e.content, t.said) > 0);
 
 -- name: OutboxQuoting :many
--- OutboxQuoting lists the open replies of some sessions that quote a fact. Few are open at a time.
+-- OutboxQuoting lists the open replies of some locked sessions that quote a fact. Few are open at a time.
 SELECT o.session_key, o.id, o.body FROM outbox o
 WHERE o.session_key = ANY(@session_keys::text[]) AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
 ORDER BY o.session_key, o.id FOR UPDATE;
@@ -177,27 +177,30 @@ SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY(@use
 UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
 
+-- name: ReadersLock :many
+-- ReadersLock locks, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
+-- lease, with a fact in the head of the view or in undo data, or with open replies. Others lock a session before its
+-- replies and its facts, too.
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.session_key = ANY(@session_keys::text[]) AND (h.lease_owner IS NOT NULL OR NOT @leased::boolean AND (
+    h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+    OR EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+          AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0))))
+ORDER BY h.session_key FOR UPDATE;
+
 -- name: PinnedErase :exec
--- PinnedErase removes memory from the head of views that show a deleted fact. The next turn pins it again. The rows are
--- locked in one order.
-WITH held AS (
-    SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.session_key = ANY(@session_keys::text[]) AND h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    ORDER BY h.session_key FOR UPDATE
-)
+-- PinnedErase removes memory from the head of locked views that show a deleted fact. The next turn pins it again.
 UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-FROM held WHERE s.session_key = held.session_key;
+WHERE s.session_key = ANY(@session_keys::text[]) AND s.pinned <> ''
+  AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
 
 -- name: PinnedBeforeErase :exec
--- PinnedBeforeErase removes such memory from the undo data of other sessions.
-WITH held AS (
-    SELECT h.session_key, h.id FROM compaction_log h
-    WHERE h.session_key = ANY(@session_keys::text[]) AND h.view_before IS NOT NULL AND h.view_before ->> 'pinned' <> ''
-      AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.view_before ->> 'pinned', f.fact) > 0)
-    ORDER BY h.session_key, h.id FOR UPDATE
-)
+-- PinnedBeforeErase removes such memory from the undo data of locked sessions.
 UPDATE compaction_log c SET view_before = jsonb_set(c.view_before, '{pinned}', '""')
-FROM held WHERE c.session_key = held.session_key AND c.id = held.id;
+WHERE c.session_key = ANY(@session_keys::text[]) AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+  AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0);
 
 -- name: EventsErase :exec
 -- EventsErase wipes the texts of events, the view's texts of them, and their delivery data. Speaker, time and the call

@@ -1,0 +1,61 @@
+package sql_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// An erasure that waits for a reader's session has locked none of that session's replies, and no memory. A claim of a reply
+// and a save of facts lock the session first, so that the other order would be a deadlock.
+func TestErasureLocksReadersFirst(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u", false)
+	c.exchange(zhangID, "暗号是 "+secret, "好") // 3 and 4
+	id := c.flush(4, from(c, "暗号是 "+secret, zhangID, 3)).Saved[0]
+	day := "那天定的暗号是 " + secret
+	digest(t, pool, c, day, 0) // it goes before the fact, in the same transaction
+	reader := &chat{t: t, store: s, reader: memory.Reader{
+		Key: sessions.NewKey(robot, "cid", liID), Robot: robot, Conversation: "cid", Users: []sessions.UserID{liID},
+	}}
+	asked := reader.speak("l1", liID, "李娜", "那天定了什么？", nil)
+	must[sessions.Committed](t)(s.Commit(t.Context(), reader.lease, sessions.Turn{
+		Taken: []int64{asked.EventID}, TakenTokens: []int{5},
+		Reply: &sessions.Reply{Text: "日报：" + day, Nonce: "n", Target: sessions.Target{RobotCode: robot, ConversationID: "cid"}},
+	}))
+
+	claim := must[pgx.Tx](t)(pool.Begin(t.Context()))
+	defer func() { _ = claim.Rollback(t.Context()) }()
+	if _, err := claim.Exec(t.Context(), "SELECT FROM dingtalk_sessions WHERE session_key = $1 FOR SHARE", string(reader.reader.Key)); err != nil {
+		t.Fatal(err)
+	}
+	forget := c.speak("z2", zhangID, zhangNick, fmt.Sprint("/forget #", id), nil)
+	forgotten := make(chan error, 1)
+	go func() {
+		_, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: forget.Lease, Event: forget.EventID})
+		forgotten <- err
+	}()
+	blocked(t, pool)
+	for what, row := range map[string]string{
+		"an open reply of the reader": "SELECT FROM outbox WHERE session_key = $1 FOR UPDATE NOWAIT",
+		"a memory":                    "SELECT FROM memories WHERE source_session <> $1 FOR UPDATE NOWAIT",
+	} {
+		tag, err := claim.Exec(t.Context(), row, string(reader.reader.Key))
+		if err != nil || tag.RowsAffected() == 0 {
+			t.Fatalf("%s was locked before the session of the reader: %v, %v", what, tag, err)
+		}
+	}
+	if err := claim.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-forgotten; err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pool, secret)
+}
