@@ -1,8 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -14,7 +16,7 @@ import (
 // acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	asSent := b.keyOf(m)
-	m, err := b.identified(ctx, m)
+	m, seen, err := b.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
@@ -23,16 +25,10 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.refuse(ctx, m, why)
 		return nil
 	}
-	key := b.keyOf(m)
-	if key != asSent { // its first delivery may have come before the staff id was learned
-		known, err := b.store.IsAccepted(ctx, asSent, m.ID)
-		if err != nil {
-			b.metrics.accepted.WithLabelValues("error").Inc()
-			return fmt.Errorf("look up message %s of session %s: %w", m.ID, asSent, err)
-		}
-		if known {
-			key = asSent
-		}
+	key, err := b.acceptedKey(ctx, m, asSent, seen)
+	if err != nil {
+		b.metrics.accepted.WithLabelValues("error").Inc()
+		return err
 	}
 	m.Text = b.views.Quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
@@ -59,21 +55,50 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	return nil
 }
 
-// identified fills in the staff id of an organization member from earlier frames that had both ids.
-func (b *Bot) identified(ctx context.Context, m sessions.Message) (sessions.Message, error) {
-	if m.StaffID != "" || m.EncryptedID == "" {
-		return m, nil
+// identified fills in the staff id of an organization member from earlier frames that had both ids. It also returns the
+// staff ids of these frames, where the message needs them.
+func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
+	if m.EncryptedID == "" || m.StaffID != "" && !b.hasMemberSession(m) {
+		return m, nil, nil
 	}
-	staff, err := b.store.StaffOf(ctx, m.RobotCode, m.EncryptedID)
-	if staff != "" {
-		m.SenderID, m.StaffID = staff, staff
+	seen, err = b.store.StaffIDs(ctx, m.RobotCode, m.EncryptedID)
+	if m.StaffID == "" && len(seen) == 1 {
+		m.SenderID, m.StaffID = seen[0], seen[0]
 	}
-	return m, err
+	return m, seen, err
+}
+
+// acceptedKey is the key of a message's session. An earlier delivery may have another sender id: its frame had the other
+// id, or a staff id was learned in between, or became ambiguous. The key of that delivery then stays the message's.
+func (b *Bot) acceptedKey(ctx context.Context, m sessions.Message, asSent sessions.Key, seen []sessions.UserID) (sessions.Key, error) {
+	key := b.keyOf(m)
+	if !b.hasMemberSession(m) {
+		return key, nil
+	}
+	others := []sessions.Key{asSent}
+	for _, id := range append(seen, m.EncryptedID) {
+		if id != "" {
+			others = append(others, sessions.NewKey(m.RobotCode, m.ConversationID, id))
+		}
+	}
+	others = slices.DeleteFunc(others, func(k sessions.Key) bool { return k == key })
+	if len(others) == 0 {
+		return key, nil
+	}
+	earlier, err := b.store.AcceptedUnder(ctx, others, m.ID)
+	if err != nil {
+		return "", fmt.Errorf("look up earlier deliveries of message %s: %w", m.ID, err)
+	}
+	return cmp.Or(earlier, key), nil
+}
+
+func (b *Bot) hasMemberSession(m sessions.Message) bool {
+	return b.cfg.PerMember && m.ConversationType != sessions.Private
 }
 
 func (b *Bot) keyOf(m sessions.Message) sessions.Key {
 	var member sessions.UserID
-	if b.cfg.PerMember && m.ConversationType != sessions.Private {
+	if b.hasMemberSession(m) {
 		member = m.SenderID
 	}
 	return sessions.NewKey(m.RobotCode, m.ConversationID, member)

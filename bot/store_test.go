@@ -152,12 +152,12 @@ func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
 }
 
-func (s *store) IsAccepted(ctx context.Context, k sessions.Key, id sessions.MessageID) (bool, error) {
-	return do(s, "is accepted", func() (bool, error) { return s.mem.IsAccepted(ctx, k, id) })
+func (s *store) AcceptedUnder(ctx context.Context, keys []sessions.Key, id sessions.MessageID) (sessions.Key, error) {
+	return do(s, "accepted under", func() (sessions.Key, error) { return s.mem.AcceptedUnder(ctx, keys, id) })
 }
 
-func (s *store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
-	return s.mem.StaffOf(ctx, robot, encrypted)
+func (s *store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
+	return s.mem.StaffIDs(ctx, robot, encrypted)
 }
 
 func (s *store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {

@@ -156,16 +156,16 @@ type Jobs interface {
 type Inbox interface {
 	// Accept stores a message as a pending event of the session key, creating the session if needed, and takes a free
 	// lease for owner. A stored message is not changed. After nil the message survives any crash. A new message with
-	// both ids of its sender is remembered for [Inbox.StaffOf].
+	// both ids of its sender is remembered for [Inbox.StaffIDs].
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
-	// StaffOf returns the staff id that accepted messages to a robot had next to an encrypted id. It is empty without
-	// one, and with several: an ambiguous id gives no rights.
-	StaffOf(ctx context.Context, robot RobotCode, encrypted UserID) (UserID, error)
+	// StaffIDs lists, in order, the staff ids that accepted messages to a robot had next to an encrypted id. Several are
+	// ambiguous: the encrypted id then gives no rights.
+	StaffIDs(ctx context.Context, robot RobotCode, encrypted UserID) ([]UserID, error)
 
-	// IsAccepted reports whether a message was stored under a session key, or was deleted with a session of the same
-	// conversation: a deletion holds for all ids of the sender.
-	IsAccepted(ctx context.Context, key Key, id MessageID) (bool, error)
+	// AcceptedUnder returns the first of some session keys under which a message was stored, or was deleted with a session
+	// of the same conversation. A deletion holds for all ids of the sender. The key is empty for a new message.
+	AcceptedUnder(ctx context.Context, keys []Key, id MessageID) (Key, error)
 
 	// Pending lists the pending messages of a session, in a turn or not, the newest first, at most limit. Each has only
 	// the first [MaxPeek] characters of its content, and no text.

@@ -26,22 +26,24 @@ func (s staffIDs) learn(msg sessions.Message) bool {
 	return len(s[id]) > 1
 }
 
-// IsAccepted implements sessions.Inbox.
-func (m *Store) IsAccepted(_ context.Context, key sessions.Key, id sessions.MessageID) (bool, error) {
+// AcceptedUnder implements sessions.Inbox.
+func (m *Store) AcceptedUnder(_ context.Context, keys []sessions.Key, id sessions.MessageID) (sessions.Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.sessions[key]
-	return m.deleted[deletionOf(key, id)] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
-		return e.Role == sessions.RoleUser && e.MsgID == id
-	}), nil
-}
-
-// StaffOf implements sessions.Inbox.
-func (m *Store) StaffOf(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if seen := m.staff[senderID{robot, encrypted}]; len(seen) == 1 {
-		return seen[0], nil
+	for _, key := range keys {
+		s := m.sessions[key]
+		if m.deleted[deletionOf(key, id)] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
+			return e.Role == sessions.RoleUser && e.MsgID == id
+		}) {
+			return key, nil
+		}
 	}
 	return "", nil
+}
+
+// StaffIDs implements sessions.Inbox.
+func (m *Store) StaffIDs(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(slices.Values(m.staff[senderID{robot, encrypted}])), nil
 }

@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"slices"
 	"sync"
 
 	"ebb/sessions"
@@ -16,13 +17,13 @@ func withStaff(n int, staff sessions.UserID) sessions.Message {
 }
 
 // wantStaff checks what both replicas read of a sender id.
-func (b *suite) wantStaff(robot sessions.RobotCode, id, want sessions.UserID, why string) {
+func (b *suite) wantStaff(robot sessions.RobotCode, id sessions.UserID, why string, want ...sessions.UserID) {
 	b.Helper()
 	for _, store := range []Storage{b.Store, b.Other} {
-		got, err := store.StaffOf(b.ctx, robot, id)
+		got, err := store.StaffIDs(b.ctx, robot, id)
 		b.checkError(err)
-		if got != want {
-			b.Errorf("sender id %s of robot %s has staff id %q, want %q: %s", id, robot, got, want, why)
+		if !slices.Equal(got, want) {
+			b.Errorf("sender id %s of robot %s has the staff ids %q, want %q: %s", id, robot, got, want, why)
 		}
 	}
 }
@@ -34,27 +35,18 @@ func (b *suite) acceptAs(m sessions.Message) sessions.Accepted {
 	return a
 }
 
-func testStaffOf(b *suite) {
+func testStaffIDs(b *suite) {
 	b.sendBeat(replicaA)
-	b.wantStaff("robot", encrypted, "", "no frame had both ids")
+	b.wantStaff("robot", encrypted, "no frame had both ids")
 	alone := newMessage(1)
 	alone.SenderID, alone.EncryptedID = encrypted, encrypted
 	b.acceptAs(alone)
-	b.wantStaff("robot", encrypted, "", "the frame had no staff id")
+	b.wantStaff("robot", encrypted, "the frame had no staff id")
 	again := withStaff(1, "staff-9")
 	if a := b.acceptAs(again); a.New {
 		b.Fatal("a redelivered message was stored twice")
 	}
-	for id, want := range map[sessions.MessageID]bool{alone.ID: true, newMessage(2).ID: false} {
-		for _, store := range []Storage{b.Store, b.Other} {
-			got, err := store.IsAccepted(b.ctx, sessions.NewKey(alone.RobotCode, alone.ConversationID, ""), id)
-			b.checkError(err)
-			if got != want {
-				b.Errorf("message %s is accepted: %v, want %v", id, got, want)
-			}
-		}
-	}
-	b.wantStaff("robot", encrypted, "", "a redelivered message changes nothing")
+	b.wantStaff("robot", encrypted, "a redelivered message changes nothing")
 
 	var wg sync.WaitGroup
 	for n, store := range []Storage{b.Store, b.Other} { // at once, on two replicas
@@ -65,17 +57,17 @@ func testStaffOf(b *suite) {
 		})
 	}
 	wg.Wait()
-	b.wantStaff("robot", encrypted, "staff-1", "two frames had both ids")
-	b.wantStaff("robot", "$:LWCP_v1:$two", "", "this is another id")
-	b.wantStaff("robot-2", encrypted, "", "another robot may know another person by it")
+	b.wantStaff("robot", encrypted, "two frames had both ids", "staff-1")
+	b.wantStaff("robot", "$:LWCP_v1:$two", "this is another id")
+	b.wantStaff("robot-2", encrypted, "another robot may know another person by it")
 
 	other := withStaff(20, "staff-7")
 	other.RobotCode = "robot-2"
 	if a := b.acceptAs(other); a.Clash {
 		b.Error("the same sender id of another robot is a clash")
 	}
-	b.wantStaff("robot-2", encrypted, "staff-7", "each robot has its own people")
-	b.wantStaff("robot", encrypted, "staff-1", "each robot has its own people")
+	b.wantStaff("robot-2", encrypted, "each robot has its own people", "staff-7")
+	b.wantStaff("robot", encrypted, "each robot has its own people", "staff-1")
 }
 
 func testStaffClash(b *suite) {
@@ -89,7 +81,7 @@ func testStaffClash(b *suite) {
 			b.Errorf("message %d of %s was accepted as %+v, want a new one and clash %v", n+1, m.StaffID, a, want)
 		}
 	}
-	b.wantStaff("robot", encrypted, "", "it may be either's")
+	b.wantStaff("robot", encrypted, "it may be either's", "staff-1", "staff-2")
 	for _, e := range b.Log(b.T, key) {
 		want := sessions.UserID("staff-1")
 		if e.MsgID == "msg-3" || e.MsgID == "msg-5" {
@@ -101,8 +93,9 @@ func testStaffClash(b *suite) {
 	}
 }
 
-func testDeletedUnderOtherID(b *suite) {
+func testKnownUnderOtherID(b *suite) {
 	b.sendBeat(replicaA)
+	b.checkAcceptedUnder()
 	m := withStaff(1, "staff-1")
 	accept := func(robot sessions.RobotCode, conversation sessions.ConversationID, sender sessions.UserID) sessions.Accepted {
 		b.Helper()
@@ -115,13 +108,44 @@ func testDeletedUnderOtherID(b *suite) {
 	_, err := b.Store.Delete(b.ctx, first.Lease.Key)
 	b.checkError(err)
 	for _, sender := range []sessions.UserID{"staff-1", encrypted, "staff-2", ""} {
-		known, err := b.Other.IsAccepted(b.ctx, sessions.NewKey("robot", "cid/1", sender), m.ID)
+		other := sessions.NewKey("robot", "cid/1", sender)
+		known, err := b.Other.AcceptedUnder(b.ctx, []sessions.Key{other}, m.ID)
 		b.checkError(err)
-		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || !known {
-			b.Errorf("the deleted message under id %q was accepted as %+v, known %v", sender, a, known)
+		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || known != other {
+			b.Errorf("the deleted message under id %q was accepted as %+v, known under %q", sender, a, known)
 		}
 	}
 	if !accept("robot", "cid/2", encrypted).New || !accept("robot-2", "cid/1", encrypted).New {
 		b.Error("a deletion in one conversation refuses a message of another")
+	}
+}
+
+// checkAcceptedUnder checks that a message is found under the first key of those that have it.
+func (b *suite) checkAcceptedUnder() {
+	b.Helper()
+	of := func(conversation sessions.ConversationID, sender sessions.UserID) sessions.Key {
+		return sessions.NewKey("robot", conversation, sender)
+	}
+	m := withStaff(1, "staff-1")
+	_, err := b.Store.Accept(b.ctx, replicaA, of("cid", "staff-1"), m)
+	b.checkError(err)
+	for _, c := range []struct {
+		id   sessions.MessageID
+		keys []sessions.Key
+		want sessions.Key
+	}{
+		{m.ID, []sessions.Key{of("cid", encrypted), of("cid", "staff-2"), of("cid", "staff-1")}, of("cid", "staff-1")},
+		{m.ID, []sessions.Key{of("cid", encrypted), of("cid", "staff-2"), of("cid", "")}, ""},
+		{m.ID, []sessions.Key{of("cid-2", "staff-1")}, ""},
+		{newMessage(2).ID, []sessions.Key{of("cid", "staff-1")}, ""},
+		{m.ID, nil, ""},
+	} {
+		for _, store := range []Storage{b.Store, b.Other} {
+			got, err := store.AcceptedUnder(b.ctx, c.keys, c.id)
+			b.checkError(err)
+			if got != c.want {
+				b.Errorf("among %q message %s was accepted under %q, want %q", c.keys, c.id, got, c.want)
+			}
+		}
 	}
 }

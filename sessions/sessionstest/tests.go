@@ -15,7 +15,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"accepting the same message at once stores it once", testAcceptAtOnce},
 		{"accepting what databases dislike", testAcceptOddText},
 		{"a conversation is private only where that was said, and only so far", testAcceptKind},
-		{"the staff id of a sender is learned from frames with both ids", testStaffOf},
+		{"the staff id of a sender is learned from frames with both ids", testStaffIDs},
 		{"a sender id with two staff ids is no member's", testStaffClash},
 		{"accepting takes free leases only", testAcceptLease},
 		{"a turn sees pending messages in order and up to the limit", testBeginOrder},
@@ -93,7 +93,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
 		{"erasures end upkeep of a session a few times, and wait for the next", testEraseWaitsForUpkeep},
 		{"a session is deleted with all it has", testDelete},
-		{"a deleted message stays deleted under another id of its sender", testDeletedUnderOtherID},
+		{"a stored or deleted message is known under another id of its sender", testKnownUnderOtherID},
 		{"whatever happens nothing is lost", testHistories},
 	}
 	for _, tt := range tests {

@@ -158,26 +158,31 @@ func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*
 	return nil, err
 }
 
-// IsAccepted implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) IsAccepted(ctx context.Context, key sessions.Key, id sessions.MessageID) (known bool, err error) {
+// AcceptedUnder implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
+func (s *Store) AcceptedUnder(ctx context.Context, keys []sessions.Key, id sessions.MessageID) (key sessions.Key, err error) {
+	p := &dbsqlc.MessageAcceptedUnderParams{SessionKeys: make([]string, len(keys)), MsgID: pg.Clean(string(id))}
+	for i, k := range keys {
+		p.SessionKeys[i] = string(k)
+	}
 	err = s.RetryWhileDown(ctx, func() (err error) {
-		known, err = s.Q.MessageIsAccepted(ctx, s.Pool, &dbsqlc.MessageIsAcceptedParams{SessionKey: key, MsgID: string(id)})
+		found, err := s.Q.MessageAcceptedUnder(ctx, s.Pool, p)
+		key = sessions.Key(found)
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("looking up message %s of session %s: %w", id, key, err)
+		return "", fmt.Errorf("looking up message %s of %d sessions: %w", id, len(keys), err)
 	}
-	return known, nil
+	return key, nil
 }
 
-// StaffOf implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) StaffOf(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff sessions.UserID, err error) {
+// StaffIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
+func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff []sessions.UserID, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {
-		staff, err = s.identities.StaffID(ctx, robot, encrypted)
+		staff, err = s.identities.StaffIDs(ctx, robot, encrypted)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("reading the staff id of a sender: %w", err)
+		return nil, fmt.Errorf("reading the staff ids of a sender: %w", err)
 	}
 	return staff, nil
 }

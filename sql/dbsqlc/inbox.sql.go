@@ -192,6 +192,28 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 	return i, err
 }
 
+const messageAcceptedUnder = `-- name: MessageAcceptedUnder :one
+SELECT coalesce((SELECT k.session_key FROM unnest($1::text[]) WITH ORDINALITY AS k (session_key, place)
+    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = k.session_key AND e.msg_id = $2::text)
+       OR EXISTS (SELECT FROM deleted_messages d
+        WHERE d.message IN (sha256(convert_to(split_part(k.session_key, '/', 1) || '/' || split_part(k.session_key, '/', 2) || ' ' || $2::text, 'UTF8')),
+            sha256(convert_to(k.session_key || ' ' || $2::text, 'UTF8'))))
+    ORDER BY k.place LIMIT 1), '')::text AS session_key
+`
+
+type MessageAcceptedUnderParams struct {
+	SessionKeys []string
+	MsgID       string
+}
+
+// MessageAcceptedUnder finds the first of some session keys under which a message was stored or deleted; empty for none.
+func (q *Queries) MessageAcceptedUnder(ctx context.Context, db DBTX, arg *MessageAcceptedUnderParams) (string, error) {
+	row := db.QueryRow(ctx, messageAcceptedUnder, arg.SessionKeys, arg.MsgID)
+	var session_key string
+	err := row.Scan(&session_key)
+	return session_key, err
+}
+
 const messageFind = `-- name: MessageFind :one
 SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
@@ -214,28 +236,6 @@ func (q *Queries) MessageFind(ctx context.Context, db DBTX, arg *MessageFindPara
 	var i MessageFindRow
 	err := row.Scan(&i.ID, &i.Owner, &i.LeaseTerm)
 	return i, err
-}
-
-const messageIsAccepted = `-- name: MessageIsAccepted :one
-SELECT (EXISTS (
-    SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.msg_id = $2::text
-) OR EXISTS (
-    SELECT FROM deleted_messages d
-    WHERE d.message IN (sha256(convert_to(split_part($1::text, '/', 1) || '/' || split_part($1::text, '/', 2) || ' ' || $2::text, 'UTF8')),
-        sha256(convert_to($1::text || ' ' || $2::text, 'UTF8')))
-))::bool AS accepted
-`
-
-type MessageIsAcceptedParams struct {
-	SessionKey sessions.Key
-	MsgID      string
-}
-
-func (q *Queries) MessageIsAccepted(ctx context.Context, db DBTX, arg *MessageIsAcceptedParams) (bool, error) {
-	row := db.QueryRow(ctx, messageIsAccepted, arg.SessionKey, arg.MsgID)
-	var accepted bool
-	err := row.Scan(&accepted)
-	return accepted, err
 }
 
 const messagesPending = `-- name: MessagesPending :many
@@ -312,10 +312,10 @@ func (q *Queries) SenderIDSee(ctx context.Context, db DBTX, arg *SenderIDSeePara
 	return err
 }
 
-const senderStaff = `-- name: SenderStaff :one
-SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
+const senderStaff = `-- name: SenderStaff :many
+SELECT DISTINCT k.staff_id FROM sender_ids k
 WHERE k.sender_id = $1::text AND ($2::text = '' OR k.robot_code = $2::text)
-HAVING count(DISTINCT k.staff_id) = 1
+ORDER BY k.staff_id
 `
 
 type SenderStaffParams struct {
@@ -323,12 +323,25 @@ type SenderStaffParams struct {
 	Robot       string
 }
 
-// SenderStaff reads the staff id of an encrypted id that was seen with only one.
-func (q *Queries) SenderStaff(ctx context.Context, db DBTX, arg *SenderStaffParams) (string, error) {
-	row := db.QueryRow(ctx, senderStaff, arg.EncryptedID, arg.Robot)
-	var staff_id string
-	err := row.Scan(&staff_id)
-	return staff_id, err
+// SenderStaff lists the staff ids that were seen with an encrypted id.
+func (q *Queries) SenderStaff(ctx context.Context, db DBTX, arg *SenderStaffParams) ([]string, error) {
+	rows, err := db.Query(ctx, senderStaff, arg.EncryptedID, arg.Robot)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var staff_id string
+		if err := rows.Scan(&staff_id); err != nil {
+			return nil, err
+		}
+		items = append(items, staff_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sessionsRevive = `-- name: SessionsRevive :exec

@@ -2,10 +2,7 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -19,13 +16,14 @@ type Store struct{ *pg.DB }
 // New returns the identities of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// StaffID returns the staff id of an encrypted id, or "" where none is known.
-func (s *Store) StaffID(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (sessions.UserID, error) {
-	staff, err := s.Q.SenderStaff(ctx, s.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+// StaffIDs lists the staff ids that were seen with an encrypted id. One alone identifies its member.
+func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
+	rows, err := s.Q.SenderStaff(ctx, s.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
+	staff := make([]sessions.UserID, len(rows))
+	for i, id := range rows {
+		staff[i] = sessions.UserID(id)
 	}
-	return sessions.UserID(staff), err
+	return staff, err
 }
 
 // IDs lists every id of some people: of messages without a staff id the log has the encrypted one. An empty robot stands
@@ -73,12 +71,12 @@ func (s *Store) Merge(ctx context.Context, robot sessions.RobotCode, people []me
 	at := map[sessions.UserID]int{}
 	for _, p := range people {
 		if sessions.Outside(p.ID) {
-			staff, err := s.StaffID(ctx, robot, p.ID)
+			staff, err := s.StaffIDs(ctx, robot, p.ID)
 			if err != nil {
 				return nil, err
 			}
-			if staff != "" {
-				p.ID = staff
+			if len(staff) == 1 {
+				p.ID = staff[0]
 			}
 		}
 		if i, known := at[p.ID]; known {

@@ -128,11 +128,11 @@ SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
--- name: SenderStaff :one
--- SenderStaff reads the staff id of an encrypted id that was seen with only one.
-SELECT min(k.staff_id)::text AS staff_id FROM sender_ids k
+-- name: SenderStaff :many
+-- SenderStaff lists the staff ids that were seen with an encrypted id.
+SELECT DISTINCT k.staff_id FROM sender_ids k
 WHERE k.sender_id = @encrypted_id::text AND (@robot::text = '' OR k.robot_code = @robot::text)
-HAVING count(DISTINCT k.staff_id) = 1;
+ORDER BY k.staff_id;
 
 -- name: SessionsRevive :exec
 -- SessionsRevive creates missing sessions of pending messages. A statement that saw the session may store a message and
@@ -167,11 +167,11 @@ GROUP BY s.session_key, s.lease_owner
 ORDER BY s.lease_owner IS NOT DISTINCT FROM @owner::text, min(w.since), s.session_key
 LIMIT @max_sessions::int;
 
--- name: MessageIsAccepted :one
-SELECT (EXISTS (
-    SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
-) OR EXISTS (
-    SELECT FROM deleted_messages d
-    WHERE d.message IN (sha256(convert_to(split_part(@session_key::text, '/', 1) || '/' || split_part(@session_key::text, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
-        sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8')))
-))::bool AS accepted;
+-- name: MessageAcceptedUnder :one
+-- MessageAcceptedUnder finds the first of some session keys under which a message was stored or deleted; empty for none.
+SELECT coalesce((SELECT k.session_key FROM unnest(@session_keys::text[]) WITH ORDINALITY AS k (session_key, place)
+    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = k.session_key AND e.msg_id = @msg_id::text)
+       OR EXISTS (SELECT FROM deleted_messages d
+        WHERE d.message IN (sha256(convert_to(split_part(k.session_key, '/', 1) || '/' || split_part(k.session_key, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
+            sha256(convert_to(k.session_key || ' ' || @msg_id::text, 'UTF8'))))
+    ORDER BY k.place LIMIT 1), '')::text AS session_key;
