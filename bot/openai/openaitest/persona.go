@@ -2,16 +2,14 @@ package openaitest
 
 import (
 	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"regexp"
 	"strings"
 	"unicode"
 )
 
-// Persona plays a helpful assistant by fixed rules, in Chinese. The same request always gets the same answer, so that
-// tests and the demo need no model. It answers from the request or from memory_search, and says so when it does not
-// know. It saves facts on request, extracts facts in a flush, and summarizes.
+// Persona plays a helpful assistant by fixed rules, in the language of each message. The same request always gets the same
+// answer, so that tests and the demo need no model. It answers from the request or from memory_search, and says so when it
+// does not know. It saves facts on request, extracts facts in a flush, and summarizes.
 func Persona(r Request) Reply {
 	switch r.Kind {
 	case Flush:
@@ -195,69 +193,6 @@ func known(before, asked []said, s said) []said {
 		}
 	}
 	return out
-}
-
-// answerTo answers one saying; tried and saved say whether memory_save was called, and succeeded.
-func answerTo(s said, before, asked, results []said, saved, tried bool) string {
-	to := ""
-	if s.who != "" && len(asked) > 1 {
-		to = s.nick() + "，"
-	}
-	switch {
-	case rememberRE.MatchString(s.text) && saved:
-		return to + "记住了：" + strings.TrimLeft(rememberRE.ReplaceAllString(statements(s.text), ""), " :：,，。")
-	case rememberRE.MatchString(s.text) && tried:
-		return to + "这条没有存进记忆：密码、指令、闲聊和群里的个人隐私不会被存。"
-	case smallTalk(s.text) != "":
-		return to + smallTalk(s.text)
-	case !isQuestion(s.text):
-		return to + acknowledge(s.text)
-	}
-	if hit, ok := best(s.text, known(before, asked, s)); ok {
-		return to + cite(hit)
-	}
-	if hit, ok := best(s.text, results); ok {
-		return to + cite(hit)
-	}
-	return to + "我没有找到相关的记录，不知道答案。"
-}
-
-// cite quotes a hit with its place.
-func cite(s said) string {
-	text := strings.Join(strings.Fields(bulletRE.ReplaceAllString(s.text, "")), " ")
-	switch s.from {
-	case "context":
-		if s.who != "" {
-			return fmt.Sprintf("%s 说过：%s", s.nick(), text)
-		}
-		return "前面提到：" + text
-	case "summary":
-		return "之前的讨论里有：" + text
-	case "query_history":
-		return "查了聊天记录：" + text
-	}
-	return "记忆里有：" + text
-}
-
-func smallTalk(text string) string {
-	low := strings.ToLower(strings.Trim(text, " 。！!？?~，,"))
-	switch low {
-	case "你好", "您好", "hi", "hello", "在吗", "在么", "早", "早上好", "大家好":
-		return "你好！我在，有事请说。"
-	case "谢谢", "多谢", "辛苦了", "thanks", "thank you":
-		return "不客气。"
-	case "你是谁", "who are you":
-		return "我是按规则答话的演示模型，不是真的大模型。"
-	}
-	return ""
-}
-
-// acknowledge confirms a statement, in one of several wordings that the text selects.
-func acknowledge(text string) string {
-	ways := []string{"收到：%s", "好的，了解：%s", "明白，%s", "知道了：%s"}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(text))
-	return fmt.Sprintf(ways[h.Sum32()%uint32(len(ways))], clip(strings.Join(strings.Fields(text), " "), 40))
 }
 
 func clip(s string, n int) string {

@@ -74,24 +74,60 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
-// The person at the keyboard is a member of the group; the end of the input ends the demo.
+// The person at the keyboard is a member of the group, who may stop an answer by its button or by the command. The end of
+// the input ends the demo.
 func TestDemoConverses(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := demoCommand(t)
-	cmd.Stdin = strings.NewReader("/状态\n\n灰度是什么时候？\n/压缩\n/帮助\n:bad\n:good\n")
-	out, err := cmd.Output()
+	in, err := cmd.StdinPipe()
 	if err != nil {
-		t.Fatalf("demo: %v\n%s\n%s", err, out, stderr)
+		t.Fatal(err)
 	}
-	_, talk, _ := strings.Cut(string(out), "全部符合预期")
-	for _, want := range []string{"上下文", "5 月 19 日", "`/compact", "[bad] ", "[good] "} {
-		if !strings.Contains(talk, want) {
-			t.Errorf("no %q in\n%s", want, talk)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	giveUp := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer giveUp.Stop()
+	r, talk := bufio.NewReader(out), strings.Builder{}
+	// await reads until the words appear behind those awaited before.
+	await := func(want string) {
+		t.Helper()
+		from := talk.Len()
+		for !strings.Contains(talk.String()[from:], want) {
+			b, err := r.ReadByte()
+			if err != nil {
+				t.Fatalf("no %q in\n%s\n%s", want, talk.String(), stderr)
+			}
+			talk.WriteByte(b)
 		}
 	}
+	await("全部符合预期")
+	for _, step := range []struct{ typed, want string }{
+		{"/状态\n", "上下文"}, {"\n灰度是什么时候？\n", "5 月 19 日"}, {"/压缩\n", "压缩"}, {"@Ebb /帮助\n", "`/compact"},
+		{":bad\n", "[bad] "}, {"：good\n", "[good] "}, {":nope\n", buttonsHelp},
+		{"把压测报告从头念一遍？\n", "压测报告第一节"}, {":stop\n", cutShort},
+		{"Read me the load test report?\n", "Load test report"}, {"/stop\n", "(stopped)"}, {"", "Stopped the answer to"},
+		{":stop\n", "[stop] "},
+	} {
+		if _, err := io.WriteString(in, step.typed); err != nil {
+			t.Fatal(err)
+		}
+		await(step.want)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(r)
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		t.Errorf("demo: %v\n%s%s\n%s", err, talk.String(), rest, stderr)
+	}
 	// So soon after the story's own compaction there may be too little to gain: the bot says which.
-	if !strings.Contains(talk, "压缩完成") && !strings.Contains(talk, "无需压缩") {
-		t.Errorf("/compact was not answered in\n%s", talk)
+	if !strings.Contains(talk.String(), "压缩完成") && !strings.Contains(talk.String(), "无需压缩") {
+		t.Errorf("/compact was not answered in\n%s", talk.String())
 	}
 }
 
@@ -218,6 +254,18 @@ func TestSummaryIsTakenFromTheRequest(t *testing.T) {
 	}
 	if !matchQuestion(recallQuestion)(r) || matchQuestion(beforeKill)(r) {
 		t.Error("asking does not separate questions")
+	}
+}
+
+// A list keeps its first line when the mention before it is joined to the words.
+func TestMentionIsJoined(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"@你 \n\n好的。": "@你 好的。", "@你 \n\n- 上下文: 1\n- 策略: 2": "@你\n- 上下文: 1\n- 策略: 2", "没有提到": "没有提到",
+	} {
+		if got := joinMention(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -7,108 +7,242 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"ebb/bot/chat"
+	"ebb/bot/command"
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// answerWithin is how long a line at the prompt waits for its answer before the next may be typed.
+// answerWithin is how long a line at the prompt waits for its answer before the next may be said.
 const answerWithin = 60 * time.Second
 
 const memberHelp = `
 现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /help，/quit 或 Ctrl-D 结束。
-最新卡片上的按钮：:good :bad
+最新卡片上的按钮：:good :bad，回答写到一半时还有 :stop（或发 /停止）。
+试试：“供应商的对账订单号是多少？”；“把压测报告从头念一遍？”，再按 :stop。
 You are in the group now: what you type is said to the bot. Commands: /memory,
 /status, /compact, /help; /quit or Ctrl-D ends.
-Buttons of the newest card: :good and :bad.
+Buttons of the newest card: :good, :bad, and :stop (or /stop) during an answer.
+Try: "Read me the load test report?", then :stop.
 `
 
+const buttonsHelp = "按钮 buttons: :good :bad :stop"
+
 // buttons are the lines that press a button.
-var buttons = map[string]chat.Action{":good": chat.ActionGood, ":bad": chat.ActionBad}
+var buttons = map[string]chat.Action{":good": chat.ActionGood, ":bad": chat.ActionBad, ":stop": chat.ActionStop}
+
+// buttonRE matches a line that presses a button, or one that does not exist. Chinese keyboards write ： for the colon.
+var buttonRE = regexp.MustCompile(`^[:：]([a-zA-Z]{2,})$`)
+
+// readButton parses a line; ok is false for a line to say. The action is empty for a button that does not exist.
+func readButton(line string) (a chat.Action, ok bool) {
+	m := buttonRE.FindStringSubmatch(line)
+	if m == nil {
+		return "", false
+	}
+	return buttons[":"+strings.ToLower(m[1])], true
+}
+
+// member is the person at the terminal.
+type member struct {
+	*story
+	out   io.Writer
+	lines <-chan string // nil after the end of the input
+	typed []string      // during an answer, to be said after it
+}
 
 // converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, memberHelp)
+	s.model.Add(scriptReading()...)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
+	m := &member{story: s, out: out, lines: lines}
 	for {
-		if err := s.printPrompt(ctx, out); err != nil {
+		if err := m.printPrompt(ctx); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		line, ok := m.next(ctx)
+		if !ok {
 			fmt.Fprintln(out)
 			return nil
-		case line, ok := <-lines:
-			line = strings.TrimSpace(line)
-			switch {
-			case !ok:
-				fmt.Fprintln(out)
-				return nil
-			case line == "/quit":
-				return nil
-			case buttons[line] != "":
-				if err := s.clickNewest(ctx, out, buttons[line]); err != nil {
-					return err
-				}
-			case line != "":
-				if err := s.exchangeLine(ctx, out, line); err != nil {
-					return err
-				}
-			}
+		}
+		if line == "/quit" {
+			return nil
+		}
+		if err := m.take(ctx, line); err != nil {
+			return err
 		}
 	}
 }
 
 // printPrompt shows how full the context is, and who is asked.
-func (s *story) printPrompt(ctx context.Context, out io.Writer) error {
-	row, err := s.readSession(ctx)
+func (m *member) printPrompt(ctx context.Context) error {
+	row, err := m.readSession(ctx)
 	if err != nil {
 		return err
 	}
-	p := s.show.palette
+	p := m.show.palette
 	figures := fmt.Sprintf("[%s/%s tokens · flush %d · compact %d]", withCommas(row.TotalTokens), withCommas(demoThreshold), row.FlushCount, row.CompactionCount)
-	fmt.Fprintf(out, "%s %s ", p.dim(figures), p.name(you.Name+">"))
+	fmt.Fprintf(m.out, "%s %s ", p.dim(figures), p.name(you.Name+">"))
 	return nil
 }
 
-// exchangeLine says one line to the group and prints the answer, a card as it grows.
-func (s *story) exchangeLine(ctx context.Context, out io.Writer, line string) error {
-	one, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no answer within %s", answerWithin))
-	defer stop()
-	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: you.ID, Text: line})
-	if _, err := s.dingtalk.WaitAck(one, id); err != nil {
-		return err
+// next returns the next line; ok is false after the end of the input or of ctx.
+func (m *member) next(ctx context.Context) (line string, ok bool) {
+	switch {
+	case len(m.typed) > 0:
+		line, m.typed = m.typed[0], m.typed[1:]
+		fmt.Fprintln(m.out, line)
+		return line, true
+	case m.lines == nil:
+		return "", false
 	}
-	track, err := s.trackOf(one, id)
+	select {
+	case <-ctx.Done():
+		return "", false
+	case line, ok = <-m.lines:
+		return strings.TrimSpace(line), ok
+	}
+}
+
+// take presses the button of a line, or says the line.
+func (m *member) take(ctx context.Context, line string) error {
+	switch a, isButton := readButton(line); {
+	case line == "":
+		return nil
+	case isButton && a == "":
+		fmt.Fprintln(m.out, m.show.palette.dim(buttonsHelp))
+		return nil
+	case isButton:
+		return m.clickNewest(ctx, m.out, a)
+	}
+	return m.exchange(ctx, line)
+}
+
+// said is a line of the person as DingTalk has it: its id, and the card that answers it.
+type said struct{ id, track string }
+
+// botMention is the mention of the bot before a message, which DingTalk removes from its text.
+var botMention = regexp.MustCompile(`(?i)^@` + demoBotName + `\s+`)
+
+// say sends a line to the group and waits until the bot has it.
+func (m *member) say(ctx context.Context, line string) (said, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no acknowledgement within %s", answerWithin))
+	defer stop()
+	id := m.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: you.ID, Text: botMention.ReplaceAllString(line, "")})
+	if _, err := m.dingtalk.WaitAck(ctx, id); err != nil {
+		return said{}, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	track, err := m.trackOf(ctx, id)
+	return said{id, track}, err
+}
+
+// exchange says one line and prints its answer. Lines that stop an answer act while it runs, others wait for its end.
+func (m *member) exchange(ctx context.Context, line string) error {
+	asked, err := m.say(ctx, line)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out, s.show.palette.good(demoBotName+":")+" ")
-	text := growingText{out: out}
+	running, ended := context.WithCancel(ctx)
+	defer ended()
+	answered := make(chan error, 1)
+	go func() { answered <- m.showAnswer(ctx, asked) }()
+	var stops []said
+	var notice string
+	var press sync.Once
+	var pressed sync.WaitGroup
+	for {
+		select {
+		case err := <-answered:
+			ended()
+			pressed.Wait()
+			if notice != "" {
+				fmt.Fprintln(m.out, m.show.palette.dim(notice))
+			}
+			for i := 0; i < len(stops) && err == nil; i++ {
+				err = m.showAnswer(ctx, stops[i])
+			}
+			return err
+		case line, ok := <-m.lines:
+			line = strings.TrimSpace(line)
+			a, _ := readButton(line)
+			switch {
+			case !ok:
+				m.lines = nil
+			case a == chat.ActionStop:
+				press.Do(func() { pressed.Go(func() { notice = m.stopCard(running, asked.track) }) })
+			case isStop(line):
+				s, err := m.say(ctx, line)
+				if err != nil {
+					return err
+				}
+				stops = append(stops, s)
+			case line != "":
+				m.typed = append(m.typed, line)
+			}
+		}
+	}
+}
+
+// isStop reports whether a line is the command that ends an answer.
+func isStop(line string) bool { return command.Commands.Parse(line).Name == "stop" }
+
+// stopCard presses the button of a card once the card is there, and returns the notice or the fault.
+func (m *member) stopCard(ctx context.Context, track string) string {
+	_, err := m.dingtalk.WaitCard(ctx, string(demoGroup), "the card of the answer", func(c dingtalktest.Card) bool { return c.TrackID == track })
+	if err != nil {
+		return "" // the answer has ended
+	}
+	notice, err := m.click(context.WithoutCancel(ctx), track, you, chat.ActionStop)
+	if err != nil {
+		return err.Error()
+	}
+	return notice
+}
+
+// showAnswer prints the answer to a line, a card as it grows.
+func (m *member) showAnswer(ctx context.Context, asked said) error {
+	one, stop := context.WithTimeout(ctx, answerWithin)
+	defer stop()
+	fmt.Fprint(m.out, m.show.palette.good(demoBotName+":")+" ")
+	text := growingText{out: m.out}
 	grown := make(chan struct{})
 	watch, unwatch := context.WithCancel(one)
 	go func() {
 		defer close(grown)
-		s.dingtalk.WatchCards(watch, string(demoGroup), func(c dingtalktest.Card) {
-			if c.TrackID == track {
+		m.dingtalk.WatchCards(watch, string(demoGroup), func(c dingtalktest.Card) {
+			if c.TrackID == asked.track {
 				text.grow(readableText(c.Content))
 			}
 		})
 	}()
-	reply, err := s.replyTo(one, id, track)
+	reply, err := m.replyTo(one, asked.id, asked.track)
 	unwatch()
 	<-grown
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() == nil && one.Err() != nil:
+		text.end(fmt.Sprintf("%s …（%.0f 秒内没有答完 no complete answer within %s）", text.shown, answerWithin.Seconds(), answerWithin))
+		return nil
+	case err != nil:
 		return fmt.Errorf("%w: %w", context.Cause(one), err)
 	}
-	text.end(afterMention.ReplaceAllString(readableText(reply.Text), "$1 "))
+	text.end(joinMention(readableText(reply.Text)))
 	return nil
 }
 
-// afterMention is the empty line that stands between the mention and the words.
-var afterMention = regexp.MustCompile(`^(@\S+) *\n\n`)
+// mentionLine is the mention of the asker, on a line of its own.
+var mentionLine = regexp.MustCompile(`^(@\S+) *\n\n`)
+
+// joinMention puts the words of a reply behind its mention, unless they are a list.
+func joinMention(text string) string {
+	if m := mentionLine.FindString(text); m != "" && !strings.HasPrefix(text[len(m):], "- ") {
+		return mentionLine.ReplaceAllString(text, "$1 ")
+	}
+	return mentionLine.ReplaceAllString(text, "$1\n")
+}
 
 // readLines passes lines on until the input ends. It may outlive the demo, waiting for a line that never comes.
 func readLines(ctx context.Context, in io.Reader, lines chan<- string) {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -98,11 +99,31 @@ func scriptReport() openaitest.Script {
 	return openaitest.When(matchQuestion(longReport), openaitest.Text(reportOpening+reportOpening).QuietAfter(3)).Times(1)
 }
 
+// scriptReading reads the report at the prompt, in the language of the question, long enough to be stopped.
+func scriptReading() []openaitest.Script {
+	read := func(words, intro, line string) openaitest.Script {
+		var text strings.Builder
+		text.WriteString(intro + "\n")
+		for tps := 100; tps <= 1500; tps += 100 {
+			fmt.Fprintf(&text, line, tps, 20+tps*tps/80_000, tps/100)
+		}
+		return openaitest.When(matchWords(words), openaitest.Text(text.String()).Slow(120*time.Millisecond))
+	}
+	return []openaitest.Script{
+		read("压测报告", reportOpening+"逐级加压，结果如下。", "\n- 单机 %d TPS：平均响应 %d 毫秒，错误率 0.%02d%%"),
+		read("load test report", "Load test report, part one: three machines with eight cores, under a growing load.",
+			"\n- %d TPS a machine: %d ms on average, error rate 0.%02d%%"),
+	}
+}
+
 // neverAnswer takes a request and does not answer: its gateway will be gone before.
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
 // matchQuestion matches a chat request whose newest message is u.
-func matchQuestion(u rig.Utterance) openaitest.Matcher {
+func matchQuestion(u rig.Utterance) openaitest.Matcher { return matchWords(u.Text) }
+
+// matchWords matches a chat request whose newest message has the words, in any case.
+func matchWords(words string) openaitest.Matcher {
 	return func(r openaitest.Request) bool {
 		last := ""
 		for _, m := range r.Messages {
@@ -110,6 +131,6 @@ func matchQuestion(u rig.Utterance) openaitest.Matcher {
 				last = m.Content
 			}
 		}
-		return r.Kind == openaitest.Chat && strings.Contains(last, u.Text)
+		return r.Kind == openaitest.Chat && strings.Contains(strings.ToLower(last), strings.ToLower(words))
 	}
 }
