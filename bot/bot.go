@@ -49,34 +49,34 @@ type Config struct {
 
 	Name     string // how the bot calls itself [Ebb]
 	Language string // language of fixed words for a message without letters: zh or en [zh]
-	// Languages sets the language of all fixed words in single conversations.
-	Languages map[sessions.ConversationID]string
-	Prompt    string // further instructions for the model
-	Location  *time.Location
-	Admins    []sessions.UserID
-	Limits    sessions.Limits
-	Access    *access.Rules // nil: everyone is served
+	Prompt   string // further instructions for the model
+	// Groups are the settings of single conversations, in place of the common ones.
+	Groups   map[sessions.ConversationID]view.Group
+	Location *time.Location
+	Admins   []sessions.UserID
+	Limits   sessions.Limits
+	Access   *access.Rules // nil: everyone is served
 	// CommandRights replace rights of commands, by their English names.
 	CommandRights map[string]command.Right
 
 	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
 	CallBudget func() command.CallBudget
 
-	OneStream     bool // only the replica that leads runs the transport; needs Elector
-	PerMember     bool // a session for each member of a group, instead of one for the group
-	AloneEach     bool // answer waiting messages one by one
-	MaxMerged     int  // messages answered in one turn [20]
-	MaxToolRounds int  // [8]
-	MaxConcurrent int  // concurrent model calls; four times as many turns [32]
+	OneStream     bool           // only the replica that leads runs the transport; needs Elector
+	Scope         sessions.Scope // of the sessions of groups [group]
+	AloneEach     bool           // answer waiting messages one by one
+	MaxMerged     int            // messages answered in one turn [20]
+	MaxToolRounds int            // [8]
+	MaxConcurrent int            // concurrent model calls; four times as many turns [32]
 	StaleAfter    time.Duration
 	BusyNote      time.Duration // a turn that runs longer is announced once; 0: never
 	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // timeout of one attempt to commit [5 s]
 
-	// Compaction holds the common settings, Groups those of single conversations.
+	// Compaction holds the common settings, Compactions those of single conversations.
 	Compaction      compaction.Settings
-	Groups          map[sessions.ConversationID]compaction.Settings
+	Compactions     map[sessions.ConversationID]compaction.Settings
 	Own             view.Own      // resolves a conversation's own settings; nil: none
 	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary [3]
@@ -176,7 +176,7 @@ func New(cfg Config) (*Bot, error) {
 	if err := cfg.Compaction.Validate(); err != nil {
 		return nil, fmt.Errorf("compaction: %w", err)
 	}
-	for id, own := range cfg.Groups {
+	for id, own := range cfg.Compactions {
 		if err := own.Validate(); err != nil {
 			return nil, fmt.Errorf("compaction of group %s: %w", id, err)
 		}
@@ -188,23 +188,26 @@ func New(cfg Config) (*Bot, error) {
 		return nil, errors.New("one stream connection: no elector is configured")
 	}
 	b := &Bot{
-		cfg: cfg, languages: wording.Languages{Preset: cfg.Language, Assigned: cfg.Languages}, store: cfg.Store, memory: cfg.Memory,
+		cfg: cfg, languages: wording.Languages{Preset: cfg.Language, Assigned: map[sessions.ConversationID]string{}}, store: cfg.Store, memory: cfg.Memory,
 		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
 		gate:   llm.NewGate(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
+	}
+	for id, g := range cfg.Groups {
+		b.languages.Assigned[id] = g.Language
 	}
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
 	if b.views, err = view.New(view.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools, Commands: command.Commands,
 		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
-		Compaction: cfg.Compaction, Groups: cfg.Groups, Own: cfg.Own, Models: cfg.Models, Remember: cfg.Remember,
+		Groups: cfg.Groups, Compaction: cfg.Compaction, Compactions: cfg.Compactions, Own: cfg.Own, Models: cfg.Models, Remember: cfg.Remember,
 	}); err != nil {
 		return nil, err
 	}
 	b.worker = upkeep.New(upkeep.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
 		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
-		Compaction: cfg.Compaction, Groups: cfg.Groups, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
+		Compaction: cfg.Compaction, Compactions: cfg.Compactions, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
 		SummaryModel: cfg.SummaryModel, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,
 	})

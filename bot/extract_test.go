@@ -124,9 +124,9 @@ func TestPassedOverSessionsDelayNoFlush(t *testing.T) {
 		shelf, quiet := newShelf(), smallSettings
 		quiet.Policy.Flush = false
 		groups := func(c *Config) {
-			c.Groups = map[sessions.ConversationID]compaction.Settings{}
+			c.Compactions = map[sessions.ConversationID]compaction.Settings{}
 			for i := range onePage + 5 {
-				c.Groups[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
+				c.Compactions[sessions.ConversationID(fmt.Sprint("off", i))] = quiet
 			}
 		}
 		a := start(t, setup{shelf: shelf, name: "a", config: groups})

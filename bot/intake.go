@@ -92,14 +92,14 @@ func (b *Bot) acceptedKey(ctx context.Context, m sessions.Message, asSent sessio
 	return cmp.Or(earlier, key), nil
 }
 
-func (b *Bot) hasMemberSession(m sessions.Message) bool {
-	return b.cfg.PerMember && m.ConversationType != sessions.Private
-}
+func (b *Bot) hasMemberSession(m sessions.Message) bool { return b.scopeOf(m) == sessions.ScopeMember }
 
-func (b *Bot) keyOf(m sessions.Message) sessions.Key {
-	var member sessions.UserID
-	if b.hasMemberSession(m) {
-		member = m.SenderID
+func (b *Bot) keyOf(m sessions.Message) sessions.Key { return b.scopeOf(m).Key(m) }
+
+// scopeOf is the configured scope of a message's conversation. A private chat has one session.
+func (b *Bot) scopeOf(m sessions.Message) sessions.Scope {
+	if m.ConversationType == sessions.Private {
+		return sessions.ScopeGroup
 	}
-	return sessions.NewKey(m.RobotCode, m.ConversationID, member)
+	return cmp.Or(b.cfg.Groups[m.ConversationID].Scope, b.cfg.Scope)
 }

@@ -3,6 +3,8 @@ package bot
 import (
 	"cmp"
 	"testing"
+
+	"ebb/sessions"
 	"testing/synctest"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 func TestRedeliveryAfterTheStaffIDIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { c.PerMember = true }})
+		w := start(t, setup{config: func(c *Config) { c.Scope = sessions.ScopeMember }})
 		first := said("m1", "alice", "first question")
 		first.EncryptedID = "$:alice"
 		first.SenderID, first.StaffID = first.EncryptedID, ""

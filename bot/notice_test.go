@@ -79,7 +79,7 @@ func TestNoNoticeOfACompaction(t *testing.T) {
 func TestNoNoticeOfAMembersContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { notifying(c); c.PerMember = true }})
+		w := start(t, setup{config: func(c *Config) { notifying(c); c.Scope = sessions.ScopeMember }})
 		for i := range 30 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 100))
 		}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -42,6 +41,7 @@ func (c *Config) check(src *source, need Need) {
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
 	c.Agent.Memory.check(k)
 	c.Access.check(k)
+	c.checkGroups(k)
 	c.checkProcess(k)
 	if len(src.errs) == 0 {
 		c.fit(src)
@@ -176,13 +176,13 @@ func (l *LLMConfig) names() string {
 	return strings.Join(names, ", ")
 }
 
+// sessionScopes are the values of session_scope.
+var sessionScopes = []string{"group", "member"}
+
 func (a *AgentConfig) check(k checker) {
 	k.required("agent.name", a.Name, "a name")
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
-	for _, id := range slices.Sorted(maps.Keys(a.Languages)) {
-		k.oneOf(join("agent.languages", keyText(id)), a.Languages[id], []string{"zh", "en"})
-	}
-	k.oneOf("agent.session_scope", a.SessionScope, []string{"group", "member"})
+	k.oneOf("agent.session_scope", a.SessionScope, sessionScopes)
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
 	k.want(a.Gather >= 0 && a.Gather <= 5*time.Second, "agent.gather", durationText(a.Gather), "0s to 5s")
 	k.want(a.BusyNote >= 0, "agent.busy_note", durationText(a.BusyNote), "0s or more")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ebb/compaction"
-	"ebb/sessions"
 )
 
 // CompactionConfig has the settings of flushes and compactions, and the bounds of one compaction.
@@ -118,15 +117,6 @@ func defaultCompaction() CompactionConfig {
 	}
 }
 
-// Policies returns the common settings, and those of single conversations.
-func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
-	groups := make(map[sessions.ConversationID]compaction.Settings, len(c.Agent.Compaction.Groups))
-	for id, g := range c.Agent.Compaction.Groups {
-		groups[sessions.ConversationID(id)] = g.Settings(c.policies)
-	}
-	return c.Agent.Compaction.Settings(c.policies), groups
-}
-
 // Settings resolves s on top of the policies' own rules.
 func (s CompactionSettings) Settings(own map[string]compaction.Policy) compaction.Settings {
 	p := s.policy(own)
@@ -222,9 +212,14 @@ func (c *Config) inForce() Config {
 	out := *c
 	comp := &out.Agent.Compaction
 	comp.CompactionSettings = comp.inForce(c.policies)
-	comp.Groups = maps.Clone(comp.Groups)
-	for id, g := range comp.Groups {
-		comp.Groups[id] = g.inForce(c.policies)
+	merged := c.compactionGroups()
+	comp.Groups, out.Groups = maps.Clone(comp.Groups), maps.Clone(c.Groups)
+	for id := range comp.Groups {
+		comp.Groups[id] = merged[id].inForce(c.policies)
+		if g, ok := out.Groups[id]; ok { // a policy is named once
+			g.Policy = ""
+			out.Groups[id] = g
+		}
 	}
 	return out
 }

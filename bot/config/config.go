@@ -15,11 +15,13 @@ type Config struct {
 	LLM      LLMConfig      `json:"llm"`
 	Agent    AgentConfig    `json:"agent"`
 	Access   AccessConfig   `json:"access"`
-	Cluster  ClusterConfig  `json:"cluster"`
-	Database DatabaseConfig `json:"database"`
-	Admin    AdminConfig    `json:"admin"`
-	Shutdown ShutdownConfig `json:"shutdown"`
-	Log      LogConfig      `json:"log"`
+	// Groups are settings of single conversations by id, in place of the common ones. Default none.
+	Groups   map[string]GroupConfig `json:"groups"`
+	Cluster  ClusterConfig          `json:"cluster"`
+	Database DatabaseConfig         `json:"database"`
+	Admin    AdminConfig            `json:"admin"`
+	Shutdown ShutdownConfig         `json:"shutdown"`
+	Log      LogConfig              `json:"log"`
 
 	// Warnings lists values that were lowered, or that have no effect, one line each with its position. A config with
 	// warnings is usable.
@@ -108,8 +110,6 @@ type AgentConfig struct {
 	// Language is the fallback for fixed words, and the language of summaries: "zh" (default) or "en". Fixed words and
 	// answers are in the language of the question.
 	Language string `json:"language"`
-	// Languages sets the language of fixed words in single conversations, by conversation id. Default none.
-	Languages map[string]string `json:"languages"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member. Facts from a
@@ -255,13 +255,14 @@ func defaults(src *source) *Config {
 		},
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
-			Name: "Ebb", Language: "zh", Languages: map[string]string{}, SessionScope: "group",
+			Name: "Ebb", Language: "zh", SessionScope: "group",
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			BusyNote: 30 * time.Second, StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},
 			Compaction: defaultCompaction(), Memory: defaultMemory(),
 		},
 		Access:   defaultAccess(),
+		Groups:   map[string]GroupConfig{},
 		Cluster:  ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
 		Admin:    AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},

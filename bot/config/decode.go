@@ -33,10 +33,10 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 		decodeDuration(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
-	case dst.Type() == reflect.TypeFor[map[string]string]():
-		decodeTexts(src, path, v, dst)
+	case dst.Type() == reflect.TypeFor[map[string]CompactionSettings]():
+		return // decoded after the settings that they inherit
 	case dst.Kind() == reflect.Map:
-		return // groups are decoded after the settings that they inherit
+		decodeMap(src, path, v, dst)
 	case dst.Kind() == reflect.Slice:
 		decodeList(src, path, v, dst)
 	case dst.Kind() == reflect.Pointer:
@@ -93,14 +93,14 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
-// decodeTexts decodes an object of strings with conversation ids as keys.
-func decodeTexts(src *source, path string, v hujson.Value, dst reflect.Value) {
+// decodeMap decodes an object whose keys are not fixed, such as conversation ids.
+func decodeMap(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
 		src.fail(path, "got %s, want an object", kindName(v))
 		return
 	}
-	texts, seen := map[string]string{}, map[string]member{}
+	out, seen := reflect.MakeMap(dst.Type()), map[string]member{}
 	for _, m := range obj.Members {
 		name, _ := m.Name.Value.(hujson.Literal)
 		id, this := name.String(), member{memberKey(m), m.Name.StartOffset}
@@ -108,11 +108,11 @@ func decodeTexts(src *source, path string, v hujson.Value, dst reflect.Value) {
 			continue
 		}
 		seen[id] = this
-		var text string
-		decode(src, join(path, this.key), m.Value, reflect.ValueOf(&text).Elem())
-		texts[id] = text
+		value := reflect.New(dst.Type().Elem()).Elem()
+		decode(src, join(path, this.key), m.Value, value)
+		out.SetMapIndex(reflect.ValueOf(id), value)
 	}
-	dst.Set(reflect.ValueOf(texts))
+	dst.Set(out)
 }
 
 // member is a key of an object as written, with its position.

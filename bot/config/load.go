@@ -53,13 +53,20 @@ type Override struct {
 	Set  func(*CompactionSettings)
 }
 
-func (o Override) apply(src *source, c *CompactionConfig) {
+func (o Override) apply(src *source, cfg *Config) {
+	c := &cfg.Agent.Compaction
 	o.Set(&c.CompactionSettings)
 	src.at["agent.compaction."+o.Key], src.written["agent.compaction."+o.Key] = 0, o.Flag
 	for id, g := range c.Groups {
 		o.Set(&g)
 		c.Groups[id] = g
 		src.at[groupPath(id)+"."+o.Key], src.written[groupPath(id)+"."+o.Key] = 0, o.Flag
+	}
+	for id, g := range cfg.Groups {
+		if o.Key == "policy" {
+			g.Policy = ""
+			cfg.Groups[id] = g
+		}
 	}
 }
 
@@ -81,7 +88,7 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 		decodeInto(src, root, cfg)
 	}
 	for _, o := range overrides {
-		o.apply(src, &cfg.Agent.Compaction)
+		o.apply(src, cfg)
 	}
 	olderSummarizer(src, &cfg.Agent.Compaction, cfg.LLM)
 	cfg.check(src, need)

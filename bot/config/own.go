@@ -13,10 +13,9 @@ import (
 // Own resolves a conversation's own settings, a JSON object, on top of its group's settings or the common ones. The
 // checks are those of the file. Variables are not expanded, because the settings may come from a chat.
 func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	comp := c.Agent.Compaction
-	set, ok := comp.Groups[string(id)]
+	set, ok := c.compactionGroups()[string(id)]
 	if !ok {
-		set = comp.CompactionSettings
+		set = c.Agent.Compaction.CompactionSettings
 	}
 	src := newSource("", []byte(settings), func(string) string { return "" })
 	if strings.Contains(settings, "$") {

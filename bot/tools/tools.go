@@ -12,6 +12,14 @@ import (
 	"ebb/memory/draft"
 )
 
+// Names lists the names of the built-in tools.
+func Names() (names []string) {
+	for _, t := range All(nil, nil, nil) {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
 // All returns the built-in tools over a memory store and offloaded results. Times are shown in loc.
 func All(store memory.Store, blobs Blobs, loc *time.Location) []chat.Tool {
 	return []chat.Tool{

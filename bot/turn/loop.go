@@ -43,7 +43,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.views.Frame.Tools, Delta: t.delta()})
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta()})
 		if err != nil && isStopped(ctx) {
 			a.text = resp.Text
 			r.estimateUse(t, a, &resp)
@@ -112,7 +112,7 @@ func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) boo
 	set := r.views.Settings(t.View.Session)
 	state := compaction.State{Tail: t.current(), Tokens: view.Calibrated(a.estimate, cal)}
 	shown, _ := set.Policy.Offload(set.Window, state, r.counter.Count)
-	if !set.Enabled {
+	if !set.Enabled || !r.frame(t).Offers(sessions.GetTool) {
 		shown = nil
 	}
 	for _, one := range shown {
@@ -126,7 +126,7 @@ func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) boo
 		}
 		whole := a.events[i-first] // no result is shortened twice
 		text, ok := compaction.Reference(whole)
-		if !ok || r.tools[sessions.GetTool] == nil {
+		if !ok || !r.frame(t).Offers(sessions.GetTool) {
 			text = tokens.HeadTail(whole.Content, squeezedBytes)
 		}
 		if len(text) < len(msgs[i].Content) {
@@ -167,8 +167,8 @@ func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, see
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
 	tool := r.tools[c.Name]
-	if tool == nil {
-		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, r.toolNames()), nil
+	if tool == nil || !r.frame(t).Offers(c.Name) {
+		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(r.frame(t))), nil
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
 		seen[id] = true
@@ -235,9 +235,9 @@ func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c session
 }
 
 // toolNames lists the tools for a model that asked for another.
-func (r *Runner) toolNames() string {
-	names := make([]string, len(r.views.Frame.Tools))
-	for i, t := range r.views.Frame.Tools {
+func toolNames(f *view.Frame) string {
+	names := make([]string, len(f.Tools))
+	for i, t := range f.Tools {
 		names[i] = t.Name
 	}
 	return strings.Join(names, ", ")

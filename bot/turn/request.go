@@ -38,6 +38,9 @@ func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	return r.buildRequest(t, v)
 }
 
+// frame is the constant part of the turn's requests.
+func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Session.ConversationID) }
+
 // buildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
 // stands.
 func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
@@ -47,7 +50,7 @@ func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 		t.recalledTokens = r.counter.Count(recalled) + tokens.MessageOverhead
 	}
 	t.size = r.views.Estimate(v, t.Asked) + t.recalledTokens
-	return r.views.Frame.Assemble(v, r.views.Settings(v.Session).Policy, recalled, t.Asked)
+	return r.frame(t).Assemble(v, r.views.Settings(v.Session).Policy, recalled, t.Asked)
 }
 
 // inlineTrigger is the trigger of a compaction that must run before the answer; empty for none. After a failed summary

@@ -17,7 +17,7 @@ import (
 // skipped until its context changes, so that its lease can be released.
 func (u *Worker) WakeBacklogs(ctx context.Context) {
 	least := u.cfg.Compaction.Window.Trigger()
-	for _, own := range u.cfg.Groups {
+	for _, own := range u.cfg.Compactions {
 		least = min(least, own.Window.Trigger())
 	}
 	var after sessions.Key

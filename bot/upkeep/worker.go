@@ -37,9 +37,9 @@ type Config struct {
 	Language  string // default language of summaries
 	Location  *time.Location
 
-	// Compaction has the default settings of compactions, Groups those of single conversations.
+	// Compaction has the default settings of compactions, Compactions those of single conversations.
 	Compaction      compaction.Settings
-	Groups          map[sessions.ConversationID]compaction.Settings
+	Compactions     map[sessions.ConversationID]compaction.Settings
 	Remember        view.Remember
 	DigestAt        string        // time of day in Location, such as 04:00; empty: no digests
 	SummaryModel    string        // empty: the default model

@@ -24,6 +24,11 @@ type Frame struct {
 	Loc    *time.Location
 }
 
+// Offers reports whether requests offer a tool.
+func (f *Frame) Offers(tool string) bool {
+	return slices.ContainsFunc(f.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
+}
+
 // Assemble builds the messages of a request: the system prompt, the parts in the frame's order, then the question. Data
 // never takes the place of the question. The default order is reference data (pinned memory and summaries, under the
 // policy's markers), the raw tail, the recalled text. Assemble is pure. In the default order a request extends the one

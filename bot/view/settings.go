@@ -19,7 +19,7 @@ type Own func(id sessions.ConversationID, settings string) (compaction.Settings,
 // Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
 // ones. No other place decides this.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
-	file, ok := b.cfg.Groups[s.ConversationID]
+	file, ok := b.cfg.Compactions[s.ConversationID]
 	if !ok {
 		file = b.cfg.Compaction
 	}
@@ -41,12 +41,12 @@ func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compacti
 // ModelKey is the key of the chosen model in a conversation's own settings.
 const ModelKey = "model"
 
-// Model returns the name of the model that a session chose; empty for the default. A model that the file has no more is
-// not asked for.
+// Model returns the name of the model that a session chose, or that of its group; empty for the default. A model that
+// the file has no more is not asked for.
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
 	if !slices.ContainsFunc(b.cfg.Models, func(m llm.Listed) bool { return m.Name == name }) {
-		return ""
+		return b.cfg.Groups[s.ConversationID].Model
 	}
 	return name
 }

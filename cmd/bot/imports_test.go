@@ -56,7 +56,7 @@ var importRules = []struct {
 	{"bot/leader", []string{"sessions", "sessions/*", "bot/chat"}},
 	{"bot", append(lower, "bot/access", "bot/llm", "bot/chat", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/turn", "bot/leader")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
-	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/command", "bot/view", "sql"}},
+	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/command", "bot/tools", "bot/view", "sql"}},
 	{"bot/console", append(lower, "bot/manage")},
 	{"bot/dingtalk/calls", []string{"sessions"}},
 	{"bot/dingtalk", []string{"bot/chat", "bot/dingtalk/calls", "bot/dingtalk/card", "bot/dingtalk/markdown", "sessions", "sessions/*"}},

@@ -208,10 +208,10 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls,
 	}
 	if d.Reply == config.ReplyCard {
-		assigned := languages(a)
+		groups := g.cfg.Groups
 		c.Cards = &dingtalk.Cards{
 			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval,
-			Language: func(id sessions.ConversationID) string { return cmp.Or(assigned[id], a.Language) },
+			Language: func(id sessions.ConversationID) string { return cmp.Or(groups[string(id)].Language, a.Language) },
 		}
 	}
 	return dingtalk.New(c)
@@ -246,7 +246,7 @@ func (g *gateway) openBot(o Options) error {
 	if summaries == g.cfg.LLM.Default {
 		summaries = "" // no other model to fall back to
 	}
-	common, groups := g.cfg.Policies()
+	common, own := g.cfg.Policies()
 	rules, limits := g.cfg.Access.Rules(admins), a.Limits.Limits()
 	if o.Transport != nil {
 		rules, limits = nil, sessions.Limits{} // the operator's own terminal
@@ -255,27 +255,18 @@ func (g *gateway) openBot(o Options) error {
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Model: g.model, Models: g.model.Models(), Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
-		Name: a.Name, Language: a.Language, Languages: languages(a), Prompt: a.Prompt, Location: g.location, Admins: admins,
+		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Groups: g.cfg.GroupSettings(), Location: g.location, Admins: admins,
 		Access: rules, CommandRights: g.cfg.Access.Rights(), Limits: limits,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
-		PerMember: a.SessionScope == "member", AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
+		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		BusyNote:      a.BusyNote, StaleAfter: a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
-		Compaction: common, Groups: groups, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
+		Compaction: common, Compactions: own, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
 	})
 	return err
-}
-
-// languages returns the configured languages of single conversations.
-func languages(a config.AgentConfig) map[sessions.ConversationID]string {
-	set := map[sessions.ConversationID]string{}
-	for id, language := range a.Languages {
-		set[sessions.ConversationID(id)] = language
-	}
-	return set
 }
 
 // Remember converts the memory section of the configuration.
