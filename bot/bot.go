@@ -63,7 +63,7 @@ type Config struct {
 	CallBudget func() command.CallBudget
 
 	OneStream     bool           // only the replica that leads runs the transport; needs Elector
-	Scope         sessions.Scope // of the sessions of groups [group]
+	Scope         sessions.Scope // default scope of groups [group]
 	AloneEach     bool           // answer waiting messages one by one
 	MaxMerged     int            // messages answered in one turn [20]
 	MaxToolRounds int            // [8]

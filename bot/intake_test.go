@@ -3,8 +3,6 @@ package bot
 import (
 	"cmp"
 	"testing"
-
-	"ebb/sessions"
 	"testing/synctest"
 	"time"
 

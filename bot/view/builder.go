@@ -45,7 +45,7 @@ type Config struct {
 
 // Group has the settings of one conversation in place of the common ones. An empty field keeps the common one.
 type Group struct {
-	Scope    sessions.Scope // whose context it is; read when a message is accepted
+	Scope    sessions.Scope // scope of the sessions, for accepted messages
 	Language string         // zh or en: of fixed words, and of the model's answers
 	Prompt   string
 	Model    string
@@ -59,7 +59,7 @@ type Builder struct {
 	memory   memory.Store
 	counter  *tokens.Counter
 	Counted  *TokenCache
-	Frame    *Frame // of conversations without settings of their own
+	Frame    *Frame // frame of conversations without settings of their own
 	frames   map[sessions.ConversationID]*Frame
 	resolved resolved
 	now      func() time.Time
