@@ -33,6 +33,6 @@ func OpenTrial(ctx context.Context, cfg *config.Config, url, group string) (tria
 	})
 	return &card.Trial{
 		API: t, Governor: governor, Group: sessions.ConversationID(group), Template: d.CardTemplateID, Key: d.CardContentKey,
-		Lang: cmp.Or(cfg.Agent.Languages[group], cfg.Agent.Language),
+		Lang: cmp.Or(cfg.Groups[group].Language, cfg.Agent.Language),
 	}, store.Close, err
 }
