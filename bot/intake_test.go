@@ -60,7 +60,7 @@ func TestRedeliveryUnderAnotherSenderIDIsAnsweredOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{config: func(c *Config) { c.PerMember = true }})
+				w := start(t, setup{config: func(c *Config) { c.Scope = sessions.ScopeMember }})
 				for _, m := range []sessions.Message{c.before, c.first, c.between, c.again} {
 					w.post(m)
 					after(time.Second)
