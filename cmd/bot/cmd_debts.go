@@ -31,15 +31,10 @@ func viewDebt(d admin.Debt) debtView {
 
 // Run lists owed flushes, the oldest first.
 func (c debtsCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
-		all, err := s.Debts(ctx, c.Limit)
-		if err != nil {
-			return err
-		}
-		head := at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON"
-		return table(app.Stdout, c.JSON, views(all, viewDebt), head, func(d debtView) string {
+	return listRows(ctx, app, c.listFlags, (*sql.Store).Debts, viewDebt, func(at clock) (string, func(debtView) string) {
+		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d debtView) string {
 			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.Session, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
-		})
+		}
 	})
 }
 
@@ -53,15 +48,10 @@ type deadLettersListCmd struct{ listFlags }
 
 // Run lists dead letters.
 func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
-		all, err := s.DeadLetters(ctx, c.Limit)
-		if err != nil {
-			return err
-		}
-		head := "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT"
-		return table(app.Stdout, c.JSON, views(all, viewEvent), head, func(e eventView) string {
+	return listRows(ctx, app, c.listFlags, (*sql.Store).DeadLetters, viewEvent, func(at clock) (string, func(eventView) string) {
+		return "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT", func(e eventView) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.said()), e.Session, e.SenderNick, excerpt(e.Content))
-		})
+		}
 	})
 }
 

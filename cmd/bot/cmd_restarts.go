@@ -30,17 +30,12 @@ type restartView struct {
 
 // Run lists the reports, the newest first.
 func (c restartsCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
-		all, err := s.Restarts(ctx, c.Limit)
-		if err != nil {
-			return err
-		}
-		rows := views(all, viewRestart)
+	return listRows(ctx, app, c.listFlags, (*sql.Store).Restarts, viewRestart, func(at clock) (string, func(restartView) string) {
 		head := at.head("STARTED") + "\tSTOPPED\tENDING\tREPLICA\tANSWERED\tDRAINED\tFLUSHED\tDEBT\tRESUMED\tREDELIVERED\tDOUBLED\tLOST"
-		return table(app.Stdout, c.JSON, rows, head, func(r restartView) string {
+		return head, func(r restartView) string {
 			return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d", at.cell(r.StartedAt), at.cell(r.StoppedAt), r.Ending, r.Replica,
 				r.Answered, r.Drained, r.Flushed, r.Debt, r.Resumed, r.Redelivered, r.Doubled, r.Lost)
-		})
+		}
 	})
 }
 

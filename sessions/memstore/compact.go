@@ -30,15 +30,11 @@ type viewBefore struct {
 
 // Compact implements sessions.Store.
 func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
-	if err := ctx.Err(); err != nil {
-		return sessions.Compacted{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return sessions.Compacted{}, err
 	}
+	defer m.mu.Unlock()
 	if err := s.checkCompaction(c); err != nil {
 		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
 	}
@@ -277,13 +273,12 @@ func boundedSum(u sessions.Usage) sessions.Usage {
 }
 
 // Log implements sessions.Store.
-func (m compactions) Log(_ context.Context, l sessions.Lease, e sessions.LogEntry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+func (m compactions) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	m.recordAttempt(s, e, loggedAttempt{})
 	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
 	if e.Rearm > 0 {

@@ -227,15 +227,11 @@ func (s *sessionRows) markErased(freed int) {
 
 // Rewrite implements sessions.Store.
 func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	at := slices.IndexFunc(s.summaries, func(sum *sessions.Summary) bool {
 		return sum.ID == w.ID && sum.Status == sessions.Active && sum.Text == sessions.ErasedText
 	})

@@ -24,15 +24,11 @@ func (j *compactionJob) isSame(o sessions.Job) bool {
 // OpenJob implements sessions.Store.
 func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
-	if err := ctx.Err(); err != nil {
-		return src, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return src, err
 	}
+	defer m.mu.Unlock()
 	if st := s.state; st.Gen != j.Gen || st.CompactedSeq != j.From || j.Through < j.From || j.Through > st.LastSeq {
 		return src, fmt.Errorf("opening a compaction of session %s: %w", l.Key, sessions.ErrConflict)
 	}
@@ -70,15 +66,11 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 
 // StageJob implements sessions.Store.
 func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	if !s.job.isSame(j) {
 		return fmt.Errorf("staging a compaction of session %s: %w", l.Key, sessions.ErrConflict)
 	}
@@ -89,15 +81,11 @@ func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.
 
 // MarkUpkeep implements sessions.Store.
 func (m compactions) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	s.upkeep.term, s.upkeep.until = l.Term, time.Now().Add(limit)
 	return nil
 }
@@ -131,15 +119,11 @@ func (m compactions) Blob(_ context.Context, key sessions.Key, blob string) (str
 
 // Undo implements sessions.Store.
 func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
-	if err := ctx.Err(); err != nil {
-		return sessions.LogEntry{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return sessions.LogEntry{}, err
 	}
+	defer m.mu.Unlock()
 	if i := slices.IndexFunc(s.log, func(a loggedAttempt) bool { return event != 0 && a.askedBy == event }); i >= 0 {
 		return s.log[i].LogEntry, nil
 	}
@@ -195,29 +179,22 @@ func (s *sessionRows) stepBack(b viewBefore) {
 
 // Configure implements sessions.Store.
 func (m *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
-	if err := ctx.Err(); err != nil {
+	s, err := m.lockSession(ctx, l)
+	if err != nil {
 		return err
 	}
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
-	if err == nil {
-		s.state.Settings = settings
-	}
-	return err
+	s.state.Settings = settings
+	return nil
 }
 
 // Renew implements sessions.Store.
 func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
 			sum.Status = sessions.Closed

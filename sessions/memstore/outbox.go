@@ -10,13 +10,12 @@ import (
 )
 
 // Unsent implements sessions.Outbox.
-func (m outbox) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return nil, err
 	}
+	defer m.mu.Unlock()
 	now := time.Now()
 	var unsent []sessions.Outgoing
 	for _, o := range s.outbox {
@@ -38,12 +37,14 @@ func (m outbox) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Outgoing
 }
 
 // Announce implements sessions.Outbox.
-func (m outbox) Announce(_ context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
-	if err != nil || slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return o.Reply.Nonce == r.Nonce }) {
+func (m outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+	s, err := m.lockSession(ctx, l)
+	if err != nil {
 		return nil, nil //nolint:nilerr // nothing is stored under another lease
+	}
+	defer m.mu.Unlock()
+	if slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return o.Reply.Nonce == r.Nonce }) {
+		return nil, nil
 	}
 	m.lastID++
 	out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: r, Created: time.Now()}
@@ -54,13 +55,12 @@ func (m outbox) Announce(_ context.Context, l sessions.Lease, r sessions.Reply) 
 }
 
 // Claim implements sessions.Outbox.
-func (m outbox) Claim(_ context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+func (m outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return nil, err
 	}
+	defer m.mu.Unlock()
 	var claimed []sessions.Outgoing
 	for _, o := range s.outbox {
 		if o.settled || !slices.Contains(t.IDs, o.ID) {

@@ -52,15 +52,11 @@ func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
 
 // Requote implements sessions.Store.
 func (m *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	e := s.findEvent(event)
 	if e == nil || e.State != sessions.Pending || e.Message == nil {
 		return fmt.Errorf("message %d of session %s is not pending: %w", event, l.Key, sessions.ErrLeaseLost)

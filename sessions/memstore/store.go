@@ -371,6 +371,19 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 	return keys[:min(len(keys), max(limit, 0))], nil
 }
 
+// lockSession locks the store and returns the session that a lease covers. The caller unlocks, unless there is an error.
+func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	s, err := m.fencedSession(l)
+	if err != nil {
+		m.mu.Unlock()
+	}
+	return s, err
+}
+
 // fencedSession returns the session that a lease covers; the caller holds the mutex.
 func (m *tables) fencedSession(l sessions.Lease) (*sessionRows, error) {
 	s, ok := m.sessions[l.Key]

@@ -23,15 +23,11 @@ func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (se
 
 func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	var v sessions.View
-	if err := ctx.Err(); err != nil {
-		return v, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return v, err
 	}
+	defer m.mu.Unlock()
 	v.Pending, v.Suspect, v.More = s.takePending(limit, alone)
 	if v.Session = s.readState(); v.Suspect > 0 && !alone {
 		return v, nil
@@ -169,18 +165,14 @@ func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 // Commit implements sessions.Store.
 func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	var c sessions.Committed
-	if err := ctx.Err(); err != nil {
-		return c, err
-	}
 	if len(t.Taken) != len(t.TakenTokens) {
 		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return c, err
 	}
+	defer m.mu.Unlock()
 	for _, id := range append(slices.Clone(t.Taken), t.Dead...) {
 		if e := s.findEvent(id); e == nil || e.State != sessions.Pending {
 			return c, fmt.Errorf("message %d of session %s is not pending: %w", id, l.Key, sessions.ErrConflict)
@@ -295,13 +287,12 @@ func (s *sessionRows) findEvent(id int64) *sessions.Event {
 }
 
 // RecordRun implements sessions.Store.
-func (m *Store) RecordRun(_ context.Context, l sessions.Lease, r sessions.ToolRun) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+func (m *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
+	defer m.mu.Unlock()
 	for i, old := range s.runs {
 		if old.EventID == r.EventID && old.Call.ID == r.Call.ID {
 			s.runs[i].Finished, s.runs[i].Result = r.Finished, r.Result

@@ -165,6 +165,14 @@ func Memory(r *dbsqlc.Memory) memory.Memory {
 	}
 }
 
+// Message converts the row of a person's message.
+func Message(r dbsqlc.MessagesBeforeRow) (sessions.Event, error) {
+	return Event(&dbsqlc.Event{
+		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+		SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+	})
+}
+
 // RangeEvents converts the rows of a range of the log.
 func RangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
 	events := make([]sessions.Event, 0, len(rows))

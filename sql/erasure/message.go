@@ -34,10 +34,7 @@ func (s *Store) MessagesBefore(
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
-		e, err := convert.Event(&dbsqlc.Event{
-			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
-			SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
-		})
+		e, err := convert.Message(r)
 		if err != nil {
 			return nil, err
 		}

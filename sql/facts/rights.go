@@ -263,9 +263,9 @@ func (s *Store) MessagesOf(
 	}
 	list := make([]memory.PersonMessage, 0, len(rows))
 	for _, r := range rows {
-		e, err := convert.Event(&dbsqlc.Event{
-			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
-			SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+		e, err := convert.Message(dbsqlc.MessagesBeforeRow{
+			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
+			State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
 		})
 		if err != nil {
 			return nil, err

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ebb/retry"
 )
 
 // Options configures a server; the zero value is the persona on a free port.
@@ -229,7 +231,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	}
 	ctx, cancel := s.open(hr)
 	defer cancel()
-	if !sleep(ctx, s.opts.Latency+reply.after) {
+	if !retry.Sleep(ctx, s.opts.Latency+reply.after) {
 		panic(http.ErrAbortHandler)
 	}
 	if reply.delay == 0 {
@@ -292,20 +294,6 @@ func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(b)
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func countBytes(r Request, a Reply) (prompt, completion int) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ebb/retry"
 )
 
 type object = map[string]any
@@ -163,7 +165,7 @@ func (r Reply) writeStream(ctx context.Context, w http.ResponseWriter, req Reque
 			r.cut(w, all.String(), flush)
 			return
 		}
-		if i > 0 && !sleep(ctx, r.delay) {
+		if i > 0 && !retry.Sleep(ctx, r.delay) {
 			return
 		}
 		event := "data: " + d + "\n\n"

@@ -3,6 +3,8 @@ package rig
 import (
 	"context"
 	"time"
+
+	"ebb/retry"
 )
 
 // Interval is a stretch of time.
@@ -11,13 +13,4 @@ type Interval struct{ From, To time.Time }
 func (s Interval) Contains(t time.Time) bool { return !t.Before(s.From) && t.Before(s.To) }
 
 // WaitUntil waits for a moment and reports whether ctx is still alive.
-func WaitUntil(ctx context.Context, at time.Time) bool {
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func WaitUntil(ctx context.Context, at time.Time) bool { return retry.Sleep(ctx, time.Until(at)) }
