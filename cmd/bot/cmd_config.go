@@ -14,11 +14,6 @@ type configCmd struct {
 	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`
 }
 
-// configFlag is the flag of every command with a config.
-type configFlag struct {
-	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
-}
-
 // configFile names a config by the flag or by a positional argument.
 type configFile struct {
 	configFlag

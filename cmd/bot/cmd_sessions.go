@@ -3,14 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
-	"ebb/bot/config"
-	"ebb/bot/manage"
-	"ebb/cmd/bot/gateway"
-	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -111,69 +105,4 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 			after, head = page[len(page)-1].ID, "" // the head appears once
 		}
 	})
-}
-
-// noSession explains an unknown key.
-func noSession(key string, err error) error {
-	if errors.Is(err, sessions.ErrNotFound) {
-		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
-	}
-	return err
-}
-
-// withStore calls do with the configured database, and a clock in the configured zone. From then on the output is
-// [printable], because members and models wrote parts of it.
-func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
-	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
-}
-
-// withConfiguredStore is withStore for commands that also read the config.
-func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*config.Config, *sql.Store, clock) error) error {
-	return withDatabase(ctx, app, f, func(cfg *config.Config, url string) error {
-		zone, err := time.LoadLocation(cfg.Agent.Timezone)
-		if err != nil {
-			return fmt.Errorf("agent.timezone: %w", err)
-		}
-		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
-		if err != nil {
-			return gateway.DatabaseFault(err)
-		}
-		defer s.Close()
-		app.Stdout = &printable{out: app.Stdout}
-		return needSchema(ctx, url, do(cfg, s, clock{zone}))
-	})
-}
-
-// operator is the actor of the command line.
-var operator = manage.Actor{Role: manage.Operator}
-
-// newManager returns the actions on a database.
-func newManager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Rights: s, Operators: s, Settings: func(session sessions.Session) compaction.Settings {
-		settings, groups := cfg.Policies()
-		if own, ok := groups[session.ConversationID]; ok {
-			settings = own
-		}
-		if own, err := cfg.Own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
-			settings = own
-		}
-		return settings
-	}})
-}
-
-// withManager calls do with the actions on the configured database.
-func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.Manager, s *sql.Store, at clock) error) error {
-	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(newManager(cfg, s), s, at) })
-}
-
-// needSchema replaces an error by the advice to migrate, if the schema is older than the program. The server's error
-// would name missing tables and columns.
-func needSchema(ctx context.Context, url string, err error) error {
-	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
-		return err
-	}
-	if old := gateway.OldSchema(ctx, url); errors.Is(old, gateway.ErrOldSchema) {
-		return old
-	}
-	return err
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -18,21 +20,6 @@ import (
 
 	"ebb/bot/config"
 )
-
-// Exit codes of every command.
-const (
-	exitOK    = 0
-	exitFault = 1
-	exitUsage = 2 // the command line or config must change before another attempt
-)
-
-// App is a command's environment. Its Run method receives it, and a context that ends at the first signal.
-type App struct {
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Getenv func(string) string
-}
 
 // cli is the grammar of the command line. Each command is a type with a Run method, in its own cmd_*.go.
 type cli struct {
@@ -50,15 +37,6 @@ type cli struct {
 	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
-
-// usageError marks an error as the caller's: exit code 2.
-type usageError struct{ error }
-
-// Unwrap returns the cause.
-func (e usageError) Unwrap() error { return e.error }
-
-// errReported ends a command with exit code 1 after its output has described the fault.
-var errReported = errors.New("reported")
 
 func main() {
 	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
@@ -157,4 +135,21 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintf(stderr, "bot: %v\n", err)
 		return exitFault
 	}
+}
+
+// versionCmd is bot version.
+type versionCmd struct{}
+
+// Run prints the version, the commit if the build knows it, and the Go release.
+func (versionCmd) Run(app *App) error {
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = " " + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	_, err := fmt.Fprintf(app.Stdout, "bot %s%s %s\n", version, commit, runtime.Version())
+	return err
 }

@@ -1,39 +1,50 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"ebb/sql"
 )
 
-// listFlags are the common flags of list commands.
-type listFlags struct {
-	configFlag
-	JSON  bool `help:"One JSON object a line."`
-	Limit int  `default:"50" help:"Maximum number of rows (default: ${default})."`
+// printable passes text to a terminal without control sequences: control characters other than newline and tab become
+// "?". A model's answer or a nick could otherwise move the cursor, set the title or hide earlier text.
+type printable struct {
+	out  io.Writer
+	lead bool // the last byte may begin a control character of two bytes, U+0080 to U+009F
 }
 
-// columns are the head of a table and the text of a row.
-type columns[V any] func(clock) (head string, row func(V) string)
+// leadC1 is the first byte of U+0080 to U+00BF in UTF-8.
+const leadC1 = 0xC2
 
-// listRows prints the rows that read returns, in the form of view.
-func listRows[T, V any](
-	ctx context.Context, app *App, f listFlags, read func(*sql.Store, context.Context, int) ([]T, error), view func(T) V, show columns[V],
-) error {
-	return withStore(ctx, app, f.configFlag, func(s *sql.Store, at clock) error {
-		all, err := read(s, ctx, f.Limit)
-		if err != nil {
-			return err
+// Write implements io.Writer. The count is that of p, regardless of replacements.
+func (w *printable) Write(p []byte) (int, error) {
+	text := make([]byte, 0, len(p)+1)
+	for _, b := range p {
+		switch {
+		case w.lead && b >= 0x80 && b <= 0x9F:
+			text = append(text, '?')
+			w.lead = false
+			continue
+		case w.lead:
+			text = append(text, leadC1)
+			w.lead = false
 		}
-		head, row := show(at)
-		return table(app.Stdout, f.JSON, views(all, view), head, row)
-	})
+		switch {
+		case b == leadC1:
+			w.lead = true
+		case b < ' ' && b != '\n' && b != '\t', b == 0x7F:
+			text = append(text, '?')
+		default:
+			text = append(text, b)
+		}
+	}
+	if _, err := w.out.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // table prints rows as a table with an optional head, or as one JSON object a line.

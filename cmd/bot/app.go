@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ebb/bot/config"
+	"ebb/bot/manage"
+	"ebb/cmd/bot/gateway"
+	"ebb/compaction"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+)
+
+// Exit codes of every command.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2 // the command line or config must change before another attempt
+)
+
+// App is a command's environment. Its Run method receives it, and a context that ends at the first signal.
+type App struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// usageError marks an error as the caller's: exit code 2.
+type usageError struct{ error }
+
+// Unwrap returns the cause.
+func (e usageError) Unwrap() error { return e.error }
+
+// errReported ends a command with exit code 1 after its output has described the fault.
+var errReported = errors.New("reported")
+
+// listFlags are the common flags of list commands.
+type listFlags struct {
+	configFlag
+	JSON  bool `help:"One JSON object a line."`
+	Limit int  `default:"50" help:"Maximum number of rows (default: ${default})."`
+}
+
+// columns are the head of a table and the text of a row.
+type columns[V any] func(clock) (head string, row func(V) string)
+
+// listRows prints the rows that read returns, in the form of view.
+func listRows[T, V any](
+	ctx context.Context, app *App, f listFlags, read func(*sql.Store, context.Context, int) ([]T, error), view func(T) V, show columns[V],
+) error {
+	return withStore(ctx, app, f.configFlag, func(s *sql.Store, at clock) error {
+		all, err := read(s, ctx, f.Limit)
+		if err != nil {
+			return err
+		}
+		head, row := show(at)
+		return table(app.Stdout, f.JSON, views(all, view), head, row)
+	})
+}
+
+// withStore calls do with the configured database, and a clock in the configured zone. From then on the output is
+// [printable], because members and models wrote parts of it.
+func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
+	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
+}
+
+// withConfiguredStore is withStore for commands that also read the config.
+func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*config.Config, *sql.Store, clock) error) error {
+	return withDatabase(ctx, app, f, func(cfg *config.Config, url string) error {
+		zone, err := time.LoadLocation(cfg.Agent.Timezone)
+		if err != nil {
+			return fmt.Errorf("agent.timezone: %w", err)
+		}
+		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
+		if err != nil {
+			return gateway.DatabaseFault(err)
+		}
+		defer s.Close()
+		app.Stdout = &printable{out: app.Stdout}
+		return needSchema(ctx, url, do(cfg, s, clock{zone}))
+	})
+}
+
+// operator is the actor of the command line.
+var operator = manage.Actor{Role: manage.Operator}
+
+// newManager returns the actions on a database.
+func newManager(cfg *config.Config, s *sql.Store) *manage.Manager {
+	return manage.New(manage.Config{Rights: s, Operators: s, Settings: func(session sessions.Session) compaction.Settings {
+		settings, groups := cfg.Policies()
+		if own, ok := groups[session.ConversationID]; ok {
+			settings = own
+		}
+		if own, err := cfg.Own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
+			settings = own
+		}
+		return settings
+	}})
+}
+
+// withManager calls do with the actions on the configured database.
+func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.Manager, s *sql.Store, at clock) error) error {
+	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(newManager(cfg, s), s, at) })
+}
+
+// needSchema replaces an error by the advice to migrate, if the schema is older than the program. The server's error
+// would name missing tables and columns.
+func needSchema(ctx context.Context, url string, err error) error {
+	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
+		return err
+	}
+	if old := gateway.OldSchema(ctx, url); errors.Is(old, gateway.ErrOldSchema) {
+		return old
+	}
+	return err
+}
+
+// configFlag is the flag of every command with a config.
+type configFlag struct {
+	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
+}
+
+// withDatabase calls do with the config and the address of its database. It starts a private database temporarily, but
+// never creates one: a wrong directory is an error.
+func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
+	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
+	if err != nil {
+		return err
+	}
+	if cfg.Database.URL == "" {
+		made, err := localpg.Made(cfg.Database.Dir)
+		if err != nil {
+			return err
+		}
+		if !made {
+			return usageError{fmt.Errorf("there is no database in %s yet; bot serve makes it", cfg.Database.Dir)}
+		}
+	}
+	return useDatabase(ctx, app, cfg, do)
+}
+
+// noSession explains an unknown key.
+func noSession(key string, err error) error {
+	if errors.Is(err, sessions.ErrNotFound) {
+		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
+	}
+	return err
+}
+
+// version is set by the linker in a release: -X main.version=1.2.3.
+var version = "dev"
+
+func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg *config.Config, url string) error) error {
+	log := gateway.NewLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
+	url, stop, err := database(log.WithContext(ctx), cfg.Database)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return do(cfg, url)
+}
+
+// database returns the address of the configured database. The private one is that of a running bot, or is started
+// until stop is called.
+func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop func(), err error) {
+	if url := cfg.Direct().Reveal(); url != "" {
+		return url, func() {}, nil
+	}
+	if url, err = localpg.Running(ctx, cfg.Dir); url != "" || err != nil {
+		return url, func() {}, err
+	}
+	p, err := localpg.Start(ctx, localpg.Options{Dir: cfg.Dir})
+	if err != nil {
+		return "", nil, err
+	}
+	// The data is safe even if the stop times out.
+	return p.URL(), func() { _ = p.Stop(context.WithoutCancel(ctx)) }, nil
+}
