@@ -63,3 +63,48 @@ func TestChatShowsThatItWaits(t *testing.T) {
 		})
 	}
 }
+
+// Lines that were typed during an answer, and that Ctrl-C leaves without a turn, are printed: a person can send them again.
+func TestChatPrintsUnsentLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		typed, shown string
+		ends         bool // the input ends before Ctrl-C
+	}{
+		"lines":                {typed: "second line\n \nthird 第三行\n", shown: "not sent: second line\nnot sent: third 第三行\n"},
+		"lines before the end": {typed: "second line\n", shown: "not sent: second line\n", ends: true},
+		"nothing":              {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in, typed := io.Pipe()
+				var out bytes.Buffer
+				ctx, interrupt := context.WithCancel(t.Context())
+				term := &terminal{in: in, out: &out, session: "s", answered: make(chan struct{}, 1), end: interrupt}
+				accepted := make(chan string, maxTyped)
+				go func() {
+					_, _ = io.WriteString(typed, "first line\n"+c.typed)
+					if c.ends {
+						_ = typed.Close()
+					}
+					synctest.Wait() // all lines are read
+					interrupt()
+				}()
+				if err := term.Run(ctx, func(_ context.Context, m sessions.Message) error {
+					accepted <- m.Text
+					return nil // its answer never arrives
+				}); err != nil {
+					t.Error(err)
+				}
+				_ = typed.Close()
+				if got := <-accepted; got != "first line" || len(accepted) > 0 {
+					t.Errorf("accepted %q and %d more", got, len(accepted))
+				}
+				if got := out.String(); got != c.shown {
+					t.Errorf("shown %q, want %q", got, c.shown)
+				}
+			})
+		})
+	}
+}
