@@ -360,5 +360,6 @@ type listener func(text string)
 
 func (l listener) Show(context.Context, chat.Shown) chat.Live { return l }
 func (l listener) Text(text string, _ bool)                   { l(text) }
+func (l listener) Thought(string)                             {}
 func (l listener) Tool(string)                                {}
 func (l listener) Stop() string                               { return "" }

@@ -13,6 +13,7 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 	"ebb/sessions/sessionstest"
 )
 
@@ -46,7 +47,7 @@ func TestGrowth(t *testing.T) {
 			e.AddKept(1, s)
 			e.Heal(s+"\n- "+s, 9, 1, 1, func(string) bool { return false })
 		},
-		"CleanSummary": func(s string) { audit.StripReasoning(s) },
+		"CleanSummary": func(s string) { reasoning.Strip(s) },
 		"Prune":        func(s string) { compaction.Policies["balanced"].Prune(toolTalk(s), count) },
 		"Offload": func(s string) {
 			compaction.Policies["offload"].Offload(compaction.Window{}, compaction.State{Tail: toolTalk(s)}, count)

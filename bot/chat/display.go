@@ -25,6 +25,8 @@ type Shown struct {
 type Live interface {
 	// Text appends streamed text. reset drops the text before it.
 	Text(text string, reset bool)
+	// Thought appends streamed reasoning, which ends with the next text or tool. A display may leave it out.
+	Thought(text string)
 	// Tool shows that a tool runs.
 	Tool(name string)
 	// Stop ends the display before the commit, or without one. It returns the card on which the reply goes on, see

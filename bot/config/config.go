@@ -51,6 +51,8 @@ type DingTalkConfig struct {
 	CardStream string `json:"card_stream"`
 	// CardInterval is the least time between two updates of a card. Default 800 ms.
 	CardInterval time.Duration `json:"card_interval"`
+	// CardReasoning shows the end of the model's reasoning on a card while the model thinks. Default false.
+	CardReasoning bool `json:"card_reasoning"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the number of calls to the open API that the organization's edition allows the app in a month.

@@ -54,6 +54,7 @@ type Cards struct {
 	Key      string
 	Stream   card.Mode
 	Interval time.Duration
+	Thoughts bool
 	Language func(sessions.ConversationID) string
 }
 
@@ -128,7 +129,8 @@ func New(c Config) (*Transport, error) {
 	t.tokens = newTokens(t.fetchToken)
 	if s := c.Cards; s != nil {
 		t.cards = card.NewCards(card.Config{
-			API: t, Store: s.Store, Governor: t.calls, Template: s.Template, Key: s.Key, Stream: s.Stream, Interval: s.Interval, Language: s.Language,
+			API: t, Store: s.Store, Governor: t.calls, Template: s.Template, Key: s.Key, Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts,
+			Language: s.Language,
 		})
 	}
 	return t, nil

@@ -30,6 +30,9 @@ type Request struct {
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the
 	// text from its beginning, announced by reset. It may be nil.
 	Delta func(text string, reset bool)
+	// Thought receives the streamed reasoning, in the manner of Delta. It is for display only and never stored. It may be
+	// nil, and is not called without Delta, whose reset drops the reasoning too.
+	Thought func(text string)
 }
 
 // Message is one message of a request. Its role is system, user, assistant or tool.
@@ -39,6 +42,8 @@ type Message struct {
 	Content    string
 	ToolCalls  []sessions.ToolCall
 	ToolCallID string
+	// Reasoning is the model's own, of an earlier round of the same turn. Providers that require it get it back.
+	Reasoning string
 }
 
 // ToolSpec offers a tool to the model. Schema is a JSON schema of its arguments.
@@ -58,6 +63,8 @@ type Response struct {
 	Cost      float64 // in the unit of the configured prices; 0 without prices
 	// Forced names the way in which a tool was forced, for models that reject tool_choice.
 	Forced string
+	// Reasoning preceded the answer, where the provider separates it. It is never stored.
+	Reasoning string
 	// Parts are the models that were asked, in order, with an error too. Their usage and cost add up to the response's.
 	Parts []Part
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 )
 
 // chunk is one event of a stream, or a whole answer, in any provider's shape.
@@ -62,13 +64,14 @@ func (u *usage) value() sessions.Usage {
 	return sessions.Usage{Prompt: max(u.Prompt, 0), Cached: min(max(cached, 0), max(u.Prompt, 0)), Completion: max(u.Completion, 0)}
 }
 
-// loose is text in the form of a string, null, parts with texts, or (arguments) an object.
+// loose is text in the form of a string, null, parts with texts, or (arguments) an object. Parts of reasoning are left out.
 type loose string
 
 // UnmarshalJSON implements json.Unmarshaler; it takes any JSON.
 func (l *loose) UnmarshalJSON(b []byte) error {
 	var s string
 	var parts []struct {
+		Type string `json:"type"`
 		Text string `json:"text"`
 	}
 	b = bytes.TrimSpace(b)
@@ -80,7 +83,9 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 		}
 	case b[0] == '[' && json.Unmarshal(b, &parts) == nil:
 		for _, p := range parts {
-			s += p.Text
+			if p.Type != "thinking" && p.Type != "reasoning" {
+				s += p.Text
+			}
 		}
 	default:
 		s = string(b)
@@ -100,9 +105,10 @@ type answer struct {
 	first   time.Duration // from began to the first token
 	tokens  int           // chunks with a word, a thought, a piece of a call, or the end
 
-	filter thinkFilter
-	parts  []*callParts
-	tools  map[string]bool
+	filter   reasoning.Filter
+	thoughts strings.Builder // reasoning_content
+	parts    []*callParts
+	tools    map[string]bool
 }
 
 // callParts is an incomplete tool call.
@@ -112,8 +118,14 @@ type callParts struct {
 	args     strings.Builder
 }
 
-// add processes a chunk and returns its text; undo is thinkFilter.push's.
-func (a *answer) add(c chunk) (show string, undo bool) {
+// news is the part of a chunk that is passed on.
+type news struct {
+	undo       bool // all text so far was reasoning
+	text, idea string
+}
+
+// add processes a chunk.
+func (a *answer) add(c chunk) (n news) {
 	if c.Usage != nil && *c.Usage != (usage{}) {
 		a.usage = c.Usage.value()
 	}
@@ -136,17 +148,20 @@ func (a *answer) add(c chunk) (show string, undo bool) {
 			for _, t := range d.ToolCalls {
 				a.addCall(t)
 			}
-			s, u := a.filter.push(string(d.Content) + string(d.Refusal))
-			if u {
-				show, undo = "", true
+			s, undo := a.filter.Push(string(d.Content) + string(d.Refusal))
+			if undo {
+				n.undo, n.text = true, ""
 			}
-			show += s
+			idea := string(cmp.Or(d.Reasoning, d.Thinking)) // some send both
+			a.thoughts.WriteString(idea)
+			n.text += s
+			n.idea += idea + a.filter.TakeThought()
 		}
 		if ch.Finish != "" {
 			a.finish = string(ch.Finish)
 		}
 	}
-	return show, undo
+	return n
 }
 
 // addCall adds a piece to its tool call. The index identifies the call if the provider counts; a piece that can only
@@ -197,8 +212,8 @@ func (a *answer) another(p *callParts, id, name string) bool {
 
 // end closes the answer and returns the rest of the text.
 func (a *answer) end() string {
-	show := a.filter.finish()
-	a.text = a.filter.out.String()
+	show := a.filter.Finish()
+	a.text = a.filter.Text()
 	seen := map[string]bool{}
 	for _, p := range a.parts {
 		c := sessions.ToolCall{ID: p.id.String(), Name: strings.TrimSpace(p.name.String()), Arguments: p.args.String()}
@@ -219,7 +234,7 @@ func (a *answer) end() string {
 
 // response is the answer as bot.Response, with its cost at m's prices.
 func (m *model) response(a answer) llm.Response {
-	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: llm.Finish(a.finish)}
+	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: llm.Finish(a.finish), Reasoning: a.thoughts.String()}
 	switch {
 	case len(a.calls) > 0 && a.finish != string(llm.FinishLength) && a.finish != string(llm.FinishFilter):
 		r.Finish = llm.FinishTools // some providers send "stop" after a forced tool, old ones "function_call"

@@ -36,6 +36,9 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	defer cancel(nil)
 
 	a := answer{tools: cl.tools, began: began}
+	if s.m.untagged.Load() {
+		a.filter.Assume()
+	}
 	var err error
 	if cl.stream {
 		err = s.stream(tctx, cancel, cl, x, &a)
@@ -57,13 +60,14 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	if err != nil {
 		rest := answer{usage: a.usage}
 		if s.caller.Err() != nil {
-			rest.text = a.filter.out.String()
+			rest.text = a.filter.Text()
 		}
 		return rest, s.failure(s.caller, s.m, x, err)
 	}
 	if cl.stream && x.body != nil {
 		s.m.whole.Store(true)
 	}
+	s.m.learnTags(cl, &a)
 	s.part.FirstToken = a.first
 	return a, nil
 }
@@ -146,16 +150,17 @@ func (a *answer) line(b []byte, out *sink) error {
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return parseFailure(0, b)
 	}
-	show, undo := a.add(c)
+	n := a.add(c)
 	if a.first == 0 && a.tokens > 0 {
 		a.first = time.Since(a.began)
 	}
 	if out == nil {
 		return nil
 	}
-	if undo {
+	if n.undo {
 		out.reset()
 	}
-	out.text(show)
+	out.thought(n.idea)
+	out.text(n.text)
 	return nil
 }

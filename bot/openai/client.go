@@ -24,7 +24,7 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 		err := fmt.Errorf("forcing tool %q, which the request does not offer", r.Force)
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: order[0].Name, Err: err}
 	}
-	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta}}
+	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
 	for left := order; len(left) > 0; {
 		var s slot
 		s, left = k.next(left)
@@ -114,10 +114,18 @@ func joinedFault(failed []*llm.CallError) *llm.CallError {
 	return &v
 }
 
-// sink passes on text to the caller and remembers whether any must be retracted.
+// sink passes on text and reasoning to the caller, and remembers whether any must be retracted.
 type sink struct {
 	delta func(text string, reset bool)
+	idea  func(text string)
 	dirty bool
+}
+
+func (s *sink) thought(t string) {
+	if s.idea != nil && s.delta != nil && t != "" {
+		s.dirty = true
+		s.idea(t)
+	}
 }
 
 func (s *sink) text(t string) {

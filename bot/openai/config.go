@@ -94,6 +94,8 @@ type model struct {
 	breaker          *breaker
 	rung             atomic.Int32 // the strictest accepted way to force a tool
 	noStreamOptions  atomic.Bool
+	ownThoughts      atomic.Bool // wants its reasoning_content back
+	untagged         atomic.Bool // its reasoning has no opening tag
 	completionTokens atomic.Bool // requires max_completion_tokens
 	ownOutput        atomic.Bool // accepts at most MaxOutput
 	whole            atomic.Bool // answers in one piece despite a requested stream

@@ -164,8 +164,9 @@ func (cl *call) force(r llm.Request, way rung) {
 	cl.req.Tools = only
 	switch way {
 	case rungNoThinking:
-		// top level for hosted Qwen, template arguments for vLLM and SGLang
+		// top level for hosted Qwen and for DeepSeek and Kimi, template arguments for vLLM and SGLang
 		cl.extra["enable_thinking"] = false
+		cl.extra["thinking"] = map[string]any{"type": "disabled"}
 		cl.extra["chat_template_kwargs"] = map[string]any{"enable_thinking": false}
 		cl.req.ToolChoice = "required"
 	case rungRequired:

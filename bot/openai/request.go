@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -23,7 +24,7 @@ type call struct {
 // detected early, unless that loses the usage or is known to fail.
 func (m *model) build(r llm.Request, rung rung) call {
 	cl := call{
-		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages)},
+		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages, m.ownThoughts.Load())},
 		extra:  map[string]any{},
 		stream: r.Delta != nil || !m.whole.Load() && !m.noStreamOptions.Load(),
 		tools:  map[string]bool{},
@@ -55,6 +56,8 @@ func (m *model) adapt(cl call, err *llm.CallError) bool {
 	switch {
 	case cl.req.StreamOptions != nil && strings.Contains(text, "stream_options"):
 		m.noStreamOptions.Store(true)
+	case strings.Contains(text, "reasoning_content") && !m.ownThoughts.Load():
+		m.ownThoughts.Store(true)
 	case cl.req.MaxTokens > 0 && strings.Contains(text, "max_completion_tokens"):
 		m.completionTokens.Store(true)
 	case m.MaxOutput > 0 && max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) > m.MaxOutput && saysOutput.MatchString(text):
@@ -96,8 +99,23 @@ func tool(t llm.ToolSpec) goopenai.Tool {
 	}}
 }
 
-// messages keeps what providers accept. The caller pairs calls and results.
-func messages(in []llm.Message) []goopenai.ChatCompletionMessage {
+// learnTags learns from an answer whether the model's template writes the opening tag of its reasoning. The next answers
+// of such a model are not streamed before the closing tag.
+func (m *model) learnTags(cl call, a *answer) {
+	switch untagged := a.filter.Untagged(); {
+	case untagged:
+		m.untagged.Store(true)
+	case a.text != "" && cl.req.ToolChoice == nil: // a forced call may have no reasoning
+		m.untagged.Store(false)
+	}
+}
+
+// noThought stands for reasoning that is not known any more. Some providers refuse an empty one.
+const noThought = " "
+
+// messages keeps what providers accept. The caller pairs calls and results. thoughts: the provider requires its
+// reasoning of earlier rounds.
+func messages(in []llm.Message, thoughts bool) []goopenai.ChatCompletionMessage {
 	out := make([]goopenai.ChatCompletionMessage, 0, len(in))
 	for _, m := range in {
 		msg := goopenai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
@@ -107,6 +125,9 @@ func messages(in []llm.Message) []goopenai.ChatCompletionMessage {
 				continue
 			}
 			msg.ToolCalls = toolCalls(m.ToolCalls)
+			if thoughts {
+				msg.ReasoningContent = cmp.Or(m.Reasoning, noThought)
+			}
 		case goopenai.ChatMessageRoleUser:
 			msg.Name = speaker(m.Name)
 		}

@@ -213,36 +213,6 @@ func readStream(_ *model, cl call, src io.Reader) (answer, error) {
 	return a, nil
 }
 
-// FuzzThinking states that the filter does not care how a text is cut.
-func FuzzThinking(f *testing.F) {
-	f.Add("<think>a</think>b", 3)
-	f.Add("a</think>`<think>`<think>c</think", 1)
-	f.Add("<<think><think></think></think>\n", 2)
-	f.Fuzz(func(t *testing.T, text string, n int) {
-		n = 1 + int(uint(n)%64)
-		run := func(n int) (shown string) {
-			var tf thinkFilter
-			for s := text; len(s) > 0; {
-				k := min(n, len(s))
-				show, undo := tf.push(s[:k])
-				if undo {
-					shown = ""
-				}
-				shown += show
-				s = s[k:]
-			}
-			shown += tf.finish()
-			if shown != tf.out.String() {
-				t.Errorf("shown %q, kept %q", shown, tf.out.String())
-			}
-			return shown
-		}
-		if one, cut := run(max(len(text), 1)), run(n); one != cut {
-			t.Errorf("in one piece %q, in pieces of %d %q", one, n, cut)
-		}
-	})
-}
-
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)

@@ -43,7 +43,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	seen := map[string]bool{} // calls made in this turn
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta()})
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought()})
 		if err != nil && isStopped(ctx) {
 			a.text = resp.Text
 			r.estimateUse(t, a, &resp)
@@ -59,6 +59,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 			return a, nil
 		}
 		msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+		msgs[len(msgs)-1].Reasoning = resp.Reasoning
 		for _, call := range resp.ToolCalls {
 			result, err := r.callTool(ctx, t, call, seen)
 			if err != nil {
@@ -78,6 +79,14 @@ func (t *Turn) delta() func(text string, reset bool) {
 		return nil
 	}
 	return t.live.Text
+}
+
+// thought receives the streamed reasoning; nil without a display.
+func (t *Turn) thought() func(text string) {
+	if t.live == nil {
+		return nil
+	}
+	return t.live.Thought
 }
 
 // noMoreCalls is appended to the last tool result that a turn allows.

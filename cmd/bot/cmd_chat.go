@@ -217,6 +217,9 @@ func (t *terminal) Text(text string, reset bool) {
 // Tool shows nothing.
 func (t *terminal) Tool(string) {}
 
+// Thought implements [chat.Live]: reasoning is not shown.
+func (t *terminal) Thought(string) {}
+
 // Stop shows nothing: Send prints the rest of the answer.
 func (t *terminal) Stop() string { return "" }
 

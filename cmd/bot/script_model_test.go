@@ -22,6 +22,8 @@ type scriptModel struct {
 	typing  time.Duration // between two pieces of an answer to a question
 	release chan struct{} // closed and replaced by each release
 	largest int           // prompt, in tokens of the model's own count
+	uses    []int         // prompt, cached and completion tokens of each answer, or the cached percentage; nil: as counted
+	thought string        // reasoning in both places that providers have for it; empty: the model does not think
 }
 
 // slowness is how much later some requests are answered.
@@ -49,8 +51,21 @@ func (m *scriptModel) letGo() {
 	m.release = make(chan struct{})
 }
 
-// reply waits where the request is held, and answers.
+// reply answers, with the usage that the scenario sets.
 func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
+	answer := m.answer(r)
+	switch uses := m.used(); len(uses) {
+	case 1:
+		prompt, completion := m.usage(r, answer)
+		return answer.Usage(prompt, prompt*uses[0]/100, completion)
+	case 3:
+		return answer.Usage(uses[0], uses[1], uses[2])
+	}
+	return answer
+}
+
+// answer waits where the request is held, and answers.
+func (m *scriptModel) answer(r openaitest.Request) openaitest.Reply {
 	m.mu.Lock()
 	held, release := false, m.release
 	for _, match := range m.holds {
@@ -62,11 +77,14 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 			late = s.by
 		}
 	}
-	typing := m.typing
+	typing, thought := m.typing, m.thought
 	m.mu.Unlock()
 	<-time.After(late)
 	if held {
 		<-release
+	}
+	if thought != "" {
+		return thinking(r, thought, typing)
 	}
 	if r.Kind == openaitest.Chat {
 		if answers := answersTo(r); answers != "" {
@@ -74,6 +92,36 @@ func (m *scriptModel) reply(r openaitest.Request) openaitest.Reply {
 		}
 	}
 	return openaitest.Persona(r)
+}
+
+func (m *scriptModel) used() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.uses
+}
+
+// thinking answers like hosted models that think: no tool can be forced meanwhile, and calls need their reasoning.
+func thinking(r openaitest.Request, thought string, typing time.Duration) openaitest.Reply {
+	bad := func(text string) openaitest.Reply {
+		return openaitest.Error(http.StatusBadRequest, "", fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, text))
+	}
+	off := string(r.Raw["enable_thinking"]) == "false"
+	if r.ToolChoice != "" && r.ToolChoice != "auto" && !off {
+		return bad("<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to required or object in thinking mode")
+	}
+	for i, msg := range r.Messages {
+		if len(msg.ToolCalls) > 0 && msg.Reasoning == "" && !off {
+			return bad(fmt.Sprintf("thinking is enabled but reasoning_content is missing in assistant tool call message at index %d", i))
+		}
+	}
+	answer := openaitest.Persona(r)
+	if answers := answersTo(r); r.Kind == openaitest.Chat && answers != "" {
+		answer = openaitest.Text(answers + "：\n```\n<think>\n想法\n</think>\n```\n" + typedEnd)
+	}
+	if off {
+		return answer
+	}
+	return answer.WithContent("<think>" + thought + "</think>\n" + answer.Content()).Thinking(thought).Pieces(4).Slow(typing)
 }
 
 // typedEnd ends an answer that is typed.
@@ -196,6 +244,13 @@ func (w *world) cmdModel(args []string) error {
 		defer m.mu.Unlock()
 		m.slow = append(m.slow, slowness{which(args[1]), by})
 		return err
+	case verb == "thinks":
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.thought = args[1]
+		return nil
+	case verb == "uses":
+		return m.use(args[1:])
 	case verb == "types":
 		d, err := time.ParseDuration(args[1])
 		m.mu.Lock()
@@ -240,6 +295,26 @@ func (w *world) cmdNotModel(args []string) error {
 	if hasWord(w.main.newest(), args[1]) {
 		return fmt.Errorf("%q is in the newest chat request", args[1])
 	}
+	return nil
+}
+
+// use is: PROMPT CACHED COMPLETION, the tokens that each answer reports from now on, or PERCENT, the cached part of the
+// counted prompt.
+func (m *scriptModel) use(args []string) error {
+	var uses []int
+	for _, a := range args {
+		n, err := strconv.Atoi(a)
+		if err != nil {
+			return err
+		}
+		uses = append(uses, n)
+	}
+	if len(uses) != 3 && len(uses) != 1 {
+		return fmt.Errorf("model uses PROMPT CACHED COMPLETION, or PERCENT")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uses = uses
 	return nil
 }
 

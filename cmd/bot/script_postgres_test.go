@@ -293,19 +293,36 @@ func (w *world) cmdCalm(args []string) error {
 
 // spent is a replica's use of a core in seconds, by its own figures; 0 where the system has no figure.
 func (r *replica) spent() float64 {
+	seconds, _ := strconv.ParseFloat(r.metric("process_cpu_seconds_total"), 64)
+	return seconds
+}
+
+// cmdMetric is: REPLICA NAME{LABELS} VALUE. It waits until the metric has the value.
+func (w *world) cmdMetric(args []string) error {
+	r := w.replicas[args[0]]
+	if r == nil {
+		return fmt.Errorf("no replica %q was started", args[0])
+	}
+	return w.until(args[1]+" to be "+args[2], patience/4, func() (bool, string) {
+		got := r.metric(args[1])
+		return got == args[2], got
+	})
+}
+
+// metric is the value of a replica's metric as it stands in /metrics; empty for none.
+func (r *replica) metric(name string) string {
 	resp, err := probe.Get("http://" + r.admin() + "/metrics")
 	if err != nil {
-		return 0
+		return ""
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return 0
+		return ""
 	}
 	text, _ := io.ReadAll(resp.Body)
-	_, rest, _ := strings.Cut(string(text), "\nprocess_cpu_seconds_total ")
-	number, _, _ := strings.Cut(rest, "\n")
-	seconds, _ := strconv.ParseFloat(number, 64)
-	return seconds
+	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
 }
 
 // cmdStored compares the acknowledged messages with the log: each message once.

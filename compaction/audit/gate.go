@@ -4,11 +4,11 @@ import (
 	"compress/zlib"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 )
 
 // Reply is a model's answer to a summary request.
@@ -16,13 +16,6 @@ type Reply struct {
 	Text  string
 	Stop  bool // ended by itself: neither cut off nor filtered
 	Calls bool // called tools, which were not offered
-}
-
-var thinkRE = regexp.MustCompile(`(?s)<think(?:ing)?>.*?(?:</think(?:ing)?>|\z)`)
-
-// StripReasoning removes a model's reasoning and surrounding blanks.
-func StripReasoning(text string) string {
-	return strings.TrimSpace(thinkRE.ReplaceAllString(text, ""))
 }
 
 // ReplyContext is the context that a reply is checked against.
@@ -43,7 +36,7 @@ var refusals = []string{
 // CheckReply is the gate of every summary: nil, or the reason why a reply is no summary. It detects failures of models;
 // the audit judges quality.
 func CheckReply(r Reply, c ReplyContext) error {
-	text := StripReasoning(r.Text)
+	text := reasoning.Strip(r.Text)
 	low := strings.ToLower(text)
 	switch {
 	case r.Calls:

@@ -7,6 +7,7 @@ import (
 
 	"ebb/compaction/compactiontest"
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 )
 
 const (
@@ -91,7 +92,7 @@ func TestGate(t *testing.T) {
 	} {
 		got := func(r Reply, in ReplyContext) error {
 			if in.Got == 0 {
-				in.Got = compactiontest.Counter().Count(StripReasoning(r.Text))
+				in.Got = compactiontest.Counter().Count(reasoning.Strip(r.Text))
 			}
 			return CheckReply(r, in)
 		}
@@ -147,11 +148,11 @@ func FuzzCheckSummary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, source string, tokens int) {
 		c := ReplyContext{Source: tokens, Got: len(text) / 3, Events: []sessions.Event{compactiontest.Said(1, "李娜", source)}, Previous: source, Request: requestZH, Language: "zh"}
 		err := CheckReply(Reply{Text: text, Stop: true}, c)
-		clean := StripReasoning(text)
+		clean := reasoning.Strip(text)
 		if clean == "" && err == nil {
 			t.Errorf("%q, which is empty, passed", text)
 		}
-		if again := CheckReply(Reply{Text: clean, Stop: true}, c); StripReasoning(clean) == clean && (again == nil) != (err == nil) {
+		if again := CheckReply(Reply{Text: clean, Stop: true}, c); reasoning.Strip(clean) == clean && (again == nil) != (err == nil) {
 			t.Errorf("%q: %v, and cleaned: %v", text, err, again)
 		}
 	})

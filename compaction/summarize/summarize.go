@@ -16,6 +16,7 @@ import (
 	"ebb/compaction/transcript"
 	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 )
 
 // Model completes a prompt without tools. An error counts as a failed attempt; a [ModelFault] classifies it.
@@ -259,7 +260,7 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 	if err != nil {
 		return a, "", err
 	}
-	text := audit.StripReasoning(a.Text)
+	text := reasoning.Strip(a.Text)
 	tokens := t.Counter.Count(text)
 	against := audit.ReplyContext{
 		Source: compaction.TokensOf(events) + t.Counter.Count(t.res.Text), Got: tokens, Events: events, Previous: t.res.Text,

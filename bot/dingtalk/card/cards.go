@@ -33,6 +33,7 @@ type Config struct {
 	Key      string // its variable for the text
 	Stream   Mode
 	Interval time.Duration                        // between two updates of a card
+	Thoughts bool                                 // show the end of the model's reasoning while it thinks
 	Language func(sessions.ConversationID) string // language of a conversation, for a card that is closed in the background
 }
 
@@ -101,6 +102,7 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
 type unstreamed string
 
 func (unstreamed) Text(string, bool) {}
+func (unstreamed) Thought(string)    {}
 func (unstreamed) Tool(string)       {}
 func (u unstreamed) Stop() string    { return string(u) }
 

@@ -28,6 +28,7 @@ type live struct {
 
 	mu    sync.Mutex
 	text  []byte
+	idea  []byte // end of the reasoning; empty while the model writes
 	tool  string // the tool that runs; empty: the model writes
 	track string // the card of the reply; empty: none was delivered
 }
@@ -53,7 +54,24 @@ func (l *live) Text(text string, reset bool) {
 	if reset {
 		l.text = l.text[:0]
 	}
-	l.text, l.tool = append(l.text, text...), ""
+	l.text, l.idea, l.tool = append(l.text, text...), nil, ""
+	l.mu.Unlock()
+	l.changed()
+}
+
+// keptThought bounds the reasoning of a frame, in bytes.
+const keptThought = 600
+
+// Thought implements [chat.Live].
+func (l *live) Thought(text string) {
+	if !l.cfg.Thoughts {
+		return
+	}
+	l.mu.Lock()
+	l.idea, l.tool = append(l.idea, text...), ""
+	if n := len(l.idea) - keptThought; n > keptThought { // not with each piece
+		l.idea = append(l.idea[:0], l.idea[n:]...)
+	}
 	l.mu.Unlock()
 	l.changed()
 }
@@ -61,7 +79,7 @@ func (l *live) Text(text string, reset bool) {
 // Tool implements [chat.Live].
 func (l *live) Tool(name string) {
 	l.mu.Lock()
-	l.tool = name
+	l.idea, l.tool = nil, name
 	l.mu.Unlock()
 	l.changed()
 }
@@ -225,7 +243,7 @@ func (l *live) send(ctx context.Context, u Update) bool {
 // frame is the text of the next update, with the status of the turn below it.
 func (l *live) frame() string {
 	l.mu.Lock()
-	text, tool := string(l.text), l.tool
+	text, idea, tool := string(l.text), string(l.idea), l.tool
 	l.mu.Unlock()
 	pieces := Split(text, Limit)
 	shown := ""
@@ -235,17 +253,20 @@ func (l *live) frame() string {
 	case len(pieces) == 1:
 		shown = Frame(pieces[0])
 	}
-	if shown == "" || tool != "" {
-		return joinStatus(shown, status(l.shown.Lang, tool))
+	if idea != "" {
+		shown = joinBlocks(shown, thought(idea))
+	}
+	if shown == "" || tool != "" || idea != "" {
+		return joinBlocks(shown, status(l.shown.Lang, tool))
 	}
 	return shown
 }
 
-func joinStatus(text, status string) string {
-	if text == "" {
-		return status
+func joinBlocks(above, below string) string {
+	if above == "" || below == "" {
+		return above + below
 	}
-	return text + "\n\n" + status
+	return above + "\n\n" + below
 }
 
 // frameID is the idempotency key of an update: the same for each attempt in each process.

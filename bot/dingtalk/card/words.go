@@ -1,5 +1,10 @@
 package card
 
+import (
+	"strings"
+	"unicode/utf8"
+)
+
 // status is the line of an unfinished card. tool names a running tool; empty: the model works.
 func status(lang, tool string) string {
 	switch {
@@ -24,6 +29,23 @@ func trialText(lang string, finished bool) string {
 		return "**Ebb 试用了这个卡片模板。** 无需处理。"
 	}
 	return "**Ebb 正在试用这个卡片模板**"
+}
+
+// thought is the end of a model's reasoning as one line of a quote. No later frame has to keep it.
+func thought(text string) string {
+	cut := len(text) > keptThought
+	if cut {
+		text = text[len(text)-keptThought:]
+		text = strings.TrimLeftFunc(text, func(r rune) bool { return r == utf8.RuneError })
+	}
+	text = strings.Join(strings.Fields(whole(text)), " ")
+	switch {
+	case text == "":
+		return ""
+	case cut:
+		text = "… " + text
+	}
+	return Final("> 💭 " + text)
 }
 
 // closed is the text of a card that no reply ended.

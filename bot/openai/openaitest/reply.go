@@ -124,6 +124,9 @@ func (r Reply) Usage(prompt, cached, completion int) Reply {
 // Content returns the text of the answer, for wrappers of another function's replies.
 func (r Reply) Content() string { return r.text }
 
+// WithContent sets the text of the answer.
+func (r Reply) WithContent(s string) Reply { r.text = s; return r }
+
 func (r *Reply) count(prompt, completion int) {
 	if !r.counted {
 		r.prompt, r.completed = prompt, completion

@@ -37,6 +37,7 @@ type Request struct {
 // Message is one message of a request.
 type Message struct {
 	Role, Name, Content, ToolCallID string
+	Reasoning                       string // reasoning_content
 	ToolCalls                       []Call
 }
 
@@ -85,6 +86,7 @@ func parse(body []byte, lean bool) (Request, error) {
 			Role, Name string
 			Content    any
 			ToolCallID string `json:"tool_call_id"`
+			Reasoning  string `json:"reasoning_content"`
 			ToolCalls  []struct {
 				ID       string
 				Function struct{ Name, Arguments string }
@@ -115,7 +117,7 @@ func parse(body []byte, lean bool) (Request, error) {
 	r.Model, r.Stream, r.UsageAsked = q.Model, q.Stream, q.StreamOptions.IncludeUsage
 	r.JSON = strings.HasPrefix(q.ResponseFormat.Type, "json")
 	for _, m := range q.Messages {
-		msg := Message{Role: m.Role, Name: m.Name, Content: textOf(m.Content), ToolCallID: m.ToolCallID}
+		msg := Message{Role: m.Role, Name: m.Name, Content: textOf(m.Content), ToolCallID: m.ToolCallID, Reasoning: m.Reasoning}
 		for _, c := range m.ToolCalls {
 			msg.ToolCalls = append(msg.ToolCalls, Call{c.ID, c.Function.Name, c.Function.Arguments})
 		}

@@ -210,7 +210,7 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 	if d.Reply == config.ReplyCard {
 		groups := g.cfg.Groups
 		c.Cards = &dingtalk.Cards{
-			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval,
+			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning,
 			Language: func(id sessions.ConversationID) string { return cmp.Or(groups[string(id)].Language, a.Language) },
 		}
 	}

@@ -1,0 +1,212 @@
+package reasoning
+
+import "strings"
+
+// Filter takes a text in pieces and keeps the answer. Its result does not depend on the pieces. The zero value is ready.
+//
+// Models write <think>…</think> in front of the answer. Some templates omit the opening tag: everything before such a
+// closing tag is reasoning. Reasoning within an answer begins at the beginning of a line. Any other tag is text of the
+// answer: a tag in a code block or a code span, and a pair of tags in a sentence.
+type Filter struct {
+	state   state
+	out     strings.Builder // answer
+	thought []byte          // reasoning that TakeThought has not returned
+	tag     []byte          // possible beginning of a tag
+	hold    []byte          // text whose role is undecided
+	line    line
+
+	leading  bool // the reasoning precedes the answer
+	assumed  bool // no tag opened the reasoning
+	decided  bool // hold begins behind a closing tag in code, which counts if no other follows
+	opened   int  // tags that the reasoning opened besides its own
+	pairs    int  // open tags that are text, without their closing tags
+	dropped  bool
+	untagged bool
+}
+
+type state uint8
+
+const (
+	answering state = iota
+	thinking
+	// doubting follows reasoning that opened more tags than it closed. Its text is reasoning if another closing tag
+	// follows, otherwise the answer.
+	doubting
+)
+
+// tags are the opening and the closing tags, in pairs.
+var tags = []string{
+	"<think>", "</think>", "<thinking>", "</thinking>", "<thought>", "</thought>", "<seed:think>", "</seed:think>",
+}
+
+// Strip returns the answer in a whole text, without blanks around it.
+func Strip(text string) string {
+	var f Filter
+	f.Push(text)
+	f.Finish()
+	return strings.TrimSpace(f.Text())
+}
+
+// Assume begins with reasoning that no tag opens. Without a closing tag the text is the answer.
+func (f *Filter) Assume() { f.state, f.leading, f.assumed = thinking, true, true }
+
+// Text returns the answer so far.
+func (f *Filter) Text() string { return f.out.String() }
+
+// Untagged reports whether reasoning ended that no tag had opened.
+func (f *Filter) Untagged() bool { return f.untagged }
+
+// TakeThought returns the reasoning since its last call. Reasoning without an opening tag is left out.
+func (f *Filter) TakeThought() string {
+	s := string(f.thought)
+	f.thought = f.thought[:0]
+	return s
+}
+
+// Push adds a piece. show is text to pass on; undo retracts all shown text as reasoning.
+func (f *Filter) Push(s string) (show string, undo bool) {
+	from := f.out.Len()
+	f.dropped = false
+	for i := range len(s) {
+		f.add(s[i])
+	}
+	if f.dropped {
+		from = 0
+	}
+	return f.out.String()[from:], f.dropped
+}
+
+// Finish ends the text and returns its rest. Unclosed reasoning in front of the answer is dropped, as the answer was cut
+// off. Within an answer it is text.
+func (f *Filter) Finish() string {
+	from := f.out.Len()
+	f.flushTag()
+	if f.state == doubting || !f.leading || f.assumed || f.decided {
+		f.show(f.hold)
+	}
+	f.hold = nil
+	return f.out.String()[from:]
+}
+
+// add adds one byte, or collects it as a part of a tag.
+func (f *Filter) add(c byte) {
+	if len(f.tag) == 0 && c != '<' {
+		f.text(c)
+		return
+	}
+	f.tag = append(f.tag, c)
+	begins := false
+	for i, t := range tags {
+		if t == string(f.tag) {
+			f.tagged(i%2 == 0)
+			f.tag = f.tag[:0]
+			return
+		}
+		begins = begins || strings.HasPrefix(t, string(f.tag))
+	}
+	if begins {
+		return
+	}
+	f.tag = f.tag[:len(f.tag)-1]
+	f.flushTag()
+	if c == '<' {
+		f.tag = append(f.tag, c)
+	} else {
+		f.text(c)
+	}
+}
+
+// flushTag makes text of a tag, or of the beginning of one.
+func (f *Filter) flushTag() {
+	for _, c := range f.tag {
+		f.text(c)
+	}
+	f.tag = f.tag[:0]
+}
+
+// text adds one byte of text to where it belongs.
+func (f *Filter) text(c byte) {
+	f.line.add(c)
+	switch {
+	case f.state == answering:
+		f.show([]byte{c})
+	case f.state == doubting, !f.leading, f.assumed, f.decided:
+		f.hold = append(f.hold, c)
+	default:
+		f.thought = append(f.thought, c)
+	}
+}
+
+// show adds to the answer, without the blanks in front of it.
+func (f *Filter) show(b []byte) {
+	if f.out.Len() == 0 {
+		b = []byte(strings.TrimLeft(string(b), " \t\r\n"))
+	}
+	f.out.Write(b)
+}
+
+// tagged handles a whole tag.
+func (f *Filter) tagged(opening bool) {
+	inCode := f.line.inCode()
+	before := f.line
+	switch {
+	case opening && f.opens(inCode), !opening && f.closes(inCode):
+		if f.line = (line{}); f.decided {
+			f.line = before // the code goes on
+		}
+	default:
+		f.flushTag()
+	}
+}
+
+// opens reports whether an opening tag begins reasoning.
+func (f *Filter) opens(inCode bool) bool {
+	switch {
+	case f.state == answering && !inCode && f.line.blank():
+		f.state, f.leading = thinking, f.out.Len() == 0
+		f.opened, f.pairs = 0, 0
+		if !f.leading {
+			f.hold = append(f.hold, f.tag...) // text, unless a closing tag follows
+		}
+		return true
+	case f.assumed && f.state == thinking && strings.TrimSpace(string(f.hold)) == "":
+		f.assumed, f.hold = false, nil
+		return true
+	case f.state == thinking && !inCode:
+		f.opened++
+	case f.state == thinking && !f.decided, !inCode:
+		f.pairs++
+	}
+	return false
+}
+
+// closes reports whether a closing tag ends reasoning.
+func (f *Filter) closes(inCode bool) bool {
+	switch {
+	case f.state == thinking && !inCode:
+		f.untagged = f.untagged || f.assumed
+		f.state = answering
+		if f.opened > 0 {
+			f.state = doubting
+		}
+		f.hold, f.assumed, f.decided, f.pairs = nil, false, false, 0
+		return true
+	case f.pairs > 0:
+		f.pairs--
+	case f.state == thinking && f.leading && !f.decided:
+		f.decided, f.hold = true, nil
+		return true
+	case inCode:
+	case f.state == doubting:
+		if f.opened--; f.opened == 0 {
+			f.state = answering
+		}
+		f.hold = nil
+		return true
+	case f.state == answering:
+		f.out.Reset()
+		f.dropped, f.untagged = true, true
+		return true
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package reasoning
+
+// line tracks the code that a text is in. The zero value is the beginning of a text.
+type line struct {
+	fence mark // code block that is open
+	lead  mark // first run of backticks or tildes of the line
+	span  int  // length of the backticks that opened a code span
+	run   int  // backticks so far
+	place place
+	ticks bool // backticks behind the first run
+}
+
+// mark is a run of backticks or tildes.
+type mark struct {
+	char byte
+	n    int
+}
+
+// place is the part of a line.
+type place uint8
+
+const (
+	margin place = iota // blanks and the signs of quotes
+	inLead
+	behindLead // blanks behind the first run
+	body
+)
+
+// minFence is the length of the shortest mark of a code block.
+const minFence = 3
+
+func (l *line) add(c byte) {
+	if c == '\n' {
+		l.next()
+		return
+	}
+	switch blank := c == ' ' || c == '\t' || c == '\r'; {
+	case l.place == margin && (blank || c == '>'):
+	case l.place == margin && (c == '`' || c == '~'):
+		l.place, l.lead = inLead, mark{c, 1}
+	case l.place == inLead && c == l.lead.char:
+		l.lead.n++
+	case blank && (l.place == inLead || l.place == behindLead):
+		l.place = behindLead
+	default:
+		l.place = body
+	}
+	if c != '`' {
+		l.endRun()
+		return
+	}
+	l.run++
+	l.ticks = l.ticks || l.place != inLead
+}
+
+// endRun opens or closes a code span with the backticks so far.
+func (l *line) endRun() {
+	switch {
+	case l.run == 0:
+	case l.span == 0:
+		l.span = l.run
+	case l.span == l.run:
+		l.span = 0
+	}
+	l.run = 0
+}
+
+// next ends the line. Its first run may open or close a code block. A code span ends with its line, so that a single
+// backtick has no effect beyond it.
+func (l *line) next() {
+	fence := l.fence
+	switch {
+	case l.lead.n < minFence:
+	case fence.n == 0 && !(l.lead.char == '`' && l.ticks):
+		fence = l.lead
+	case fence.char == l.lead.char && l.lead.n >= fence.n && l.place != body:
+		fence = mark{}
+	}
+	*l = line{fence: fence}
+}
+
+// blank reports whether only blanks and the signs of quotes stand in the line so far.
+func (l *line) blank() bool { return l.place == margin }
+
+// inCode reports whether the next character is in a code block or a code span.
+func (l *line) inCode() bool {
+	l.endRun()
+	return l.fence.n > 0 || l.span > 0 || l.lead.n >= minFence
+}
