@@ -468,6 +468,10 @@ func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, st
 	return s.mem.SettleCard(ctx, k, track, state)
 }
 
+func (s *store) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
+	return s.mem.LeaveCard(ctx, o)
+}
+
 func (s *store) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
 	return s.mem.AbandonedCards(ctx, retry, limit)
 }

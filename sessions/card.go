@@ -51,6 +51,9 @@ type Cards interface {
 	OpenCard(ctx context.Context, l Lease, c Card) (state CardState, known bool, err error)
 	// SettleCard records the final state of an open card.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
+	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
+	// if the claim is not the last one.
+	LeaveCard(ctx context.Context, o Outgoing) error
 	// ClickedCard finds the card of a click by a person; ErrNotFound without such a card.
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
 	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.

@@ -61,6 +61,7 @@ type (
 	callCounts    = calls.Store
 	limitCounts   = limits.Store
 	conversations = conversation.Store
+	replyCards    = conversation.Cards
 	compactionLog = compactions.Store
 	factStores    = facts.Store
 	vectorStores  = vectors.Store
@@ -79,6 +80,7 @@ type Store struct {
 	*callCounts
 	*limitCounts
 	*conversations
+	*replyCards
 	*compactionLog
 	*factStores
 	*vectorStores
@@ -102,6 +104,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	reader := facts.NewReader(db, people, location)
 	return &Store{
 		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), conversations: conversation.New(db, people),
+		replyCards:    conversation.NewCards(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),
 		searches: search.New(db, people, reader, compare, search.Options{

@@ -19,6 +19,7 @@ type Shown struct {
 	Target sessions.Target  // the destination of its reply
 	Track  string           // the reply's key, the same for each attempt of the turn
 	Lang   string           // language of fixed words
+	Owned  func() bool      // whether the session is still this replica's, as far as it knows
 }
 
 // Live is the display of a running turn. Only Stop blocks.

@@ -53,6 +53,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	body := cardBody{Template: c.Template, Track: c.Track, Callback: "STREAM", Data: cardData{c.Variables}, IDs: staffIDs}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
+			t.giveBack(ctx, c.Reserved, calls.CardCreate)
 			return &chat.SendError{Permanent: true, Err: fmt.Errorf("%w: no staff id", card.ErrUndelivered)}
 		}
 		body.Space = "dtv1.card//IM_ROBOT." + string(to.StaffID)

@@ -70,11 +70,15 @@ type apiCall struct {
 func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendError) {
 	for try := 0; ; try++ {
 		token, err := t.tokens.get(ctx)
-		if errors.Is(err, errCredentials) {
-			return answer{}, &chat.SendError{After: waitToken, Err: fmt.Errorf("%s: %w", c.doing, err)}
-		}
 		if err != nil {
-			return answer{}, &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}
+			if c.reserved != nil {
+				t.giveBack(ctx, *c.reserved, c.api)
+			}
+			failed := &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}
+			if errors.Is(err, errCredentials) {
+				failed.After = waitToken
+			}
+			return answer{}, failed
 		}
 		counted, failed := t.reserve(ctx, c)
 		c.reserved = nil

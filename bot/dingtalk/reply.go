@@ -37,6 +37,8 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 			t.counters.failed.Add(1)
 			return chat.Sent{}, asSendError(err)
 		}
+		o.Reply.Target.Card = "" // as in its row from now on
+		parts = compose(named(o))
 	}
 	uuid := ""
 	if o.Reply.Nonce != "" {

@@ -149,6 +149,7 @@ func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	}
 	return r.cfg.Display.Show(ctx, chat.Shown{
 		Lease: t.Lease, Asked: t.Asked, Target: chat.TargetOf(t.Asked), Track: chat.ReplyKey(t.Key, t.Asked[0]), Lang: t.Lang,
+		Owned: func() bool { return r.leases.Owns(t.Lease) },
 	})
 }
 

@@ -225,6 +225,13 @@ func (l *Holder) Holds(key sessions.Key) bool {
 	return ok
 }
 
+// Owns reports whether a lease is in memory under its term and can still be valid.
+func (l *Holder) Owns(lease sessions.Lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[lease.Key].Lease == lease && time.Since(l.alive) < l.ttl
+}
+
 // Held is the number of leases in memory.
 func (l *Holder) Held() int {
 	l.mu.Lock()

@@ -79,9 +79,10 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				l.Learn(opened(t, s.Store, "a").Lease)
-				if !l.Trusted() {
-					t.Error("not trusted after a heartbeat")
+				held := opened(t, s.Store, "a").Lease
+				l.Learn(held)
+				if older := (sessions.Lease{Key: held.Key, Owner: held.Owner, Term: held.Term - 1}); !l.Trusted() || !l.Owns(held) || l.Owns(older) {
+					t.Error("not trusted after a heartbeat, or under an older term")
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				var wg sync.WaitGroup
@@ -100,13 +101,13 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 						break
 					}
 				}
-				if l.Trusted() {
+				if l.Trusted() || l.Owns(held) {
 					t.Error("still trusted long after the last heartbeat")
 				}
 				s.set(0, nil)
 				<-time.After(ttl)
-				if !l.Trusted() {
-					t.Error("not trusted again when the storage is back")
+				if !l.Trusted() || l.Owns(held) {
+					t.Error("not trusted again when the storage is back, or with a lease that others may have taken")
 				}
 				stop()
 				wg.Wait()

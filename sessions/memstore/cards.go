@@ -53,6 +53,21 @@ func (m cards) SettleCard(_ context.Context, key sessions.Key, track string, sta
 	return nil
 }
 
+// LeaveCard implements sessions.Cards.
+func (m cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sessions[out.Key]; s != nil {
+		for _, o := range s.outbox {
+			if o.ID == out.ID && !o.settled && o.Attempts == out.Attempts {
+				o.Reply.Target.Card = ""
+				return nil
+			}
+		}
+	}
+	return sessions.ErrConflict
+}
+
 // settleCard settles an open card. The lock is held.
 func (m *tables) settleCard(id cardID, state sessions.CardState) {
 	if c := m.cardRows[id]; c != nil && c.state == sessions.CardOpen {

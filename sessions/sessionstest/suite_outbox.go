@@ -338,6 +338,28 @@ func testClickedCards(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "a click on an unknown card")
 }
 
+// A reply leaves its card permanently, and only by its last claim. The card is then abandoned.
+func testLeftCards(b *suite) {
+	l := b.leaseWithMessages(1)
+	turn := newAnswer(b.beginTurn(l, 1))
+	turn.Reply.Target.Card = "left"
+	first := b.commitTurn(l, turn).Replies[0]
+	second := b.claimReply(l, "", first.ID)[0]
+	b.wantError(b.Store.LeaveCard(b.ctx, first), sessions.ErrConflict, "leaving a card after a later claim")
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("the card of an unsent reply is abandoned: %v", got)
+	}
+	b.checkError(b.Store.LeaveCard(b.ctx, second))
+	if got := b.abandoned(); !slices.Equal(got, []string{"left"}) {
+		b.Errorf("abandoned are %v", got)
+	}
+	if third := b.claimReply(l, "", first.ID)[0]; third.Reply.Target.Card != "" {
+		b.Errorf("the reply is on card %s again", third.Reply.Target.Card)
+	}
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true, Via: "webhook"}))
+	b.wantError(b.Store.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
+}
+
 // The call that ends a card of a turn without a commit is prepaid for the first claim alone.
 func testPrepaidCards(b *suite) {
 	l := b.leaseWithMessages(1)

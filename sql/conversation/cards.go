@@ -13,8 +13,14 @@ import (
 	"ebb/sql/pg"
 )
 
+// Cards keeps the cards of replies.
+type Cards struct{ *pg.DB }
+
+// NewCards returns the cards of a database.
+func NewCards(db *pg.DB) *Cards { return &Cards{db} }
+
 // OpenCard implements sessions.Cards.
-func (s *Store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
 	row, err := s.Q.CardOpen(ctx, s.Pool, &dbsqlc.CardOpenParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
 	})
@@ -28,7 +34,7 @@ func (s *Store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card)
 }
 
 // SettleCard implements sessions.Cards.
-func (s *Store) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
+func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
 	err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
 	if err != nil {
 		return fmt.Errorf("settling card %s of session %s: %w", track, key, err)
@@ -36,8 +42,20 @@ func (s *Store) SettleCard(ctx context.Context, key sessions.Key, track string, 
 	return nil
 }
 
+// LeaveCard implements sessions.Cards.
+func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
+	n, err := s.Q.CardLeave(ctx, s.Pool, &dbsqlc.CardLeaveParams{SessionKey: o.Key, ID: o.ID, Attempt: o.Attempts})
+	if err == nil && n == 0 {
+		err = sessions.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("leaving the card of reply %d of session %s: %w", o.ID, o.Key, err)
+	}
+	return nil
+}
+
 // AbandonedCards implements sessions.Cards.
-func (s *Store) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
+func (s *Cards) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
 	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{RetrySeconds: retry.Seconds(), MaxCards: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
@@ -50,7 +68,7 @@ func (s *Store) AbandonedCards(ctx context.Context, retry time.Duration, limit i
 }
 
 // ClickedCard implements sessions.Cards.
-func (s *Store) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
+func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
 	r, err := s.Q.CardClicked(ctx, s.Pool, &dbsqlc.CardClickedParams{OutTrackID: pg.Clean(track), Person: pg.Clean(string(by))})
 	if err != nil {
 		return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, pg.AsNotFound(err))
@@ -65,7 +83,7 @@ func (s *Store) ClickedCard(ctx context.Context, track string, by sessions.UserI
 }
 
 // RateCard implements sessions.Cards.
-func (s *Store) RateCard(ctx context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
+func (s *Cards) RateCard(ctx context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
 	n, err := s.Q.CardRate(ctx, s.Pool, &dbsqlc.CardRateParams{SessionKey: key, OutTrackID: track, Rating: string(r)})
 	if err != nil {
 		return false, fmt.Errorf("rating card %s of session %s: %w", track, key, err)

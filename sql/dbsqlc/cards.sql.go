@@ -69,6 +69,26 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 	return i, err
 }
 
+const cardLeave = `-- name: CardLeave :execrows
+UPDATE outbox o SET target = o.target - 'card'
+WHERE o.session_key = $1 AND o.id = $2 AND o.state IN ('sending', 'waiting') AND o.attempts = $3::int
+`
+
+type CardLeaveParams struct {
+	SessionKey sessions.Key
+	ID         int64
+	Attempt    int
+}
+
+// CardLeave makes a claimed reply take another way than its card. No row: a later claim, or a settled reply.
+func (q *Queries) CardLeave(ctx context.Context, db DBTX, arg *CardLeaveParams) (int64, error) {
+	result, err := db.Exec(ctx, cardLeave, arg.SessionKey, arg.ID, arg.Attempt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const cardOpen = `-- name: CardOpen :one
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s

@@ -20,6 +20,11 @@ FROM held;
 UPDATE cards c SET state = @state::text, settled_at = now()
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
 
+-- name: CardLeave :execrows
+-- CardLeave makes a claimed reply take another way than its card. No row: a later claim, or a settled reply.
+UPDATE outbox o SET target = o.target - 'card'
+WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting') AND o.attempts = @attempt::int;
+
 -- name: CardsAbandoned :many
 -- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. It reads the partial index of open cards. The first claim takes over the prepaid call.

@@ -45,6 +45,11 @@ type Cards struct {
 	pausedTo  atomic.Int64 // no card is opened until then, in Unix nanoseconds
 
 	opened *lru.Cache[string, openedCard] // cards without an end
+
+	closing struct { // state of the task that closes abandoned cards
+		to       time.Time // no card is closed until then
+		failures int
+	}
 }
 
 // openedCard is what this process knows of a card without an end. The zero value is a card of another process, or none.
@@ -119,6 +124,13 @@ func (c *Cards) pause(ctx context.Context, err error) {
 	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
 }
 
+// pauseFor is pause after a refused update, if it would meet any card for a while. Another one would stay unfinished.
+func (c *Cards) pauseFor(ctx context.Context, err error) {
+	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
+		c.pause(ctx, err)
+	}
+}
+
 // create delivers a card. A card that exists already is one that an earlier attempt delivered.
 func (c *Cards) create(ctx context.Context, to sessions.Target, track string, variables map[string]string, reserved calls.Reservation) error {
 	err := c.cfg.API.CreateCard(ctx, to, New{Track: track, Template: c.cfg.Template, Variables: variables, Reserved: reserved})
@@ -128,10 +140,30 @@ func (c *Cards) create(ctx context.Context, to sessions.Target, track string, va
 	return err
 }
 
-// isPermanent reports whether a repeated call would fail likewise.
+// longestPause is the longest pause of a call that an answer waits for. A longer one is that of a missing permission, of
+// refused credentials or of a month that is used up.
+const longestPause = 5 * time.Second
+
+// isPermanent reports whether a repeated call would fail likewise, now or within the time that an answer can wait.
 func isPermanent(err error) bool {
+	return calls.IsRefused(err) || isFinal(err) || pauseOf(err) > longestPause
+}
+
+// isFinal reports whether DingTalk refuses the call for its card, at any time.
+func isFinal(err error) bool {
 	failed, ok := errors.AsType[*chat.SendError](err)
-	return calls.IsRefused(err) || ok && (failed.Permanent || failed.Refused)
+	return ok && (failed.Permanent || failed.Refused)
+}
+
+// pauseOf is the least time to the next attempt; 0 without one.
+func pauseOf(err error) time.Duration {
+	if failed, ok := errors.AsType[*chat.SendError](err); ok {
+		return failed.After
+	}
+	if refused, ok := errors.AsType[*calls.RefusedError](err); ok {
+		return max(longestPause, time.Until(refused.Until))
+	}
+	return 0
 }
 
 // mayHaveArrived reports whether a failed call may have had its effect.

@@ -8,6 +8,7 @@ import (
 
 	"ebb/bot/dingtalk/calls"
 	"ebb/periodic"
+	"ebb/retry"
 	"ebb/sessions"
 )
 
@@ -23,14 +24,29 @@ func (c *Cards) Task() periodic.Task {
 	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeRetry, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }
 
+// closePauses are the pauses after failures that would meet any card. Each attempt may cost a call of the month.
+var closePauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
+
 func (c *Cards) closeAbandoned(ctx context.Context) error {
+	if time.Now().Before(c.closing.to) {
+		return nil
+	}
 	list, err := c.cfg.Store.AbandonedCards(ctx, closeRetry, closeLimit)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, one := range list {
-		failed = errors.Join(failed, c.closeCard(ctx, one))
+		err := c.closeCard(ctx, one)
+		failed = errors.Join(failed, err)
+		if pauseOf(err) > longestPause {
+			c.closing.to = time.Now().Add(closePauses.After(c.closing.failures))
+			c.closing.failures++
+			break
+		}
+		if err == nil {
+			c.closing.failures = 0
+		}
 	}
 	return failed
 }
@@ -46,7 +62,7 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 		}
 	}
 	c.opened.Remove(one.Track)
-	if err := c.cfg.API.StreamCard(ctx, u); err != nil && !isPermanent(err) {
+	if err := c.cfg.API.StreamCard(ctx, u); err != nil && !isFinal(err) {
 		return fmt.Errorf("close card %s: %w", one.Track, err)
 	}
 	c.settle(ctx, one.Key, one.Track, sessions.CardFailed) // a refused one does not exist, or has ended

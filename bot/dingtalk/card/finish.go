@@ -63,11 +63,8 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	case err == nil:
 	case isPermanent(err), attempt >= maxAttempts && !o.Maybe && !mayHaveArrived(err), attempt >= maxUncertain:
 		zerolog.Ctx(ctx).Warn().Err(err).Int("attempt", attempt).Msg("Card can't show the reply, sending it as Markdown")
-		c.opened.Remove(track)
-		if errors.Is(err, ErrUnknown) {
-			c.settle(ctx, o.Key, track, sessions.CardFailed) // its delivery never happened
-		}
-		return ErrUnusable
+		c.pauseFor(ctx, err)
+		return c.leave(ctx, o, errors.Is(err, ErrUnknown))
 	default:
 		return err
 	}
@@ -79,6 +76,22 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 		c.setButtons(ctx, track)
 	}
 	return nil
+}
+
+// leave gives up the card of a reply, which takes another way from then on: a later attempt on the card would show the
+// reply twice. unknown: there is no such card. Otherwise it is closed in the background.
+func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {
+	track := o.Reply.Target.Card
+	if unknown {
+		c.settle(ctx, o.Key, track, sessions.CardFailed)
+	}
+	one, stop := context.WithTimeout(ctx, storeTime)
+	defer stop()
+	if err := c.cfg.Store.LeaveCard(one, o); err != nil {
+		return err
+	}
+	c.opened.Remove(track)
+	return ErrUnusable
 }
 
 // end makes the calls that end a card. The first attempt on a card that was not streamed creates it. A later one may
@@ -100,6 +113,7 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 	}
 	if create {
 		if err := c.deliver(ctx, o, u.Reserved); err != nil {
+			c.giveBack(ctx, u.Reserved, calls.CardStream)
 			return neverCreated(isPermanent(err), err)
 		}
 	}
@@ -112,6 +126,7 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 		return errors.Join(missing, err)
 	}
 	if err := c.deliver(ctx, o, u.Reserved); err != nil {
+		c.giveBack(ctx, u.Reserved, calls.CardStream)
 		return err
 	}
 	return c.cfg.API.StreamCard(ctx, u)

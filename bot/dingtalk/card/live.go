@@ -151,11 +151,8 @@ func (l *live) open(ctx context.Context) bool {
 		return false
 	}
 	l.deliveredAs(track)
-	if err != nil {
-		return false // the reply's own attempts find out
-	}
-	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved})
-	return true
+	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // after an error it may exist: the reply finds out
+	return err == nil
 }
 
 // deliveredAs makes the card that of the reply.
@@ -165,10 +162,15 @@ func (l *live) deliveredAs(track string) {
 	l.track = track
 }
 
+// storeTime bounds a write about a card. A turn waits for some of them.
+const storeTime = 5 * time.Second
+
 // giveBack returns calls that were not made.
 func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer stop()
 	for _, api := range apis {
-		if err := r.Return(context.WithoutCancel(ctx), api); err != nil {
+		if err := r.Return(one, api); err != nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a card not returned to the month")
 		}
 	}
@@ -176,7 +178,9 @@ func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls
 
 // settle records the final state of a card. Without the record it is closed in the background.
 func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) {
-	if err := c.cfg.Store.SettleCard(context.WithoutCancel(ctx), key, track, state); err != nil {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer stop()
+	if err := c.cfg.Store.SettleCard(one, key, track, state); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("State of a card not stored")
 	}
 }
@@ -221,8 +225,12 @@ func (l *live) pace(elapsed time.Duration) time.Duration {
 	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
-// send makes the call of one update and reports whether others may follow. A failed one is made up for by the next.
+// send makes the call of one update and reports whether others may follow. A failed one is made up for by the next. A
+// replica that may have lost the session sends no more: the next owner may have ended the card.
 func (l *live) send(ctx context.Context, u Update) bool {
+	if !l.shown.Owned() {
+		return false
+	}
 	need := calls.Frame
 	if l.cfg.Stream == Always {
 		need = calls.Card
@@ -236,6 +244,7 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	}
 	if ctx.Err() == nil && !calls.IsRefused(err) {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("Update of a card failed")
+		l.pauseFor(ctx, err)
 	}
 	return ctx.Err() == nil && !isPermanent(err)
 }

@@ -1,0 +1,211 @@
+package dingtalk
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sessions"
+	"ebb/sessions/memstore"
+)
+
+const (
+	cardTemplate = "card.schema"
+	cardKey      = sessions.Key("robot/room")
+)
+
+// cardWorld is a transport that replies on cards.
+type cardWorld struct {
+	*testing.T
+	s        *dingtalktest.Server
+	g        *gateway
+	governor *calls.Governor
+	store    *memstore.Store
+	lease    sessions.Lease
+}
+
+func onCards(t *testing.T, mode card.Mode) *cardWorld {
+	t.Helper()
+	o := dingtalktest.Fast()
+	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
+	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), governor: calls.New(calls.Options{Quota: 1000}), store: memstore.New(time.Minute)}
+	w.g = run(t, w.s, newTransport(t, w.s.URL, func(c *Config) {
+		c.Calls = w.governor
+		c.Cards = &Cards{
+			Store: w.store, Template: cardTemplate, Key: "content", Stream: mode, Interval: time.Millisecond,
+			Language: func(sessions.ConversationID) string { return "zh" },
+		}
+	}), nil)
+	return w
+}
+
+// turn begins a turn of a new message.
+func (w *cardWorld) turn(owned func() bool) (chat.Live, sessions.Outgoing) {
+	w.Helper()
+	ctx := testContext(w.T)
+	o := asked(w.T, w.s, w.g, inGroup, "whole answer")
+	accepted, err := w.store.Accept(ctx, "a", cardKey, sessions.Message{ID: sessions.MessageID(o.Reply.Nonce), Text: "hi"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.lease = accepted.Lease
+	live := w.g.Display().Show(ctx, chat.Shown{
+		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Track: o.Reply.Nonce, Lang: "zh", Owned: owned,
+	})
+	if live == nil {
+		w.Fatal("no card")
+	}
+	return live, o
+}
+
+// commit commits a turn whose reply goes on a card, and returns the reply as it is claimed.
+func (w *cardWorld) commit(o sessions.Outgoing, track string) sessions.Outgoing {
+	w.Helper()
+	v, err := w.store.Begin(w.Context(), w.lease, 1)
+	if err != nil {
+		w.Fatal(err)
+	}
+	o.Reply.Target.Card = track
+	done, err := w.store.Commit(w.Context(), w.lease, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, TakenTexts: []string{"hi"}, Reply: &o.Reply})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return done.Replies[0]
+}
+
+// claim claims a reply once more.
+func (w *cardWorld) claim(o sessions.Outgoing) sessions.Outgoing {
+	w.Helper()
+	list, err := w.store.Claim(w.Context(), w.lease, sessions.Try{IDs: []int64{o.ID}})
+	if err != nil || len(list) != 1 {
+		w.Fatal(list, err)
+	}
+	return list[0]
+}
+
+func owned() bool { return true }
+
+// A refusal that lasts longer than an answer can wait sends the answer as Markdown at once, and opens no further cards. The
+// card is closed when calls are possible.
+func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
+	t.Parallel()
+	for _, action := range []string{"permission", "quota", "ip-ban"} {
+		for _, route := range []string{dingtalktest.RouteCardSend, dingtalktest.RouteCardStream} {
+			t.Run(action+" "+route, func(t *testing.T) {
+				t.Parallel()
+				w := onCards(t, card.Auto)
+				w.s.AddFault(dingtalktest.Fault{Route: route, Count: dingtalktest.Unlimited, Action: dingtalktest.Do(action)})
+				live, o := w.turn(owned)
+				live.Text("whole", false)
+				o = w.commit(o, live.Stop())
+				if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+					t.Errorf("the answer went by %s", sent.Via)
+				}
+				made := w.governor.Status().Calls
+				if again := w.g.Display().Show(t.Context(), chat.Shown{Track: "next", Owned: owned}); again != nil {
+					t.Error("the next turn has a card")
+				}
+				if n := w.governor.Status().Calls; n != made {
+					t.Errorf("%d calls are counted, before the next turn %d", n, made)
+				}
+			})
+		}
+	}
+}
+
+// Without an access token no call is made, and none is counted.
+func TestCallsWithoutATokenAreReturned(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []card.Mode{card.Auto, card.Never} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, mode)
+			w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteToken, Count: dingtalktest.Unlimited, Action: dingtalktest.Do("503")})
+			live, o := w.turn(owned)
+			live.Text("whole", false)
+			o = w.commit(o, live.Stop())
+			for o.Reply.Target.Card != "" {
+				if _, err := w.g.Send(testContext(t), o); err == nil {
+					break
+				}
+				o = w.claim(o)
+			}
+			if n := w.governor.Status().Calls; n != 0 {
+				t.Errorf("%d calls are counted", n)
+			}
+		})
+	}
+}
+
+// A replica that lost the session changes its card no more: the next owner may have ended it.
+func TestLostSessionStreamsNoMore(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	lost := make(chan struct{})
+	asked := make(chan struct{}, 100)
+	live, o := w.turn(func() bool {
+		asked <- struct{}{}
+		select {
+		case <-lost:
+			return false
+		default:
+			return true
+		}
+	})
+	live.Text("one", false)
+	await(t, "a frame", func() bool { return len(w.s.Cards("")) == 1 && strings.Contains(w.s.Cards("")[0].Content, "one") })
+	close(lost)
+	for len(asked) > 0 {
+		<-asked
+	}
+	live.Text("two", false)
+	select {
+	case <-asked:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the frame is sent without a look at the lease")
+	}
+	if track := live.Stop(); track != o.Reply.Nonce {
+		t.Errorf("the card is %q", track)
+	}
+	if c := w.s.Cards("")[0]; strings.Contains(c.Content, "two") {
+		t.Errorf("the card shows %q", c.Content)
+	}
+}
+
+// A reply that left its card does not come back to it: the lost answer to its Markdown message may have arrived.
+func TestReplyLeavesItsCardForGood(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	live, o := w.turn(owned)
+	o = w.commit(o, live.Stop())
+	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Count: 3, Action: dingtalktest.Do("card-system-busy")})
+	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do("reset-after")})
+	for range 3 {
+		if o.Reply.Target.Card == "" {
+			t.Fatal("the reply left its card early")
+		}
+		mustFail(t, w.g, o)
+		o = w.claim(o)
+	}
+	if o.Reply.Target.Card != "" {
+		t.Fatal("the reply may come back to its card")
+	}
+	mustSend(t, w.g, o)
+	if replies := w.s.Replies(""); len(replies) != 1 {
+		t.Errorf("%d replies are shown: %+v", len(replies), replies)
+	}
+	// The card is abandoned, and is closed in the background.
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := w.g.Background()[0].Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFailed {
+		t.Errorf("the card is %s", c.State)
+	}
+}
