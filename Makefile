@@ -26,6 +26,8 @@ demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once e
 LONG := TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestPersonPlans|TestBacklogOfLongMessages|TestDigestPlan|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler
 # The packages with goroutines, and the tests of package sql with some. Others run without the race detector only.
 CONCURRENT := ./bot ./bot/admin ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/openai/... ./bot/outbox ./bot/turn ./bot/upkeep ./sessions/... ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
+# Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
+DAYS := TestDigestsCatchUp|TestDaysWithoutDigest|TestDigestRetriesAFailedModel|TestInterruptedDigestIsCountedOnce|TestDigestMindsTheBudget|TestFlushEndsWithTheDaysTokens|TestLongMessagesAreNotMergedBeyondTheWindow|TestManyCompactionsLoseNothing
 SHARED := TestStore|TestOneDigestADay|TestErasureOverALongSummary|TestConnectionsCut|TestForgottenAtTheSameTime|TestForgettingATeamFactWakesFew|TestLateReadersPinNothingForgotten|TestForgetPersonWaitsWithoutAPlace|TestForgetByTwoTurnsAtOnce|TestErasureLocksReadersFirst|TestFrozenInATransaction|TestHeartbeatWaitsBehindNothing|TestMigrateAtOnce|TestSerializable|TestUnconfiguredPoolerIsReported|TestRestartIsReportedOnce|TestMeaningStaysInItsScope|TestSearchWithoutTheEndpoint
 
 # The first command is the vet of all packages: that of each test would repeat a part of it. -w leaves out debug information:
@@ -38,7 +40,7 @@ test: ## Run the tests of all packages, without the long ones
 # -short makes the property tests draw a fifth of their cases: a race shows in few.
 test-race: ## Run the packages with goroutines under the race detector
 	@.ci/deps.sh tests
-	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)|^($(DAYS))$$' $(CONCURRENT)
 	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -run '^($(SHARED))$$' ./sql
 
 test-long: ## Run the long tests

@@ -51,7 +51,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: %d bytes, want at most %d", name, size, maxPage)
 		}
 	}
-	for _, name := range strings.Split(w.makeVariable("LONG")+"|"+w.makeVariable("SHARED"), "|") {
+	for _, name := range strings.Split(w.makeVariable("LONG")+"|"+w.makeVariable("SHARED")+"|"+w.makeVariable("DAYS"), "|") {
 		if !slices.ContainsFunc(w.tests, func(test string) bool { return strings.HasPrefix(test, name) }) {
 			t.Errorf("Makefile: no test begins with %s", name)
 		}
