@@ -1,7 +1,5 @@
 package compaction
 
-import "ebb/sessions"
-
 // Bounds of one part of a backlog.
 const (
 	// leastPart is the smallest part in tokens: a smaller one frees too little for its request.
@@ -92,12 +90,4 @@ func (p Policy) closedStarts(w Window, s State, end int) []int {
 		}
 	}
 	return closed
-}
-
-// lastSeq is the highest Seq of events.
-func lastSeq(events []sessions.Event) (seq int64) {
-	for _, e := range events {
-		seq = max(seq, e.Seq)
-	}
-	return seq
 }

@@ -6,16 +6,6 @@ import (
 	"ebb/sessions"
 )
 
-// State is the whole input of a decision, so that every process decides alike.
-type State struct {
-	Session       sessions.Session
-	Tail          []sessions.Event // raw events after the cursor, without commands, with their shown tokens
-	SummaryTokens int              // tokens of the active summaries
-	Fixed         int              // tokens of system prompt, tools and pinned memory
-	Tokens        int              // size of the next request in the provider's tokens
-	Now           time.Time
-}
-
 // Need is the work that a context requires.
 type Need struct {
 	Flush   bool

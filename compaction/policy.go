@@ -222,3 +222,6 @@ func Language(configured string) string {
 	}
 	return "zh"
 }
+
+// triggersByCount reports whether messages or turns trigger compactions of the policy.
+func (p Policy) triggersByCount() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }

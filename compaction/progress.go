@@ -12,12 +12,6 @@ const (
 	healFrame     = 32
 )
 
-// MinSummary is the minimum length of a summary in any window, MinTarget that of a requested one in tokens.
-const (
-	MinSummary = 64
-	MinTarget  = 120
-)
-
 // SummaryTarget is the length in tokens to request for a summary of a cut. It is a quarter of its source and the summary that
 // it continues, within the room that [Window.Target] leaves. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
@@ -61,9 +55,6 @@ const MaxRatio = 0.8
 
 // spareSummary is the length that a summary by count may always have: three short turns hardly get shorter.
 const spareSummary = 256
-
-// triggersByCount reports whether messages or turns trigger compactions of the policy.
-func (p Policy) triggersByCount() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }
 
 // Progress is the commit gate: an error is the reason not to commit. Success is a smaller context, measured on the
 // summarized part alone: source and summary are the tokens of that part before and after; source is 0 without a

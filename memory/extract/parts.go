@@ -12,14 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-// part is a request that reads a beginning of the events to come.
-type part struct {
-	memory.CallRequest
-	events           []sessions.Event
-	known            string // fenced: the stored memories
-	transcriptTokens int    // tokens of the transcript
-}
-
 // The parts of a request besides the transcript.
 const (
 	// estimateMargin is the possible error of our token counts, as a factor.

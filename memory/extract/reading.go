@@ -11,37 +11,6 @@ import (
 	"ebb/sessions"
 )
 
-// reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
-type reading struct {
-	*Flusher
-	due      FlushRequest
-	model    string // that is asked
-	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
-	halved   int    // how often it did
-	out      Outcome
-	paid     sessions.Usage // usage of calls without a stored part so far
-	paidCost float64        // cost of those calls
-
-	page   []sessions.Event // events for the names of speakers
-	queue  []sessions.Event // those of the page that are not read yet
-	end    int64            // end of the page
-	before []sessions.Event // the last message before the page: the page may answer it
-
-	span int // how many events a part may hold, for as many events as left says; 0: any number
-	left int
-	bare bool // known facts are not shown: the provider refused a request that held some
-
-	proved     bool    // the model read something in this flush
-	pending    []int64 // events that it did not read, with none behind them that it did
-	pendingErr error   // error of the first of them
-
-	fresh []memory.Memory // facts that were stored from the part that is read again
-	again int             // how often it was
-	dense int64           // the last event of the part that held more than a call does
-	more  int             // calls that such a part took besides its first
-	stale int             // full calls in a row without a new fact of it
-}
-
 // The bounds of a flush besides its parts.
 const (
 	// maxPending is how many events in a row a model may fail at before it is taken to fail at everything.

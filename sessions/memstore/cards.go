@@ -8,20 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// cardID is the key of a card's row.
-type cardID struct {
-	key   sessions.Key
-	track string
-}
-
-// cardRow is the row of a card.
-type cardRow struct {
-	sessions.Card
-	state  sessions.CardState
-	rating sessions.Rating
-	next   time.Time // next attempt to close it in the background
-}
-
 // OpenCard implements sessions.Cards.
 func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
 	m.mu.Lock()

@@ -12,22 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-// loggedAttempt is a row of the compaction log, with what an undo needs.
-type loggedAttempt struct {
-	sessions.LogEntry
-	gen     int
-	before  *viewBefore // view before a committed compaction
-	askedBy int64       // message that asked for the undo; 0 for none
-}
-
-// viewBefore is what a compaction changed.
-type viewBefore struct {
-	cursor    int64
-	summaries []int64 // the active ones
-	pinned    string
-	shown     map[int64]sessions.Shown // changed views of its events; zero: as they were said
-}
-
 // Compact implements sessions.Store.
 func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	s, err := m.lockSession(ctx, l)

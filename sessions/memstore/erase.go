@@ -254,19 +254,6 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	return nil
 }
 
-// deletedMessage is a message that was deleted with its session. The conversation is without the member, whose id may
-// differ in the next delivery.
-type deletedMessage struct {
-	robot        sessions.RobotCode
-	conversation sessions.ConversationID
-	id           sessions.MessageID
-}
-
-func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
-	robot, conversation := key.Conversation()
-	return deletedMessage{robot, conversation, id}
-}
-
 // Delete implements sessions.Store; memory itself is kept elsewhere.
 func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	if err := ctx.Err(); err != nil {

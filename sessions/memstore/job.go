@@ -9,13 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// compactionJob is the row of a compaction under way.
-type compactionJob struct {
-	sessions.Job
-	hash   string
-	staged []byte
-}
-
 // isSame reports whether a row is of the same job, however often it was opened.
 func (j *compactionJob) isSame(o sessions.Job) bool {
 	return j != nil && j.Gen == o.Gen && j.From == o.From && j.Through == o.Through && j.Version == o.Version

@@ -9,12 +9,6 @@ import (
 
 var _ sessions.Elector = (*Store)(nil)
 
-// replicaMark is how one replica stands.
-type replicaMark struct {
-	id sessions.ReplicaID
-	sessions.ReplicaStatus
-}
-
 // noteBeat notes a replica that beats for the first time; the caller holds the mutex.
 func (m leases) noteBeat(owner sessions.ReplicaID) {
 	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {

@@ -7,20 +7,6 @@ import (
 	"ebb/sessions"
 )
 
-// limitSubject is a person, a group or a notice about one of them.
-type limitSubject struct {
-	kind  string
-	robot sessions.RobotCode
-	id    string
-}
-
-// limitWindow is the latest window of a subject.
-type limitWindow struct {
-	ends    time.Time
-	used    int
-	noticed sessions.MessageID
-}
-
 // window returns the current window of a subject; the zero value without one.
 func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWindow {
 	w := m.windows[limitSubject{kind, robot, id}]

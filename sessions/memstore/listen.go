@@ -2,19 +2,9 @@ package memstore
 
 import (
 	"context"
-	"sync"
 
 	"ebb/sessions"
 )
-
-// wakeListener is one call of Listen: its pending keys, and a signal that there are some.
-type wakeListener struct {
-	owner sessions.ReplicaID
-	some  chan struct{}
-
-	mu    sync.Mutex
-	queue []sessions.Key
-}
 
 func (l *wakeListener) addKey(key sessions.Key) {
 	l.mu.Lock()

@@ -7,15 +7,6 @@ import (
 	"ebb/sessions"
 )
 
-// senderID is an encrypted id as one robot receives it.
-type senderID struct {
-	robot     sessions.RobotCode
-	encrypted sessions.UserID
-}
-
-// staffIDs are the staff ids seen with each encrypted id.
-type staffIDs map[senderID][]sessions.UserID
-
 // learn remembers the ids of a message's sender, and reports whether the encrypted one had another staff id before.
 func (s staffIDs) learn(msg sessions.Message) bool {
 	id := senderID{msg.RobotCode, msg.EncryptedID}

@@ -5,99 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"ebb/sessions"
 )
 
 var _ sessions.Store = (*Store)(nil)
-
-// Store keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
-// stale. Several replicas of a test share one. Its clock is time.Now, which a synctest bubble stops.
-type Store struct {
-	*tables
-	leases
-	outbox
-	cards
-	compactions
-	inspection
-}
-
-// tables are the rows of all sessions and replicas, which the parts of a Store share.
-type tables struct {
-	mu        sync.Mutex
-	ttl       time.Duration
-	beats     map[sessions.ReplicaID]time.Time
-	standing  []replicaMark // in the order of their first beats
-	sessions  map[sessions.Key]*sessionRows
-	deleted   map[deletedMessage]bool
-	lastID    int64
-	staff     staffIDs
-	listeners map[*wakeListener]bool
-	windows   map[limitSubject]limitWindow
-	cardRows  map[cardID]*cardRow
-}
-
-// leases keeps heartbeats, leases and wake-ups.
-type leases struct{ *tables }
-
-// outbox keeps replies until they are settled.
-type outbox struct{ *tables }
-
-// cards keeps the states of cards.
-type cards struct{ *tables }
-
-// compactions changes the views of sessions, and keeps the log of that.
-type compactions struct{ *tables }
-
-// inspection shows rows to tests, and changes them.
-type inspection struct{ *tables }
-
-// sessionRows is the rows of one session.
-type sessionRows struct {
-	state     sessions.Session
-	events    []*sessions.Event
-	summaries []*sessions.Summary
-	outbox    []*outboxRow
-	runs      []sessions.ToolRun
-	log       []loggedAttempt
-	shown     map[int64]sessions.Shown // by place
-	sent      map[int64]time.Time      // by the id of a message: when it was sent
-	blobs     map[string]string
-	job       *compactionJob
-	spentOn   string // the day that state.SpentToday is of
-	spent     map[spentKind]sessions.Spending
-	marks     map[int64]turnMark
-	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
-	cut       int   // turns that erasures ended since the last commit
-	upkeep    upkeep
-}
-
-// spentKind is one kind of work on one day.
-type spentKind struct{ day, kind string }
-
-// upkeep is a flush, a compaction or a rewriting of a session.
-type upkeep struct {
-	term  int64     // it is under way under this lease,
-	until time.Time // up to this time at most
-	cut   int       // how many erasures ended since the last one that stored something
-}
-
-// outboxRow is a row of the outbox with its state.
-type outboxRow struct {
-	sessions.Outgoing
-	sender   sessions.ReplicaID
-	sending  bool // false: it waits for NextAt
-	inFlight bool // a try has begun, and no mark says how it ended
-	settled  bool
-	sent     bool            // settled as sent
-	ended    time.Time       // when it was settled
-	answer   *sessions.Event // nil: a notice
-}
-
-// handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.
-const handTime = time.Minute
 
 // New makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
 func New(ttl time.Duration) *Store {
@@ -243,11 +156,6 @@ func (m *tables) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	}
 }
 
-func (m *tables) isAlive(owner sessions.ReplicaID) bool {
-	beat, ok := m.beats[owner]
-	return ok && time.Since(beat) < m.ttl
-}
-
 // Beat implements sessions.Leaser.
 func (m leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	m.mu.Lock()
@@ -369,34 +277,4 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 		return cmp.Or(own(a)-own(b), since[a].Compare(since[b]), cmp.Compare(a, b))
 	})
 	return keys[:min(len(keys), max(limit, 0))], nil
-}
-
-// lockSession locks the store and returns the session that a lease covers. The caller unlocks, unless there is an error.
-func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRows, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	s, err := m.fencedSession(l)
-	if err != nil {
-		m.mu.Unlock()
-	}
-	return s, err
-}
-
-// fencedSession returns the session that a lease covers; the caller holds the mutex.
-func (m *tables) fencedSession(l sessions.Lease) (*sessionRows, error) {
-	s, ok := m.sessions[l.Key]
-	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
-		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)
-	}
-	return s, nil
-}
-
-func copyAll[T any](list []*T) []T {
-	var c []T
-	for _, v := range list {
-		c = append(c, *v)
-	}
-	return c
 }

@@ -52,9 +52,6 @@ func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alon
 	return v, nil
 }
 
-// turnMark says which turn has a message, and which one was counted last because its process seemed dead, by their terms.
-type turnMark struct{ attempt, counted int64 }
-
 // takePending counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
 // and whether other messages wait.
 func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
@@ -275,15 +272,6 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 		}
 		st.ObservedTokens, st.ObservedSeq = t.ObservedTokens, first+int64(len(t.Taken)+seen)
 	}
-}
-
-func (s *sessionRows) findEvent(id int64) *sessions.Event {
-	for _, e := range s.events {
-		if e.ID == id {
-			return e
-		}
-	}
-	return nil
 }
 
 // RecordRun implements sessions.Store.

@@ -2,11 +2,14 @@ package erasure
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory"
 	"ebb/memory/similarity"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/vectors"
 )
 
 // withDerived adds to memories the ones derived from them: their consolidations, with all rows of each, and the team's
@@ -43,4 +46,57 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 		}
 	}
 	return rows, s.Q.MemoriesRestore(ctx, tx, p)
+}
+
+// unmake deletes memories and everything derived from them: heads of views, undo data, receipts, digests and vectors.
+// It returns the memories' texts, and counts the vectors.
+func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
+	if len(ids) == 0 {
+		return nil, 0, nil
+	}
+	readers, err := s.readersOf(ctx, tx, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	// A save holds its session and waits for facts.
+	if _, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Leased: true, Facts: []string{}}); err != nil {
+		return nil, 0, err
+	}
+	facts, err := s.deleteFacts(ctx, tx, ids)
+	if err != nil || len(facts) == 0 {
+		return nil, 0, err
+	}
+	var hashes [][]byte
+	var shown []string // as pinned lines show them, in the current form and an older release's
+	for _, f := range facts {
+		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
+		shown = append(shown, f.Content, memory.InLine(f.Content))
+	}
+	shown = slices.Compact(shown)
+	// No session pins or repeats a deleted fact from now on.
+	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Facts: shown})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, step := range []func() error{
+		func() error {
+			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: changed, Facts: shown})
+		},
+		func() error {
+			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: changed, Facts: shown})
+		},
+		func() error {
+			return s.repliesWithout(ctx, tx, changed, contents)
+		},
+		func() error {
+			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
+		},
+		func() error { return s.Q.DigestsReopen(ctx, tx, ids) },
+	} {
+		if err := step(); err != nil {
+			return nil, 0, err
+		}
+	}
+	n, err := s.Q.EmbeddingsErase(ctx, tx, hashes)
+	return contents, int(n), err
 }

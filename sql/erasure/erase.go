@@ -9,26 +9,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/compactions"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/identity"
 	"ebb/sql/pg"
 	"ebb/sql/vectors"
 )
-
-// Store erases events, forgets facts, messages and people, and deletes sessions.
-type Store struct {
-	*pg.DB
-	identities *identity.Store
-	erasing    chan struct{} // a semaphore of people that are being forgotten
-}
-
-// New returns the erasures of a database.
-func New(db *pg.DB, identities *identity.Store) *Store {
-	return &Store{DB: db, identities: identities, erasing: make(chan struct{}, maxErasing)}
-}
 
 // Erase implements sessions.Store. It deletes the facts of every flush whose range has one of the events. A flush does
 // not record the source event of a fact.
@@ -120,36 +106,6 @@ func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, se
 	}
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
-
-// erasure is the state of one erasure.
-type erasure struct {
-	*Store
-	unsaid
-	tx      pgx.Tx
-	row     *dbsqlc.Session
-	seqs    []int64 // in order, each once
-	aside   []int64 // ids of messages without a place, each once
-	draft   *draft  // remaining texts of summaries; nil when no event with a place is erased
-	who     person  // the forgotten person; zero when only events are erased
-	vectors int
-	done    sessions.Erased
-}
-
-// unsaid is the content that must not be repeated, besides that of erased events.
-type unsaid struct {
-	// repeats reports whether a text repeats it, when the caller deletes the facts; nil when facts go with the events.
-	repeats func(string) bool
-	own     bool     // repeats finds only the words of the erased messages, which others may have said too
-	facts   []string // memories from the events
-}
-
-// person is a member with all names.
-type person struct {
-	ids   []string
-	nicks []string
-}
-
-func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, string(id)) }
 
 // do runs the steps. Searches by the words of the events come before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
@@ -254,59 +210,6 @@ func (e *erasure) memories(ctx context.Context) error {
 	e.done.Memories += len(facts)
 	e.vectors += vectors
 	return err
-}
-
-// unmake deletes memories and everything derived from them: heads of views, undo data, receipts, digests and vectors.
-// It returns the memories' texts, and counts the vectors.
-func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
-	if len(ids) == 0 {
-		return nil, 0, nil
-	}
-	readers, err := s.readersOf(ctx, tx, ids)
-	if err != nil {
-		return nil, 0, err
-	}
-	// A save holds its session and waits for facts.
-	if _, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Leased: true, Facts: []string{}}); err != nil {
-		return nil, 0, err
-	}
-	facts, err := s.deleteFacts(ctx, tx, ids)
-	if err != nil || len(facts) == 0 {
-		return nil, 0, err
-	}
-	var hashes [][]byte
-	var shown []string // as pinned lines show them, in the current form and an older release's
-	for _, f := range facts {
-		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
-		shown = append(shown, f.Content, memory.InLine(f.Content))
-	}
-	shown = slices.Compact(shown)
-	// No session pins or repeats a deleted fact from now on.
-	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Facts: shown})
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, step := range []func() error{
-		func() error {
-			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: changed, Facts: shown})
-		},
-		func() error {
-			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: changed, Facts: shown})
-		},
-		func() error {
-			return s.repliesWithout(ctx, tx, changed, contents)
-		},
-		func() error {
-			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
-		},
-		func() error { return s.Q.DigestsReopen(ctx, tx, ids) },
-	} {
-		if err := step(); err != nil {
-			return nil, 0, err
-		}
-	}
-	n, err := s.Q.EmbeddingsErase(ctx, tx, hashes)
-	return contents, int(n), err
 }
 
 func (e *erasure) events(ctx context.Context) error {

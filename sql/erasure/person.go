@@ -17,10 +17,6 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxErasing is the number of people that one process forgets or previews at a time. Arriving messages need connections
-// too.
-const maxErasing = 2
-
 // ForgetPerson implements memory.Rights. Each session is one transaction. The asking one comes last, with memory, so
 // that an interrupted process is asked again.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
@@ -293,8 +289,6 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	}
 	return g.removeName(ctx, tx, row, e.repeats)
 }
-
-func never(string) bool { return false }
 
 // ofThem reports whether a fact from a session is the person's: about them, said by them, or a repeat of them without a
 // known author. Others' statements stay.

@@ -26,22 +26,6 @@ const maxDrafts = 3
 // errStale reports that a session changed after an erasure read it.
 var errStale = errors.New("the session changed after the erasure read it")
 
-// draft is an erasure's plan, made before it locks the session: the remaining text of each summary. A comparison takes
-// seconds for a long range, and a lock would block the session's turns meanwhile.
-type draft struct {
-	version int      // version of the view
-	facts   []string // in order
-	left    map[int64]healed
-	final   bool // summaries that changed since are emptied
-}
-
-// healed is a summary without the erased content.
-type healed struct {
-	seqs   []int64 // the erased events of its range
-	text   string
-	tokens int
-}
-
 // repeated repeats an erasure that ends with an error, such as that of a stale draft.
 func repeated(because error, erase func(final bool) error) error {
 	for try := 1; ; try++ {

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
@@ -40,19 +38,6 @@ var unrelated = []string{
 	"He tuned the harpsichord before the recital.", "Penguins huddle against the polar wind.",
 	"A pinch of saffron colours the whole risotto.",
 	"宋代的瓷器以青白釉闻名。", "候鸟在湿地停歇三周。", "他用毛笔抄完了整部经书。", "火山灰让土壤变得肥沃。", "望远镜里能看到土星的光环。",
-}
-
-// meaning makes and caches vectors of queries.
-type meaning struct {
-	embedder memory.Embedder
-	wait     time.Duration // for a query's vector
-	compare  time.Duration // for the comparison
-
-	known *lru.Cache[string, []float32] // vectors of queries by text
-
-	mu      sync.Mutex
-	chance  [][]float32 // vectors of the unrelated texts
-	restEnd time.Time
 }
 
 // errPaused says that the endpoint failed recently.

@@ -11,7 +11,6 @@ import (
 
 	"ebb/memory"
 	"ebb/memory/rank"
-	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
 	"ebb/sql/identity"
@@ -19,17 +18,6 @@ import (
 	"ebb/sql/pg"
 	"ebb/sql/vectors"
 )
-
-// Store finds events and memories.
-type Store struct {
-	*pg.DB
-	identities  *identity.Store
-	visible     *facts.Reader
-	comparer    *vectors.Comparer
-	loc         *time.Location
-	meaning     meaning
-	embedWeight float64
-}
 
 // Options configure search by meaning, and the time zone of days in queries.
 type Options struct {
@@ -53,21 +41,6 @@ func New(
 	return s
 }
 
-const (
-	maxCandidates = 2000    // memories compared by meaning, the newest first
-	maxOfTerm     = 200     // events read for one query term; a term with more is common. Each costs a page of the table
-	maxPaired     = 4       // common terms that are searched for in pairs
-	recentEvents  = 500     // events at the log's end that are searched for common terms: other hits are the oldest ones
-	maxShort      = 1500    // bytes of the terms of a short event: about 400 characters of text
-	maxRecent     = 100     // short recent events that are read
-	maxSaid       = 200     // events read only for their time or person
-	maxUnindexed  = 500     // events without terms that one search reads
-	maxNewChars   = 20_000  // characters read of each of these
-	maxNewBytes   = 500_000 // bytes read of all of them
-	besideBest    = 24      // hits whose neighbours are read
-	narrowRange   = 4       // maximum source events of a memory that count as saying the same
-)
-
 // Search implements memory.Store. Candidates come from the index on terms, and memory/rank scores them. Configured
 // embeddings add candidates by meaning.
 func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
@@ -80,28 +53,6 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 		return nil, fmt.Errorf("searching memory for session %s: %w", r.Key, err)
 	}
 	return fuse(hits), nil
-}
-
-// candidate is a possible hit, as stored.
-type candidate struct {
-	rank.Doc
-	memory *dbsqlc.MemoriesReadableRow // nil for an event
-	nick   string                      // nick of an event's author
-	sender sessions.UserID
-}
-
-// searching is the state of one search.
-type searching struct {
-	*Store
-	reader memory.Reader
-	query  rank.Query
-	from   memory.Source
-	limit  int
-	chars  int   // characters of an event in a hit
-	last   int64 // place of the session's newest event
-	found  []candidate
-	total  int           // texts in scope, as far as known
-	common map[int64]int // approximate number of texts by key, for keys that are not read in full
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
@@ -214,13 +165,6 @@ func (x *searching) said(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (x *searching) add(e dbsqlc.EventsBesideRow) {
-	d := rank.Doc{
-		Seq: pg.OrZero(e.Seq), At: e.CreatedAt, Assistant: e.Role == sessions.RoleAssistant, Keys: e.Terms, Who: []string{string(e.SenderID)},
-	}
-	x.found = append(x.found, candidate{Doc: d, nick: e.SenderNick, sender: e.SenderID})
 }
 
 // markOutdated marks events whose content was corrected later, so that they rank after current content.
