@@ -10,6 +10,7 @@ import (
 	"ebb/sql/admin"
 	"ebb/sql/calls"
 	"ebb/sql/compactions"
+	"ebb/sql/console"
 	"ebb/sql/conversation"
 	"ebb/sql/erasure"
 	"ebb/sql/facts"
@@ -118,6 +119,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // Ping reports whether the database answers and accepts writes. A demoted server does not, and its connections are
 // closed. A full disk or a hanging table shows only in the messages of the last seconds.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
+
+// Pages returns the paged lists, logins and audit of the console.
+func (s *Store) Pages() *console.Store { return console.New(s.db, s) }
 
 // Close closes all connections. It waits for those in use.
 func (s *Store) Close() { s.db.Close() }

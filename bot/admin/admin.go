@@ -1,4 +1,4 @@
-// Package admin serves the operator's HTTP endpoints: liveness, readiness, metrics and profiles.
+// Package admin serves the operator's HTTP endpoints: liveness, readiness, metrics, profiles and the console.
 package admin
 
 import (
@@ -21,11 +21,13 @@ type Options struct {
 	// Token is required as "Authorization: Bearer" for profiles. Without one, only requests from this machine are
 	// answered.
 	Token string
+	// Console answers all other paths. nil: there is none.
+	Console http.Handler
 	// Ready returns the reason why the bot can't take messages, or nil, within its context.
 	Ready func(ctx context.Context) error
 }
 
-// Server answers /healthz, /readyz and /metrics to all, and /debug/pprof/ to authorized requests.
+// Server answers /healthz, /readyz and /metrics to all, /debug/pprof/ to authorized requests, and the console.
 type Server struct {
 	listener net.Listener
 	http     *http.Server
@@ -54,7 +56,12 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
 	mux.Handle("GET /debug/pprof/", guard(o.Token, profiles()))
-	return &Server{listener: l, http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
+	if o.Console != nil {
+		mux.Handle("/", o.Console)
+	}
+	return &Server{listener: l, http: &http.Server{
+		Handler: mux, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
 }
 
 // Addr is the server's address.

@@ -13,7 +13,7 @@ import (
 func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case token == "" && !local(r):
+		case token == "" && !Local(r):
 			http.Error(w, "set admin.token to use this from elsewhere", http.StatusForbidden)
 		case token != "" && !bears(r, token):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="ebb"`)
@@ -31,9 +31,9 @@ func bears(r *http.Request, token string) bool {
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// local reports whether a request was made on this machine for this machine. DNS rebinding shows a foreign host name,
+// Local reports whether a request was made on this machine for this machine. DNS rebinding shows a foreign host name,
 // and a proxy names itself.
-func local(r *http.Request) bool {
+func Local(r *http.Request) bool {
 	for _, passedOn := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if r.Header.Get(passedOn) != "" {
 			return false

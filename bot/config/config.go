@@ -197,6 +197,8 @@ type AdminConfig struct {
 	Listen string `json:"listen"`
 	// Token admits other machines to the console. Default empty: loopback only.
 	Token Secret `json:"token"`
+	// ViewerToken admits viewers, who change nothing and see private chats masked. Default empty: no viewers.
+	ViewerToken Secret `json:"viewer_token"`
 }
 
 // ShutdownConfig bounds the two long phases of a clean stop. Intake takes up to 3 s to end before them, and cleanup a

@@ -10,7 +10,6 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/manage"
 	"ebb/cmd/bot/gateway"
-	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/localpg"
@@ -90,23 +89,9 @@ func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*c
 // operator is the actor of the command line.
 var operator = manage.Actor{Role: manage.Operator}
 
-// newManager returns the actions on a database.
-func newManager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Rights: s, Operators: s, Settings: func(session sessions.Session) compaction.Settings {
-		settings, groups := cfg.Policies()
-		if own, ok := groups[session.ConversationID]; ok {
-			settings = own
-		}
-		if own, err := cfg.Own(session.ConversationID, session.Settings); err == nil && session.Settings != "" {
-			settings = own
-		}
-		return settings
-	}})
-}
-
 // withManager calls do with the actions on the configured database.
 func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.Manager, s *sql.Store, at clock) error) error {
-	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(newManager(cfg, s), s, at) })
+	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(gateway.Manager(cfg, s), s, at) })
 }
 
 // needSchema replaces an error by the advice to migrate, if the schema is older than the program. The server's error

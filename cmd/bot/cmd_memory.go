@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/cmd/bot/gateway"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
@@ -182,7 +183,7 @@ type memoryExportCmd struct {
 // Run exports all data about a person, row by row.
 func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
-		who, lang, m := sessions.UserID(c.Person), cfg.Agent.Language, newManager(cfg, s)
+		who, lang, m := sessions.UserID(c.Person), cfg.Agent.Language, gateway.Manager(cfg, s)
 		if err := m.IsKept(ctx, operator, who); err != nil {
 			return noPerson(c.Person, err)
 		}

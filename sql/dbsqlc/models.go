@@ -26,6 +26,16 @@ type ApiMonth struct {
 	ExhaustedUntil *time.Time
 }
 
+type Audit struct {
+	SessionKey sessions.Key
+	ID         int64
+	At         time.Time
+	Actor      string
+	Action     string
+	Detail     string
+	Outcome    string
+}
+
 type Blob struct {
 	SessionKey sessions.Key
 	BlobID     string
@@ -86,6 +96,14 @@ type CompactionLog struct {
 	AskedBy          *int64
 	ViewBefore       []byte
 	FlushID          *int64
+}
+
+type ConsoleLogin struct {
+	TokenHash []byte
+	Role      string
+	Actor     string
+	CreatedAt time.Time
+	ExpiresAt time.Time
 }
 
 type DeletedMessage struct {

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -47,6 +48,7 @@ type gateway struct {
 	transport chat.Transport
 	calls     *calls.Governor // nil without DingTalk
 	bot       *bot.Bot
+	console   http.Handler
 	registry  *prometheus.Registry
 	location  *time.Location
 }
@@ -82,7 +84,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	defer stopAdmin()
 	if cfg.Admin.Listen != "" {
 		s, err := admin.Listen(ctx, admin.Options{
-			Listen: cfg.Admin.Listen, Token: cfg.Admin.Token.Reveal(), Metrics: registry, Ready: ready,
+			Listen: cfg.Admin.Listen, Token: cfg.Admin.Token.Reveal(), Metrics: registry, Ready: ready, Console: consoleOf(&running),
 		})
 		if err != nil {
 			return err
@@ -129,6 +131,10 @@ func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry
 		return nil, err
 	}
 	if err := g.openBot(o); err != nil {
+		g.close(ctx)
+		return nil, err
+	}
+	if g.console, err = g.openConsole(); err != nil {
 		g.close(ctx)
 		return nil, err
 	}

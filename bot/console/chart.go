@@ -1,0 +1,84 @@
+package console
+
+import (
+	"time"
+
+	"ebb/sessions"
+)
+
+// The chart in units of its view box.
+const (
+	chartWidth, chartHeight = 720.0, 200.0
+	chartLeft, chartBottom  = 64.0, 24.0
+	chartTop                = 12.0
+)
+
+// chart is the size of a context over time: it grows between compactions, and falls at each of them.
+type chart struct {
+	Shown         bool
+	Width, Height float64
+	Left, Right   float64
+	Points        []point // corners of the line
+	Marks         []mark  // compactions
+	Lines         []level // thresholds
+	From, Through time.Time
+	Bottom        float64
+}
+
+// point is a corner of the line.
+type point struct{ X, Y float64 }
+
+// mark is a compaction on the chart, and a row of the table next to it.
+type mark struct {
+	point
+	sessions.LogEntry
+}
+
+// level is a horizontal line.
+type level struct {
+	Name   string // key of the catalog
+	Tokens int
+	Y      float64
+	Shift  int // shift of its label: above the upper line, below the lower one
+}
+
+// chartMarks bounds the compactions of a chart: the newest ones.
+const chartMarks = 60
+
+// newChart draws a session with its committed compactions, the oldest first. Between two of them only the ends are known.
+func newChart(s sessions.Session, cuts []sessions.LogEntry, trigger, flushAt int) chart {
+	if len(cuts) > chartMarks {
+		cuts = cuts[len(cuts)-chartMarks:]
+	}
+	c := chart{
+		Shown: len(cuts) > 0, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
+		From: s.CreatedAt, Through: s.LastActiveAt,
+	}
+	most := max(s.TotalTokens, trigger)
+	for _, e := range cuts {
+		most = max(most, e.TokensBefore, e.TokensAfter)
+		if e.CreatedAt.After(c.Through) {
+			c.Through = e.CreatedAt
+		}
+	}
+	if len(cuts) > 0 && cuts[0].CreatedAt.Before(c.From) || len(cuts) == chartMarks {
+		c.From = cuts[0].CreatedAt
+	}
+	span := max(c.Through.Sub(c.From).Seconds(), 1)
+	x := func(t time.Time) float64 {
+		return c.Left + (c.Right-c.Left)*min(max(t.Sub(c.From).Seconds()/span, 0), 1)
+	}
+	y := func(tokens int) float64 {
+		return c.Bottom - (c.Bottom-chartTop)*float64(tokens)/(1.08*float64(max(most, 1)))
+	}
+	if c.From.Equal(s.CreatedAt) {
+		c.Points = append(c.Points, point{x(s.CreatedAt), y(0)})
+	}
+	for _, e := range cuts {
+		c.Points = append(c.Points, point{x(e.CreatedAt), y(e.TokensBefore)}, point{x(e.CreatedAt), y(e.TokensAfter)})
+		c.Marks = append(c.Marks, mark{point{x(e.CreatedAt), y(e.TokensAfter)}, e})
+	}
+	c.Points = append(c.Points, point{x(s.LastActiveAt), y(s.TotalTokens)})
+	c.Lines = []level{{"chart.compact_at", trigger, y(trigger), -4}, {"chart.flush_at", flushAt, y(flushAt), 13}}
+	return c
+}

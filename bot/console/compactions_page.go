@@ -1,0 +1,130 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+func isNotFound(err error) bool { return errors.Is(err, sessions.ErrNotFound) }
+
+func (c *Console) compactions(w http.ResponseWriter, r *request) error {
+	f, err := compactionFilter(r.FormValue("q"), c.cfg.Location)
+	if err != nil {
+		return err
+	}
+	v, err := list(r, func(p pages.Page) ([]pages.CompactionRow, string, error) {
+		return r.lists.Compactions(r.Context(), f, p)
+	})
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "compactions", v)
+	return nil
+}
+
+// attemptView is the data of the page of one attempt: the summary beside the events that it replaces.
+type attemptView struct {
+	pages.Attempt
+	Source   []sessions.Event
+	Older    string // the cursor of earlier events of the range; empty for none
+	Audit    []auditRow
+	Undoable bool // it is the newest compaction in force
+}
+
+// auditRow is a value of the audit of a summary.
+type auditRow struct{ Name, Value string }
+
+// parseID reads an id of an address. One that is no number is of nothing.
+func parseID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+func (c *Console) attempt(w http.ResponseWriter, r *request) error {
+	key, err := r.key("session")
+	if err != nil {
+		return err
+	}
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var v attemptView
+	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
+		return err
+	}
+	if v.EndSeq >= v.StartSeq && v.EndSeq > 0 {
+		cursor := r.FormValue("cursor")
+		if cursor == "" {
+			cursor = pages.Place{ID: v.EndSeq + 1}.Cursor()
+		}
+		events, next, err := r.lists.Talk(r.Context(), key, pages.Page{Limit: talkRows, Cursor: cursor})
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+		v.Source = slices.DeleteFunc(events, func(e sessions.Event) bool { return e.Seq < v.StartSeq })
+		if len(v.Source) == len(events) {
+			v.Older = next
+		}
+	}
+	cuts, err := r.lists.Cuts(r.Context(), key, 1, v.EndSeq+1_000_000_000, cutRows)
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	v.Undoable = newestInForce(cuts) == id
+	v.Audit = auditRows(v.LogEntry.Audit)
+	c.pages.show(w, r, http.StatusOK, "attempt", v)
+	return nil
+}
+
+// auditRows lists the values of an audit, by name. Numbers keep their digits.
+func auditRows(audit string) []auditRow {
+	dec := json.NewDecoder(strings.NewReader(audit))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		return nil
+	}
+	var rows []auditRow
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if text := auditText(fields[name]); text != "" {
+			rows = append(rows, auditRow{name, text})
+		}
+	}
+	return rows
+}
+
+// auditText formats a value; empty for one without information.
+func auditText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case []any:
+		texts := make([]string, len(v))
+		for i, x := range v {
+			texts[i] = auditText(x)
+		}
+		return strings.Join(texts, ", ")
+	}
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(value); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,125 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"ebb/bot/manage"
+	"ebb/compaction"
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// Config is what a [Console] needs.
+type Config struct {
+	Lists  pages.Lists
+	Logins pages.Logins
+	Audit  pages.Audit
+	Manage *manage.Manager
+	// Policy returns the compaction settings in force for a session.
+	Policy func(sessions.Session) compaction.Settings
+	// Settings returns the configuration in force as JSON, with its secrets masked.
+	Settings func() ([]byte, error)
+	// Calls returns the calls to DingTalk's open API in the month and its quota, 0 for no bound. nil: they are not counted.
+	Calls    func() (made, quota int64)
+	Location *time.Location
+	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both, requests from this
+	// machine are an administrator's.
+	Token, ViewerToken string
+	// IsLocal reports whether a request was made on this machine for this machine.
+	IsLocal func(*http.Request) bool
+}
+
+// Console is the handler of all pages.
+type Console struct {
+	cfg      Config
+	pages    *renderer
+	throttle *throttle
+	handler  http.Handler
+}
+
+// New returns a console.
+func New(cfg Config) (*Console, error) {
+	r, err := newRenderer(cfg.Location)
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{cfg: cfg, pages: r, throttle: newThrottle()}
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", static())
+	mux.HandleFunc("GET /login", c.loginPage)
+	mux.HandleFunc("POST /login", c.login)
+	mux.Handle("POST /logout", c.page(c.logout))
+	mux.Handle("GET /{$}", c.page(c.overview))
+	mux.Handle("GET /sessions", c.page(c.sessions))
+	mux.Handle("GET /sessions/{key}", c.page(c.session))
+	mux.Handle("GET /compactions", c.page(c.compactions))
+	mux.Handle("GET /compactions/{session}/{id}", c.page(c.attempt))
+	mux.Handle("GET /memories", c.page(c.memories))
+	mux.Handle("GET /memories/{id}", c.page(c.memory))
+	mux.Handle("GET /people/{id}", c.page(c.person))
+	mux.Handle("GET /usage", c.page(c.usage))
+	mux.Handle("GET /restarts", c.page(c.restarts))
+	mux.Handle("GET /attention", c.page(c.attention))
+	mux.Handle("GET /settings", c.page(c.settings))
+	mux.Handle("GET /audit", c.page(c.audit))
+	mux.Handle("POST /sessions/{key}/undo", c.action(c.undo))
+	mux.Handle("POST /memories/{id}/forget", c.action(c.forgetMemory))
+	mux.Handle("POST /people/{id}/forget", c.action(c.forgetPerson))
+	mux.Handle("GET /people/{id}/export", c.action(c.exportPerson))
+	mux.Handle("POST /messages/{id}/retry", c.action(c.retry))
+	c.routeAPI(mux)
+	mux.Handle("/", c.page(func(http.ResponseWriter, *request) error { return errNotFound }))
+	c.handler = headers(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxForm)))
+	return c, nil
+}
+
+// maxForm bounds the body of a request.
+const maxForm = 64 << 10
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+
+// headers allows the pages their own style and script, and nothing from elsewhere.
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// badRequest is a fault of the request, in words for the person who made it.
+type badRequest struct {
+	code string // key of the catalog
+	args []any
+}
+
+// Error implements error.
+func (b badRequest) Error() string { return b.code }
+
+var (
+	errNotFound  = badRequest{code: "error.not_found"}
+	errForbidden = badRequest{code: "error.forbidden"}
+)
+
+// statusOf returns the status of an error, and its words: of the catalog, as the error of the storage may hold texts.
+func statusOf(err error) (int, badRequest) {
+	var bad badRequest
+	switch {
+	case errors.As(err, &bad) && bad.code == errNotFound.code, errors.Is(err, sessions.ErrNotFound):
+		return http.StatusNotFound, errNotFound
+	case bad.code == errForbidden.code:
+		return http.StatusForbidden, bad
+	case bad.code != "":
+		return http.StatusBadRequest, bad
+	case errors.Is(err, pages.ErrCursor):
+		return http.StatusBadRequest, badRequest{code: "error.cursor"}
+	}
+	return http.StatusInternalServerError, badRequest{code: "error.internal"}
+}

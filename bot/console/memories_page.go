@@ -1,0 +1,130 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+func (c *Console) memories(w http.ResponseWriter, r *request) error {
+	f, err := memoryFilter(r.FormValue("q"))
+	if err != nil {
+		return err
+	}
+	v, err := list(r, func(p pages.Page) ([]memory.Memory, string, error) { return r.lists.Memories(r.Context(), f, p) })
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "memories", v)
+	return nil
+}
+
+// memoryView is the data of the page of one memory, with all values of its fact, the oldest first.
+type memoryView struct {
+	Memory memory.Memory
+	Values []memory.Memory
+}
+
+func (c *Console) memory(w http.ResponseWriter, r *request) error {
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var v memoryView
+	if v.Memory, v.Values, err = r.lists.Memory(r.Context(), id); err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "memory", v)
+	return nil
+}
+
+func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	m, _, err := r.lists.Memory(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, _, err := c.cfg.Manage.ForgetFact(ctx, operator, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/memories", http.StatusSeeOther)
+	return nil
+}
+
+// personView is the data of the page of a person.
+type personView struct {
+	ID      sessions.UserID
+	Preview memory.Preview
+	Facts   []memory.Memory
+}
+
+func (c *Console) person(w http.ResponseWriter, r *request) error {
+	id, err := r.text("id")
+	if err != nil {
+		return err
+	}
+	v := personView{ID: sessions.UserID(id)}
+	if v.Preview, err = c.cfg.Manage.PreviewPerson(r.Context(), operator, v.ID); err != nil {
+		return err
+	}
+	if v.Facts, _, err = r.lists.Memories(r.Context(), pages.MemoryFilter{Person: v.ID}, pages.Page{Limit: listRows}); err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "person", v)
+	return nil
+}
+
+func (c *Console) forgetPerson(w http.ResponseWriter, r *request) error {
+	person, err := r.text("id")
+	if err != nil {
+		return err
+	}
+	id := sessions.UserID(person)
+	err = c.audited(r, "forget_person", "", "", func(ctx context.Context) error {
+		_, err := c.cfg.Manage.ForgetPerson(ctx, operator, id)
+		if errors.Is(err, memory.ErrTooOften) {
+			return badRequest{code: "error.too_often"}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/memories", http.StatusSeeOther)
+	return nil
+}
+
+// exportPerson writes all that is kept of a person, a JSON object a line.
+func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
+	person, err := r.text("id")
+	if err != nil {
+		return err
+	}
+	id := sessions.UserID(person)
+	if err := c.cfg.Manage.IsKept(r.Context(), operator, id); err != nil {
+		return err
+	}
+	return c.audited(r, "export_person", "", "", func(ctx context.Context) error {
+		w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
+		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.ndjson"`, url.PathEscape(string(id))))
+		out := json.NewEncoder(w)
+		return c.cfg.Manage.Export(ctx, operator, id,
+			func(m memory.Memory) error { return out.Encode(viewMemory(m)) },
+			func(m memory.PersonMessage) error { return out.Encode(viewEvent(m.Event)) })
+	})
+}

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// restartRows bounds lists without pages.
+const restartRows = 200
+
+func (c *Console) restarts(w http.ResponseWriter, r *request) error {
+	rows, err := r.lists.Restarts(r.Context(), restartRows)
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "restarts", rows)
+	return nil
+}
+
+// attentionView has the messages that were set aside and the owed flushes.
+type attentionView struct {
+	Dead  []sessions.Event
+	Debts []pages.Debt
+}
+
+func (c *Console) attention(w http.ResponseWriter, r *request) error {
+	var v attentionView
+	var err error
+	if v.Dead, err = r.lists.DeadLetters(r.Context(), restartRows); err != nil {
+		return err
+	}
+	if v.Debts, err = r.lists.Debts(r.Context(), restartRows); err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "attention", v)
+	return nil
+}
+
+// retry queues a dead letter for another answer.
+func (c *Console) retry(w http.ResponseWriter, r *request) error {
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	err = c.audited(r, "retry", "", "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/attention", http.StatusSeeOther)
+	return nil
+}
+
+func (c *Console) settings(w http.ResponseWriter, r *request) error {
+	text, err := c.cfg.Settings()
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "settings", string(text))
+	return nil
+}
+
+func (c *Console) audit(w http.ResponseWriter, r *request) error {
+	v, err := list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), p) })
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "audit", v)
+	return nil
+}

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// overviewView is the data of the overview.
+type overviewView struct {
+	Counts   pages.Counts
+	Today    usageSum
+	Month    usageSum // the last 30 days
+	Kinds    []usageSum
+	Replicas []pages.Replica
+	Calls    callsView
+	At       time.Time
+}
+
+// usageSum is a sum of usage. Upkeep is the part that is not answers.
+type usageSum struct {
+	Name string
+	sessions.Spending
+	UpkeepCost float64
+}
+
+func (u *usageSum) add(s sessions.Spending) {
+	u.Spending = u.Spending.Add(s)
+	if s.Kind != sessions.SpentTurn {
+		u.UpkeepCost += s.Cost
+	}
+}
+
+// callsView are the calls to DingTalk of the month.
+type callsView struct {
+	Counted           bool
+	Made, Quota, Left int64
+}
+
+func (c *Console) overview(w http.ResponseWriter, r *request) error {
+	v := overviewView{At: time.Now()}
+	var err error
+	if v.Counts, err = r.lists.Counts(r.Context()); err != nil {
+		return err
+	}
+	if v.Replicas, err = r.lists.Replicas(r.Context()); err != nil {
+		return err
+	}
+	costs, err := r.lists.Costs(r.Context(), v.At.AddDate(0, 0, -29), false)
+	if err != nil {
+		return err
+	}
+	today := v.At.UTC().Format(time.DateOnly)
+	for _, one := range costs {
+		v.Month.add(one.Spending)
+		if one.Day == today {
+			v.Today.add(one.Spending)
+		}
+		v.Kinds = addTo(v.Kinds, one.Kind, one.Spending)
+	}
+	if c.cfg.Calls != nil {
+		v.Calls.Made, v.Calls.Quota = c.cfg.Calls()
+		v.Calls.Counted, v.Calls.Left = true, max(v.Calls.Quota-v.Calls.Made, 0)
+	}
+	c.pages.show(w, r, http.StatusOK, "overview", v)
+	return nil
+}
+
+// addTo adds a spending to the sum of its name.
+func addTo(sums []usageSum, name string, s sessions.Spending) []usageSum {
+	i := slices.IndexFunc(sums, func(u usageSum) bool { return u.Name == name })
+	if i < 0 {
+		sums, i = append(sums, usageSum{Name: name}), len(sums)
+	}
+	sums[i].add(s)
+	return sums
+}

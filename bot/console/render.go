@@ -1,0 +1,228 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+var (
+	//go:embed templates/*.html
+	templateFiles embed.FS
+	//go:embed static
+	staticFiles embed.FS
+	//go:embed catalog/*.json
+	catalogFiles embed.FS
+)
+
+// languages are the languages of the pages; the first one is the default.
+var languages = []string{"zh", "en"}
+
+// words are the texts of one language.
+type words struct {
+	Lang string
+	all  map[string]string
+}
+
+// T returns a text with its arguments. A key without a text is returned itself.
+func (w words) T(key string, args ...any) string {
+	text, ok := w.all[key]
+	if !ok {
+		return key
+	}
+	if len(args) > 0 {
+		return fmt.Sprintf(text, args...)
+	}
+	return text
+}
+
+// renderer renders the templates in each language.
+type renderer struct {
+	zone    *time.Location
+	words   map[string]words
+	pages   map[string]map[string]*template.Template // by language and name
+	version string                                   // changes with the static files
+}
+
+func newRenderer(zone *time.Location) (*renderer, error) {
+	r := &renderer{zone: zone, words: map[string]words{}, pages: map[string]map[string]*template.Template{}, version: staticVersion()}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("list the templates: %w", err)
+	}
+	for _, lang := range languages {
+		all := map[string]string{}
+		text, err := catalogFiles.ReadFile("catalog/" + lang + ".json")
+		if err != nil {
+			return nil, fmt.Errorf("read the catalog: %w", err)
+		}
+		if err := json.Unmarshal(text, &all); err != nil {
+			return nil, fmt.Errorf("read the catalog of %s: %w", lang, err)
+		}
+		r.words[lang], r.pages[lang] = words{lang, all}, map[string]*template.Template{}
+		for _, name := range names {
+			page := strings.TrimSuffix(path.Base(name), ".html")
+			if page == "layout" || page == "parts" {
+				continue
+			}
+			t, err := template.New("layout.html").Funcs(r.funcs(r.words[lang])).
+				ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", name)
+			if err != nil {
+				return nil, fmt.Errorf("parse the template %s: %w", page, err)
+			}
+			r.pages[lang][page] = t
+		}
+	}
+	return r, nil
+}
+
+// funcs are the functions of the templates.
+func (r *renderer) funcs(w words) template.FuncMap {
+	return template.FuncMap{
+		"t": w.T, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
+		"time": func(t time.Time) string {
+			if t.IsZero() {
+				return "–"
+			}
+			return t.In(r.zone).Format("2006-01-02 15:04:05")
+		},
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"duration": func(d time.Duration) string { return d.Round(time.Millisecond * 10).String() },
+		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
+		"id":       func(u sessions.UserID) string { return url.PathEscape(string(u)) },
+		"short":    short,
+		"percent": func(part, whole int) string {
+			if whole == 0 {
+				return "–"
+			}
+			return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
+		},
+		"tab":    func(v view, href, name string) tab { return tab{href, name, v.current(name)} },
+		"filter": func(text, hint string) filterView { return filterView{text, hint} },
+		"sums": func(head, prefix string, rows []usageSum, total usageSum) sumsView {
+			return sumsView{head, prefix, rows, total}
+		},
+		"asset": func(name string) string { return "/static/" + name + "?v=" + r.version },
+	}
+}
+
+// view is the data of a page.
+type view struct {
+	Lang  string
+	Page  string
+	Path  string // address of the request, with its query
+	Role  string // empty: not logged in
+	Admin bool
+	Local bool // no login is needed
+	Data  any
+}
+
+// The arguments of parts of pages.
+type (
+	tab struct {
+		Href, Name string
+		Current    bool
+	}
+	filterView struct{ Filter, Hint string }
+	sumsView   struct {
+		Head, Prefix string
+		Rows         []usageSum
+		Total        usageSum
+	}
+)
+
+// parents are the lists that single pages belong to.
+var parents = map[string]string{"session": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories"}
+
+// current reports whether a page belongs to a tab.
+func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }
+
+// show renders a page. It is rendered as a whole first, so that a fault shows no half page.
+func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
+	v := view{
+		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.login.Role != "" && req.admin(),
+		Local: req.login.Actor == localActor, Data: data,
+	}
+	var b bytes.Buffer
+	if err := r.pages[v.Lang][name].Execute(&b, v); err != nil {
+		http.Error(w, req.words.T("error.internal"), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the peer may be gone
+}
+
+// languageCookie keeps the language that a person chose.
+const languageCookie = "ebb_language"
+
+// language returns the words of a request: of its parameter lang, which is kept, of its cookie, or of its browser.
+func (r *renderer) language(w http.ResponseWriter, req *http.Request) words {
+	if lang := req.URL.Query().Get("lang"); r.words[lang].Lang != "" {
+		http.SetCookie(w, &http.Cookie{
+			Name: languageCookie, Value: lang, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		})
+		return r.words[lang]
+	}
+	if cookie, err := req.Cookie(languageCookie); err == nil && r.words[cookie.Value].Lang != "" {
+		return r.words[cookie.Value]
+	}
+	for part := range strings.SplitSeq(req.Header.Get("Accept-Language"), ",") {
+		tag, _, _ := strings.Cut(strings.TrimSpace(part), ";")
+		primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
+		if known, ok := r.words[primary]; ok {
+			return known
+		}
+	}
+	return r.words[languages[0]]
+}
+
+// static serves the style and the script. Their address changes with them, so that browsers may keep them.
+func static() http.Handler {
+	files := http.FileServerFS(staticFiles)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		files.ServeHTTP(w, r)
+	})
+}
+
+func staticVersion() string {
+	h := sha256.New()
+	for _, name := range []string{"static/app.css", "static/htmx.min.js"} {
+		b, err := staticFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // a file of the program
+		}
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// num formats a count with separators.
+func num(n any) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "−", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}

@@ -1,0 +1,203 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"ebb/bot/manage"
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// operator is the actor of the console's actions.
+var operator = manage.Actor{Role: manage.Operator}
+
+// The rows of a page.
+const (
+	listRows = 50
+	talkRows = 60
+	openRows = 20
+	cutRows  = 200
+)
+
+// listView is the data of a list with a filter.
+type listView[T any] struct {
+	Filter string
+	Rows   []T
+	Next   string // address of the next page; empty at the end
+}
+
+// list reads a page of a list, and makes the address of the next one.
+func list[T any](r *request, read func(p pages.Page) ([]T, string, error)) (listView[T], error) {
+	v := listView[T]{Filter: r.FormValue("q")}
+	rows, next, err := read(pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
+	if err != nil {
+		return v, err
+	}
+	v.Rows = rows
+	if next != "" {
+		v.Next = r.URL.Path + "?" + url.Values{"q": {v.Filter}, "cursor": {next}}.Encode()
+	}
+	return v, nil
+}
+
+func (c *Console) sessions(w http.ResponseWriter, r *request) error {
+	f, err := sessionFilter(r.FormValue("q"))
+	if err != nil {
+		return err
+	}
+	v, err := list(r, func(p pages.Page) ([]pages.SessionRow, string, error) { return r.lists.Sessions(r.Context(), f, p) })
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "sessions", v)
+	return nil
+}
+
+// sessionView is the data of the page of a session.
+type sessionView struct {
+	Session  sessions.Session
+	Trigger  int // tokens at which it is compacted
+	FlushAt  int
+	Talk     []line
+	Cuts     []int64 // compactions whose cut is on the page
+	Older    string  // address of older events; empty at the start
+	Newer    bool    // the page is not the newest one
+	Open     []sessions.Event
+	Chart    chart
+	Memories []memory.Memory
+	Undoable int64 // id of the compaction that an undo takes back; 0 for none
+	Private  bool
+}
+
+// line is an event of the conversation, or the cut of a compaction after it.
+type line struct {
+	Event    sessions.Event
+	Cuts     []cutView
+	Archived bool
+}
+
+// cutView is a compaction at its cut.
+type cutView struct {
+	pages.Attempt
+	Saved int
+}
+
+func (c *Console) session(w http.ResponseWriter, r *request) error {
+	key, err := r.key("key")
+	if err != nil {
+		return err
+	}
+	s, err := r.lists.Session(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	settings := c.cfg.Policy(s)
+	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != ""}
+	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
+	if v.Private && r.admin() {
+		err = c.audited(r, "view_private", key, "", show)
+	} else {
+		err = show(r.Context())
+	}
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "session", v)
+	return nil
+}
+
+// read fills the page: the conversation with its cuts, open messages, the chart and memory.
+func (v *sessionView) read(ctx context.Context, r *request, key sessions.Key) error {
+	cursor := r.FormValue("cursor")
+	if at, err := strconv.ParseInt(r.FormValue("at"), 10, 64); err == nil && cursor == "" {
+		cursor, v.Newer = pages.Place{ID: at + talkRows/2}.Cursor(), true
+	}
+	events, next, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		v.Older = r.URL.EscapedPath() + "?" + url.Values{"cursor": {next}}.Encode()
+	}
+	if v.Open, err = r.lists.Open(ctx, key, openRows); err != nil {
+		return err
+	}
+	all, err := r.lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
+	if err != nil {
+		return err
+	}
+	if v.Talk, err = withCuts(ctx, r.lists, v.Session, events, all); err != nil {
+		return err
+	}
+	for _, l := range v.Talk {
+		for _, one := range l.Cuts {
+			v.Cuts = append(v.Cuts, one.ID)
+		}
+	}
+	v.Undoable = newestInForce(all)
+	v.Chart = newChart(v.Session, all, v.Trigger, v.FlushAt)
+	v.Memories, _, err = r.lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
+	return err
+}
+
+// newestInForce returns the id of the newest compaction that is not undone; 0 for none. cuts are the oldest first.
+func newestInForce(cuts []sessions.LogEntry) int64 {
+	for _, e := range slices.Backward(cuts) {
+		if e.Undone.IsZero() {
+			return e.ID
+		}
+	}
+	return 0
+}
+
+// withCuts puts each compaction after the last event that it covered.
+func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events []sessions.Event, cuts []sessions.LogEntry) ([]line, error) {
+	lines := make([]line, len(events))
+	for i, e := range events {
+		lines[i] = line{Event: e, Archived: e.Seq <= s.CompactedSeq}
+		for _, cut := range cuts {
+			if cut.EndSeq != e.Seq {
+				continue
+			}
+			a, err := lists.Attempt(ctx, s.Key, cut.ID)
+			if err != nil {
+				return nil, err
+			}
+			one := cutView{Attempt: a}
+			for _, receipt := range a.Receipts {
+				one.Saved += len(receipt.Saved)
+			}
+			lines[i].Cuts = append(lines[i].Cuts, one)
+		}
+	}
+	return lines, nil
+}
+
+// undo takes the newest compaction of a session back.
+func (c *Console) undo(w http.ResponseWriter, r *request) error {
+	key, err := r.key("key")
+	if err != nil {
+		return err
+	}
+	s, err := r.lists.Session(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	err = c.audited(r, "undo", key, "", func(ctx context.Context) error {
+		_, err := c.cfg.Manage.Undo(ctx, operator, s)
+		if isNotFound(err) {
+			return badRequest{code: "error.nothing_to_undo"}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/sessions/"+url.PathEscape(string(key)), http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,185 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+	"ebb/sql/admin"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/facts"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+var (
+	_ pages.Lists  = (*Store)(nil)
+	_ pages.Logins = (*Store)(nil)
+	_ pages.Audit  = (*Store)(nil)
+)
+
+// Lists are the stores whose rows the pages show.
+type Lists interface {
+	Compaction(ctx context.Context, id int64) (sessions.LogEntry, error)
+	CompactionEnds(ctx context.Context, ids []int64) (map[int64]admin.CompactionEnd, error)
+	CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]facts.FlushReceipt, error)
+	Costs(ctx context.Context, key sessions.Key, since time.Time, by spend.CostsBy) ([]spend.Cost, error)
+	DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error)
+	Debts(ctx context.Context, limit int) ([]admin.Debt, error)
+	MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error)
+	Restarts(ctx context.Context, limit int) ([]sessions.Restart, error)
+	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
+	Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error)
+}
+
+// Store implements the ports of package pages.
+type Store struct {
+	db    *pg.DB
+	lists Lists
+}
+
+// New returns the pages of a database.
+func New(db *pg.DB, lists Lists) *Store { return &Store{db, lists} }
+
+// newest is the place before the first row of a list.
+var newest = pages.Place{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Key: "\U0010FFFF", ID: math.MaxInt64}
+
+// cut drops the row that was read beyond a page, and returns the cursor of the last row that stays.
+func cut[T any](rows []T, limit int, place func(T) pages.Place) (page []T, next string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], place(rows[limit-1]).Cursor()
+}
+
+// Sessions implements pages.Lists.
+func (s *Store) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageSessions(ctx, s.db.Pool, &dbsqlc.PageSessionsParams{
+		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), Model: pg.Clean(f.Model), State: pg.Clean(f.State),
+		MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing sessions: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageSessionsRow) pages.Place {
+		return pages.Place{At: r.Session.LastActiveAt, Key: string(r.Session.SessionKey)}
+	})
+	list := make([]pages.SessionRow, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		list[i] = pages.SessionRow{
+			Session: convert.Session(&r.Session, r.SpentToday), Model: r.Session.Model, Waiting: int(r.Waiting), Dead: int(r.Dead), Owed: r.Owed,
+		}
+	}
+	return list, next, nil
+}
+
+// Compactions implements pages.Lists.
+func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageCompactions(ctx, s.db.Pool, &dbsqlc.PageCompactionsParams{
+		BeforeAt: place.At, BeforeID: place.ID, Since: f.Since, SessionKey: pg.Clean(string(f.Session)), Outcome: pg.Clean(f.Outcome),
+		Policy: pg.Clean(f.Policy), Trigger: pg.Clean(f.Trigger), Words: texts(f.Words), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing compactions: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageCompactionsRow) pages.Place {
+		return pages.Place{At: r.CompactionLog.CreatedAt, ID: r.CompactionLog.ID}
+	})
+	list := make([]pages.CompactionRow, len(rows))
+	for i := range rows {
+		list[i] = pages.CompactionRow{
+			LogEntry: convert.LogEntry(&rows[i].CompactionLog), Title: rows[i].Title,
+			Private: rows[i].ConversationType == string(sessions.Private),
+		}
+	}
+	return list, next, nil
+}
+
+// Talk implements pages.Lists.
+func (s *Store) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]sessions.Event, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageTalk(ctx, s.db.Pool, &dbsqlc.PageTalkParams{SessionKey: key, BeforeSeq: place.ID, MaxRows: pg.Clamp(p.Limit) + 1})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing events of session %s: %w", key, err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.Event) pages.Place { return pages.Place{ID: pg.OrZero(r.Seq)} })
+	slices.Reverse(rows)
+	events, err := convert.Events(rows)
+	return events, next, err
+}
+
+// Open implements pages.Lists.
+func (s *Store) Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	rows, err := s.db.Q.PageOpen(ctx, s.db.Pool, &dbsqlc.PageOpenParams{SessionKey: key, MaxRows: pg.Clamp(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("listing open messages of session %s: %w", key, err)
+	}
+	return convert.Events(rows)
+}
+
+// Cuts implements pages.Lists.
+func (s *Store) Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error) {
+	rows, err := s.db.Q.PageCuts(ctx, s.db.Pool, &dbsqlc.PageCutsParams{SessionKey: key, FromSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("listing cuts of session %s: %w", key, err)
+	}
+	list := make([]sessions.LogEntry, len(rows))
+	for i := range rows {
+		list[i] = convert.LogEntry(&rows[i])
+	}
+	return list, nil
+}
+
+// Replicas implements pages.Lists.
+func (s *Store) Replicas(ctx context.Context) ([]pages.Replica, error) {
+	rows, err := s.db.Q.PageReplicas(ctx, s.db.Pool)
+	if err != nil {
+		return nil, fmt.Errorf("listing replicas: %w", err)
+	}
+	list := make([]pages.Replica, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Replica{
+			ID: r.ID, StartedAt: r.StartedAt, Silent: time.Duration(r.SilentSeconds * float64(time.Second)), Leases: int(r.Leases),
+			Draining: r.Draining, Connected: r.Connected,
+		}
+	}
+	return list, nil
+}
+
+// Counts implements pages.Lists.
+func (s *Store) Counts(ctx context.Context) (pages.Counts, error) {
+	r, err := s.db.Q.PageCounts(ctx, s.db.Pool, sessions.ErasedText)
+	if err != nil {
+		return pages.Counts{}, fmt.Errorf("counting open work: %w", err)
+	}
+	return pages.Counts{
+		Sessions: int(r.Sessions), Waiting: int(r.Waiting), Dead: int(r.Dead), Debts: int(r.Debts), Compacted: int(r.Compacted), Failed: int(r.Failed),
+	}, nil
+}
+
+// texts makes words safe for the server, and a missing list an empty one.
+func texts(words []string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = pg.Clean(w)
+	}
+	return list
+}

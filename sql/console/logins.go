@@ -1,0 +1,72 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/pages"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Login implements pages.Logins.
+func (s *Store) Login(ctx context.Context, hash []byte, l pages.Login, ttl time.Duration) error {
+	err := s.db.Q.LoginInsert(ctx, s.db.Pool, &dbsqlc.LoginInsertParams{TokenHash: hash, Role: l.Role, Actor: pg.Clean(l.Actor), TtlSeconds: ttl.Seconds()})
+	if err != nil {
+		return fmt.Errorf("keeping a login: %w", err)
+	}
+	return nil
+}
+
+// Authenticate implements pages.Logins.
+func (s *Store) Authenticate(ctx context.Context, hash []byte) (pages.Login, error) {
+	r, err := s.db.Q.LoginFind(ctx, s.db.Pool, hash)
+	if err != nil {
+		return pages.Login{}, fmt.Errorf("reading a login: %w", pg.AsNotFound(err))
+	}
+	return pages.Login{Role: r.Role, Actor: r.Actor}, nil
+}
+
+// Logout implements pages.Logins.
+func (s *Store) Logout(ctx context.Context, hash []byte) error {
+	if err := s.db.Q.LoginDelete(ctx, s.db.Pool, hash); err != nil {
+		return fmt.Errorf("ending a login: %w", err)
+	}
+	return nil
+}
+
+// Begin implements pages.Audit.
+func (s *Store) Begin(ctx context.Context, a pages.Action) (int64, error) {
+	id, err := s.db.Q.AuditInsert(ctx, s.db.Pool, &dbsqlc.AuditInsertParams{SessionKey: a.Key, Actor: pg.Clean(a.Actor), Action: pg.Clean(a.Action), Detail: pg.Clean(a.Detail)})
+	if err != nil {
+		return 0, fmt.Errorf("recording the action %s: %w", a.Action, err)
+	}
+	return id, nil
+}
+
+// End implements pages.Audit.
+func (s *Store) End(ctx context.Context, a pages.Action, outcome string) error {
+	if err := s.db.Q.AuditEnd(ctx, s.db.Pool, &dbsqlc.AuditEndParams{SessionKey: a.Key, ID: a.ID, Outcome: pg.Clean(outcome)}); err != nil {
+		return fmt.Errorf("recording the end of the action %s: %w", a.Action, err)
+	}
+	return nil
+}
+
+// Actions implements pages.Lists.
+func (s *Store) Actions(ctx context.Context, p pages.Page) ([]pages.Action, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageAudit(ctx, s.db.Pool, &dbsqlc.PageAuditParams{BeforeID: place.ID, MaxRows: pg.Clamp(p.Limit) + 1})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing actions: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.Audit) pages.Place { return pages.Place{ID: r.ID} })
+	list := make([]pages.Action, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Action{ID: r.ID, At: r.At, Actor: r.Actor, Action: r.Action, Key: r.SessionKey, Detail: r.Detail, Outcome: r.Outcome}
+	}
+	return list, next, nil
+}

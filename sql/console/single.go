@@ -1,0 +1,151 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/facts"
+	"ebb/sql/pg"
+	"ebb/sql/spend"
+)
+
+// Attempt implements pages.Lists.
+func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
+	entry, err := s.lists.Compaction(ctx, id)
+	if err == nil && entry.Key != key {
+		err = fmt.Errorf("reading compaction %d of session %s: %w", id, key, sessions.ErrNotFound)
+	}
+	if err != nil {
+		return pages.Attempt{}, err
+	}
+	a := pages.Attempt{CompactionRow: pages.CompactionRow{LogEntry: entry}}
+	session, err := s.lists.Session(ctx, key)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return pages.Attempt{}, err
+	}
+	a.Title, a.Private = session.Title, session.ConversationType == sessions.Private
+	ends, err := s.lists.CompactionEnds(ctx, []int64{id})
+	if err != nil {
+		return pages.Attempt{}, err
+	}
+	a.SummaryID, a.Erased = ends[id].SummaryID, ends[id].Erased
+	if a.SummaryID > 0 {
+		summary, err := s.lists.Summary(ctx, key, a.SummaryID)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return pages.Attempt{}, err
+		}
+		a.Summary = summary.Text
+	}
+	receipts, err := s.lists.CompactionFlushes(ctx, key, id)
+	if err != nil {
+		return pages.Attempt{}, err
+	}
+	a.Receipts, err = s.receipts(ctx, receipts)
+	return a, err
+}
+
+// receipts adds the contents of the memories to receipts.
+func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]pages.Receipt, error) {
+	var ids []int64
+	for _, r := range list {
+		ids = slices.Concat(ids, r.Receipt.Saved, r.Receipt.Duplicate, r.Receipt.Superseded)
+	}
+	rows, err := s.db.Q.PageSaved(ctx, s.db.Pool, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading %d memories of receipts: %w", len(ids), err)
+	}
+	contents := make(map[int64]string, len(rows))
+	for _, r := range rows {
+		contents[r.ID] = r.Content
+	}
+	saved := func(ids []int64) []pages.Fact {
+		out := make([]pages.Fact, len(ids))
+		for i, id := range ids {
+			out[i] = pages.Fact{ID: id, Content: contents[id]}
+		}
+		return out
+	}
+	out := make([]pages.Receipt, len(list))
+	for i, r := range list {
+		out[i] = pages.Receipt{
+			Trigger: r.Trigger, From: r.From, Through: r.Through, At: r.Created,
+			Saved: saved(r.Receipt.Saved), Known: saved(r.Receipt.Duplicate), Corrected: saved(r.Receipt.Superseded),
+		}
+	}
+	return out, nil
+}
+
+// Memories implements pages.Lists.
+func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageMemories(ctx, s.db.Pool, &dbsqlc.PageMemoriesParams{
+		BeforeID: place.ID, Scope: pg.Clean(f.Scope), Person: pg.Clean(string(f.Person)), Source: pg.Clean(string(f.Session)),
+		Words: texts(f.Words), Every: f.Every, MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing memories: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.Memory) pages.Place { return pages.Place{ID: r.ID} })
+	list := make([]memory.Memory, len(rows))
+	for i := range rows {
+		list[i] = convert.Memory(&rows[i])
+	}
+	return list, next, nil
+}
+
+// Memory implements pages.Lists.
+func (s *Store) Memory(ctx context.Context, id int64) (memory.Memory, []memory.Memory, error) {
+	return s.lists.MemoryByID(ctx, id)
+}
+
+// Session implements pages.Lists.
+func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	return s.lists.Session(ctx, key)
+}
+
+// Costs implements pages.Lists.
+func (s *Store) Costs(ctx context.Context, since time.Time, bySession bool) ([]pages.Cost, error) {
+	rows, err := s.lists.Costs(ctx, "", since, spend.CostsBy{Session: bySession, Day: !bySession})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]pages.Cost, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Cost{Key: r.Key, Day: r.Period, Spending: r.Spending}
+	}
+	return list, nil
+}
+
+// Debts implements pages.Lists.
+func (s *Store) Debts(ctx context.Context, limit int) ([]pages.Debt, error) {
+	rows, err := s.lists.Debts(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]pages.Debt, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Debt{Key: r.Key, From: r.From, Through: r.Through, Failures: r.Failures, Reason: r.Reason, Since: r.CreatedAt}
+	}
+	return list, nil
+}
+
+// DeadLetters implements pages.Lists.
+func (s *Store) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error) {
+	return s.lists.DeadLetters(ctx, limit)
+}
+
+// Restarts implements pages.Lists.
+func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
+	return s.lists.Restarts(ctx, limit)
+}

@@ -1,0 +1,86 @@
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/sqltest"
+)
+
+// rowPlanner explains queries of one row, too. The row has no value.
+type rowPlanner struct{ *planner }
+
+// QueryRow implements dbsqlc.DBTX.
+func (p rowPlanner) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	rows, err := p.Query(ctx, query, args...)
+	if err == nil {
+		rows.Close()
+	}
+	return p.Pool.QueryRow(ctx, "SELECT WHERE false")
+}
+
+// A page of the console reads a part of a log by an index, however large the log is.
+func TestPagePlans(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog {
+		execute(t, pool, statement)
+	}
+	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
+	execute(t, pool, "ANALYZE compaction_log")
+	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
+	ctx, key, far := t.Context(), sessions.Key("robot/s9"), time.Now().AddDate(1, 0, 0)
+	for name, run := range map[string]func() error{
+		"sessions": func() error {
+			_, err := q.PageSessions(ctx, p, &dbsqlc.PageSessionsParams{BeforeAt: far, BeforeKey: "z", Words: []string{"s"}, Groups: []string{}, State: "busy", MaxRows: 51})
+			return err
+		},
+		"a conversation": func() error {
+			_, err := q.PageTalk(ctx, p, &dbsqlc.PageTalkParams{SessionKey: key, BeforeSeq: 1 << 40, MaxRows: 61})
+			return err
+		},
+		"open messages": func() error {
+			_, err := q.PageOpen(ctx, p, &dbsqlc.PageOpenParams{SessionKey: key, MaxRows: 20})
+			return err
+		},
+		"cuts": func() error {
+			_, err := q.PageCuts(ctx, p, &dbsqlc.PageCutsParams{SessionKey: key, FromSeq: 1, ThroughSeq: 1 << 40, MaxRows: 200})
+			return err
+		},
+		"compactions": func() error {
+			_, err := q.PageCompactions(ctx, p, &dbsqlc.PageCompactionsParams{BeforeAt: far, BeforeID: 1 << 40, Words: []string{}, MaxRows: 51})
+			return err
+		},
+		"memories": func() error {
+			_, err := q.PageMemories(ctx, p, &dbsqlc.PageMemoriesParams{BeforeID: 1 << 40, Words: []string{}, MaxRows: 51})
+			return err
+		},
+		"memories of a receipt": func() error { _, err := q.PageSaved(ctx, p, []int64{3, 4}); return err },
+		"actions": func() error {
+			_, err := q.PageAudit(ctx, p, &dbsqlc.PageAuditParams{BeforeID: 1 << 40, MaxRows: 51})
+			return err
+		},
+		"counts": func() error {
+			if _, err := q.PageCounts(ctx, p, "erased"); !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return nil
+		},
+	} {
+		if err := run(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, log := range []string{"dingtalk_session_events", "compaction_log", "memories"} {
+			if strings.Contains(p.plan, "Seq Scan on "+log) {
+				t.Errorf("%s reads all of %s:\n%s", name, log, p.plan)
+			}
+		}
+	}
+}

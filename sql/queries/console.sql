@@ -1,0 +1,113 @@
+-- Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before.
+
+-- name: PageSessions :many
+-- PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
+-- the conversation id. An empty parameter disables its filter.
+SELECT sqlc.embed(s),
+    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
+    (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending')::bigint AS waiting,
+    (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
+    EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)::boolean AS owed
+FROM dingtalk_sessions s
+WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key::text)
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(s.title || ' ' || s.session_key), lower(w.word)) = 0)
+  AND NOT EXISTS (SELECT FROM unnest(@groups::text[]) g(word)
+    WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
+  AND (@model::text = '' OR s.model = @model::text)
+  AND (@state::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
+  AND (@state::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
+  AND (@state::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
+  AND (@state::text <> 'failed' OR s.compact_failures > 0)
+ORDER BY s.last_active_at DESC, s.session_key DESC
+LIMIT @max_rows::int;
+
+-- name: PageTalk :many
+-- PageTalk lists the events of a session before a place in its view, the newest first.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq < @before_seq::bigint
+ORDER BY e.seq DESC
+LIMIT @max_rows::int;
+
+-- name: PageOpen :many
+-- PageOpen lists the messages of a session that have no place in its view: those that wait, and dead letters.
+SELECT e.* FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead')
+ORDER BY e.id
+LIMIT @max_rows::int;
+
+-- name: PageCuts :many
+-- PageCuts lists the committed compactions of a session whose cut is in a range of places.
+SELECT c.* FROM compaction_log c
+WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
+ORDER BY c.id
+LIMIT @max_rows::int;
+
+-- name: PageCompactions :many
+-- PageCompactions lists attempts, the newest first, by the filters that are not empty. The group is a part of the
+-- conversation's title or key.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM compaction_log c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.created_at, c.id) < (@before_at::timestamptz, @before_id::bigint)
+  AND c.created_at >= @since::timestamptz
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (@outcome::text = '' OR c.outcome = @outcome::text)
+  AND (@policy::text = '' OR c.policy = @policy::text)
+  AND (@trigger::text = '' OR c.trigger = @trigger::text)
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word)
+    WHERE strpos(lower(coalesce(s.title, '') || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.created_at DESC, c.id DESC
+LIMIT @max_rows::int;
+
+-- name: PageReplicas :many
+-- PageReplicas lists the replicas with the leases that each holds, the last started first.
+SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,
+    (SELECT count(*) FROM dingtalk_sessions s WHERE s.lease_owner = r.id)::bigint AS leases
+FROM replicas r ORDER BY r.started_at DESC, r.id;
+
+-- name: PageCounts :one
+-- PageCounts counts the open work of all sessions, and the failed compactions of a day.
+SELECT (SELECT count(*) FROM dingtalk_sessions)::bigint AS sessions,
+    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS waiting,
+    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> @erased::text)::bigint AS dead,
+    (SELECT count(*) FROM flush_debts)::bigint AS debts,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed')::bigint AS compacted,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected'))::bigint AS failed;
+
+-- name: LoginInsert :exec
+-- LoginInsert keeps a login, and deletes those that are over.
+WITH over AS (DELETE FROM console_logins l WHERE l.expires_at <= now())
+INSERT INTO console_logins (token_hash, role, actor, expires_at)
+VALUES (@token_hash, @role, @actor, now() + interval '1 second' * @ttl_seconds::float8);
+
+-- name: LoginFind :one
+SELECT l.role, l.actor FROM console_logins l WHERE l.token_hash = @token_hash AND l.expires_at > now();
+
+-- name: LoginDelete :exec
+DELETE FROM console_logins l WHERE l.token_hash = @token_hash;
+
+-- name: AuditInsert :one
+INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @actor, @action, @detail) RETURNING id;
+
+-- name: AuditEnd :exec
+UPDATE audit a SET outcome = @outcome WHERE a.session_key = @session_key AND a.id = @id;
+
+-- name: PageAudit :many
+SELECT a.* FROM audit a WHERE a.id < @before_id::bigint ORDER BY a.id DESC LIMIT @max_rows::int;
+
+-- name: PageMemories :many
+-- PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
+-- in the content.
+SELECT m.* FROM memories m
+WHERE m.id < @before_id::bigint
+  AND (@scope::text = '' OR m.scope = @scope::text)
+  AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text))
+  AND (@source::text = '' OR m.source_session = @source::text)
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
+  AND (@every::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
+ORDER BY m.id DESC
+LIMIT @max_rows::int;
+
+-- name: PageSaved :many
+-- PageSaved lists memories by their ids, also superseded ones.
+SELECT m.* FROM memories m WHERE m.id = ANY(@ids::bigint[]) ORDER BY m.id;
