@@ -24,6 +24,7 @@
 //	outbox   view                          replies on their way, requests and their size
 //	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
+//	console                                pages and API for administrators, over ebb/pages and manage
 //
 // All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
 // after growing pauses.
@@ -36,8 +37,6 @@
 //
 // Planned packages have their place:
 //
-//   - bot/console: pages for administrators, over sql/inspect and bot/manage
-//   - bot/dingtalk/card: replies as cards, below chat.Transport
 //   - bot/media: files, below intake
 //   - bot/tools/mcp: chat.Tool over MCP
 //   - bot/schedule: work at set times, on the leader

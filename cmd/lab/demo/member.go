@@ -56,6 +56,11 @@ type member struct {
 // converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, memberHelp)
+	console, err := s.book.WaitLine(ctx, "C", "Admin server listens")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "控制台 console: http://%v/\n", console.Fields["admin"])
 	s.model.Add(scriptReading()...)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
