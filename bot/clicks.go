@@ -74,13 +74,16 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
 }
 
-// stopByClick accepts the command that stops the turn as a message of the person. Like any message it is stored, and reaches
-// the replica that runs the turn.
+// stopByClick stores the command that stops the card's turn as a message of the person. It reaches the replica that runs the
+// turn as any message does, in the card's session: an administrator's own session may be another one.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
-	m.ID, m.SenderID, m.StaffID = sessions.MessageID("stop-"+card.Track), by, by
+	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by
 	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.cfg.Admins, by)
-	if err := b.accept(ctx, m); err != nil {
+	if b.cfg.Access.Check(m) != "" || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
+		return say(wording.ButtonNotYours), clickRefused
+	}
+	if err := b.keep(ctx, card.Key, m); err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
 	return chat.Clicked{Hide: true}, clickDone

@@ -30,6 +30,11 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return err
 	}
+	return b.keep(ctx, key, m)
+}
+
+// keep stores an admitted message in the log of a session, and wakes the session.
+func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) error {
 	m.Text = b.views.Quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {

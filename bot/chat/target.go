@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"ebb/sessions"
 )
@@ -42,6 +43,16 @@ func ReplyKey(key sessions.Key, e sessions.Event) string {
 func NoticeKey(key sessions.Key, e sessions.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "turn\x00%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return KeyPrefix + hex.EncodeToString(sum[:12])
+}
+
+// StopID is the id of the message of a person who presses the button that stops the turn of a card.
+func StopID(card string, by sessions.UserID) sessions.MessageID {
+	return sessions.MessageID("stop-" + card + "-" + string(by))
+}
+
+// IsStopOf reports whether an id is the [StopID] of a card.
+func IsStopOf(id sessions.MessageID, card string) bool {
+	return strings.HasPrefix(string(id), string(StopID(card, "")))
 }
 
 // KeyPrefix distinguishes our keys from those of other senders in the conversation.

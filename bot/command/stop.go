@@ -21,6 +21,12 @@ func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg) && h.may(e, h.right(c.Command, c.Use)) && mayStop(h, e, asked)
 }
 
+// MayStop reports whether the sender of a /stop may stop a turn, which answers the sender or not.
+func (h *Handler) MayStop(e sessions.Event, asked bool) bool {
+	c := h.commands.Parse("/" + stopName)
+	return h.may(e, h.right(c.Command, c.Use)) && (asked || h.may(e, Owner))
+}
+
 func mayStop(h *Handler, e sessions.Event, asked []sessions.Event) bool {
 	return h.may(e, Owner) || slices.ContainsFunc(asked, func(q sessions.Event) bool { return q.SenderID != "" && q.SenderID == e.SenderID })
 }

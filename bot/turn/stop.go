@@ -130,7 +130,17 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-func (w *watch) stops(e sessions.Event) bool { return w.handler.Stops(e, w.asked) }
+func (w *watch) stops(e sessions.Event) bool {
+	return stops(w.handler, w.lease.Key, e, w.asked)
+}
+
+// stops reports whether a message stops the turn of the asked messages. A button stops the turn of its card alone.
+func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event) bool {
+	if e.Message != nil && e.Message.Quiet && !chat.IsStopOf(e.MsgID, chat.ReplyKey(key, asked[0])) {
+		return false
+	}
+	return c.Stops(e, asked)
+}
 
 // pending lists the newest pending messages of a session.
 func (r *Runner) pending(ctx context.Context, key sessions.Key) ([]sessions.Event, error) {
@@ -206,7 +216,7 @@ func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
 		return err
 	}
 	for _, e := range slices.Backward(pending) {
-		if r.handler.Stops(e, t.Asked) {
+		if stops(r.handler, t.Key, e, t.Asked) {
 			v.Pending = append(v.Pending, e)
 		}
 	}

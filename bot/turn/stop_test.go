@@ -1,0 +1,26 @@
+package turn
+
+import (
+	"testing"
+
+	"ebb/bot/chat"
+	"ebb/sessions"
+)
+
+// allStop takes each message for a /stop by a person who may stop the turn.
+type allStop struct{ Commands }
+
+func (allStop) Stops(sessions.Event, []sessions.Event) bool { return true }
+
+// A button stops the turn of its card. A press that came too late does not stop the next turn.
+func TestButtonStopsTheTurnOfItsCard(t *testing.T) {
+	t.Parallel()
+	first, next := []sessions.Event{{ID: 1}}, []sessions.Event{{ID: 2}}
+	press := sessions.Event{MsgID: chat.StopID(chat.ReplyKey("k", first[0]), "u-root"), Message: &sessions.Message{Quiet: true}}
+	if !stops(allStop{}, "k", press, first) || stops(allStop{}, "k", press, next) {
+		t.Error("the button stops another turn, or not its own")
+	}
+	if command := (sessions.Event{MsgID: "m1", Message: &sessions.Message{}}); !stops(allStop{}, "k", command, next) {
+		t.Error("a /stop in words stops nothing")
+	}
+}
