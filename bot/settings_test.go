@@ -54,7 +54,7 @@ func TestSettingsByCommand(t *testing.T) {
 			{"root", "/压缩 策略 turns", "策略 turns", `{"policy":"turns"}`},
 			{"root", "/压缩 设置 A 3", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/compact set full_context_turns 99", "full_context_turns: got 99, want 1 to 9", `{"full_context_turns":3,"policy":"turns"}`},
-			{"root", "/压缩 策略 不存在", `policy: got "不存在"`, `{"full_context_turns":3,"policy":"turns"}`},
+			{"root", "/压缩 策略 不存在", `policy：收到 "不存在"`, `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/compact set daily_tokens 0", "daily_tokens", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/compact set", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},
 			{"root", "/status", "full_context_turns=3, policy=turns", `{"full_context_turns":3,"policy":"turns"}`},

@@ -133,6 +133,20 @@ func TestSharedSenderID(t *testing.T) {
 	}
 }
 
+// A click on a button is stored without a nick: the person keeps the one from the message before.
+func TestNickBeforeAClick(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", liID, false)
+	c.speak("m1", zhangID, zhangNick, "你好", nil)
+	c.speak("m2", zhangID, "", "/stop", nil)
+	for _, name := range []string{string(zhangID), zhangNick} {
+		if got := must[[]memory.Person](t)(s.People(t.Context(), robot, name)); len(got) != 1 || got[0].Nick != zhangNick || got[0].Messages != 2 {
+			t.Errorf("%q is found as %+v", name, got)
+		}
+	}
+}
+
 // An erasure that ended before its last step left memories alone of a person: they are still found by id.
 func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 	t.Parallel()

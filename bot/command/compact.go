@@ -136,7 +136,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
 	}
 	if c.EndSeq < c.StartSeq {
-		line("\n- 没有总结消息", "\n- no event was summarised")
+		line("\n- 没有总结消息", "\n- no event was summarized")
 	}
 	line("，保留原文 %d 条", ", %d stay in full", c.Preserved)
 	if c.Focus != "" {
@@ -174,7 +174,7 @@ func flushWord(outcome, lang string) string {
 
 // nothingWord explains to members why there is nothing to compact.
 func nothingWord(err error, lang string) string {
-	words := [2]string{"都是最近的消息", compaction.ErrAllRecent.Error()}
+	words := [2]string{"都是最近的消息", "all messages are recent"}
 	switch {
 	case errors.Is(err, compaction.ErrSystemDominates):
 		words = [2]string{

@@ -58,7 +58,7 @@ func (c choosing) choose(ctx context.Context, name string) string {
 	settings, err := c.manage.ChooseModel(ctx, c.actor(c.Exchange), c.View.Session, name)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the model of a conversation")
-		return wording.Say(wording.UndoFailed, c.Lang)
+		return wording.Say(wording.SetFailed, c.Lang)
 	}
 	c.View.Session.Settings = settings
 	return wording.Say(wording.ModelSet, c.Lang, cmp.Or(c.views.Model(c.View.Session), c.cfg.Models[0].Name))

@@ -19,11 +19,11 @@ import (
 // plainSetting matches a possible key; 重点=端口 is a focus.
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
-// settingsLine formats a session's own settings; empty for none.
-func settingsLine(settings string) string {
+// settingsLine formats a session's own settings.
+func settingsLine(settings, lang string) string {
 	all := map[string]json.RawMessage{}
-	if settings == "" || json.Unmarshal([]byte(settings), &all) != nil {
-		return ""
+	if settings == "" || json.Unmarshal([]byte(settings), &all) != nil || len(all) == 0 {
+		return wording.Say(wording.UsageNone, lang)
 	}
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -40,11 +40,7 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	}
 	s := &t.View.Session
 	if len(words) != 2 || h.cfg.Own == nil {
-		line := settingsLine(s.Settings)
-		if line == "" {
-			line = "-"
-		}
-		return wording.Say(wording.SetUsage, t.Lang, line)
+		return wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang))
 	}
 	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
 	if err != nil {
@@ -52,12 +48,8 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	}
 	s.Settings = settings
 	set := h.views.Settings(*s)
-	line := settingsLine(settings)
-	if line == "" {
-		line = "-"
-	}
 	h.upkeep.Wake(t.Key) // the change may make work due
-	return wording.Say(wording.Set, t.Lang, set.Policy.Name, line)
+	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
 // notSet answers a setting that was refused.
@@ -67,10 +59,22 @@ func notSet(ctx context.Context, key string, err error, lang string) string {
 	case errors.Is(err, manage.FileOnly):
 		return wording.Say(wording.FileOnly, lang, strings.ToLower(key))
 	case errors.As(err, &invalid):
-		return wording.Say(wording.NotSet, lang, invalid.Reason)
+		return wording.Say(wording.NotSet, lang, faultWord(invalid.Reason, lang))
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the settings of a conversation")
-	return wording.Say(wording.UndoFailed, lang)
+	return wording.Say(wording.SetFailed, lang)
+}
+
+// faultWord translates the fault of a setting, which the config words for its file.
+func faultWord(fault error, lang string) string {
+	if lang == "en" {
+		return fault.Error()
+	}
+	return strings.NewReplacer(
+		": got ", "：收到 ", ": no such key", "：没有这个键", ", want one of ", "，可用的有 ", ", want ", "，需要 ",
+		"did you mean ", "是不是 ", "a string", "文字", "a whole number", "整数", "a number", "数", "more than ", "大于 ", "less than ", "小于 ",
+		"at least ", "至少 ", "at most ", "至多 ", " and ", "，", " or ", " 或 ", "; ", "；",
+	).Replace(fault.Error())
 }
 
 // overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
@@ -94,7 +98,7 @@ func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) 
 	}
 	if settings != "" {
 		if _, err := h.views.Resolve(t.View.Session.ConversationID, settings); err != nil {
-			return "", "", wording.Say(wording.NotSet, t.Lang, err)
+			return "", "", wording.Say(wording.NotSet, t.Lang, faultWord(err, t.Lang))
 		}
 	}
 	return settings, strings.Join(words, " "), ""

@@ -58,7 +58,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		row("上下文", "context", "%s / %s tokens (%d%%)", wording.Thousands(tokens), wording.Thousands(w.Trigger()), tokens*100/w.Trigger()),
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
-		row("本会话设置", "own settings", "%s", h.ownSettings(s)),
+		row("本会话设置", "own settings", "%s", h.ownSettings(s, t.Lang)),
 		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.cfg.Location)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
 		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), h.owed(ctx, t)),
@@ -112,13 +112,13 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 }
 
 // ownSettings formats the session's own settings, and marks invalid ones.
-func (h *Handler) ownSettings(s sessions.Session) string {
-	line := settingsLine(s.Settings)
-	if line == "" || h.cfg.Own == nil {
-		return "-"
+func (h *Handler) ownSettings(s sessions.Session, lang string) string {
+	line := settingsLine(s.Settings, lang)
+	if s.Settings == "" || h.cfg.Own == nil {
+		return wording.Say(wording.UsageNone, lang)
 	}
 	if _, err := h.views.Resolve(s.ConversationID, s.Settings); err != nil {
-		line += " ⚠️ " + err.Error()
+		line += " ⚠️ " + faultWord(err, lang)
 	}
 	return line
 }

@@ -62,7 +62,7 @@ const digits = "#＃0123456789０１２３４５６７８９"
 // Commands is the table of this program.
 var Commands = Table{
 	{ZH: []string{"状态"}, EN: []string{"status"}, Uses: []Use{{
-		Args: Optional, Usage: wording.Text{"/状态", "/status"}, Does: wording.Text{"上下文用量、压缩次数", "context in use, compactions"},
+		Args: Optional, Usage: wording.Text{"/状态", "/status"}, Does: wording.Text{"上下文用量、压缩次数", "size of this conversation, compactions"},
 		Run: (*Handler).status,
 	}}},
 	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
@@ -71,7 +71,7 @@ var Commands = Table{
 	}, {
 		ZH: []string{"撤销"}, EN: []string{"undo"}, Alone: []string{"撤销压缩"},
 		Who: Owner, Usage: wording.Text{"/压缩撤销", "/compact undo"},
-		Does: wording.Text{"撤销上一次压缩", "take the last compaction back"}, Run: (*Handler).undo,
+		Does: wording.Text{"撤销上一次压缩", "undo the last compaction"}, Run: (*Handler).undo,
 	}, {
 		ZH: []string{"记录", "日志"}, EN: []string{"log"},
 		Who: Owner, Usage: wording.Text{"/压缩记录", "/compact log"},
@@ -79,11 +79,11 @@ var Commands = Table{
 	}, {
 		ZH: []string{"策略"}, EN: []string{"policy"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 策略 名称", "/compact policy NAME"},
-		Does: wording.Text{"只改这个会话的压缩策略", "the policy of this conversation alone"}, Run: (*Handler).set,
+		Does: wording.Text{"只改这个会话的压缩策略", "choose the compaction policy of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"设置"}, EN: []string{"set"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 设置 键 值", "/compact set KEY VALUE"},
-		Does: wording.Text{"只改这个会话的一项压缩设置", "how this conversation alone is compacted"}, Run: (*Handler).set,
+		Does: wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"重点"}, EN: []string{"focus"},
 		Args: Required, Who: Owner, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
@@ -105,13 +105,13 @@ var Commands = Table{
 	}, {
 		Args: Required, Who: Admin, Match: func(arg string) bool { return !strings.ContainsAny(arg, " \t\n") },
 		Usage: wording.Text{"/模型 名称", "/model NAME"},
-		Does:  wording.Text{"换这个会话的模型，`默认` 改回来", "the model of this conversation; `default` goes back"},
+		Does:  wording.Text{"换这个会话的模型，`默认` 改回来", "choose the model of this conversation; `default` goes back"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
 			return choosing{h, t}.choose(ctx, c.Arg)
 		},
 	}}},
 	{ZH: []string{"我是谁"}, EN: []string{"whoami"}, Uses: []Use{{
-		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的编号和角色", "your id and role"},
+		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID 和角色", "your id and role"},
 		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.who() },
 	}}},
 	{ZH: []string{"用量"}, EN: []string{"usage"}, Uses: []Use{{
@@ -124,36 +124,36 @@ var Commands = Table{
 	}, {
 		ZH: []string{"查看", "显示"}, EN: []string{"show"},
 		Args: Number, Usage: wording.Text{"/记忆 查看 编号", "/memory show N"},
-		Does: wording.Text{"看一条的全文", "one of it whole"}, Run: (*Handler).showMemory,
+		Does: wording.Text{"看一条的全文", "one of them in full"}, Run: (*Handler).showMemory,
 	}, {
 		ZH: []string{"忘记", "删除"}, EN: []string{"forget", "delete"},
 		Args: Number, Usage: wording.Text{"/记忆 忘记 编号", "/memory forget N"},
-		Does: wording.Text{"删掉一条", "deletes one"}, Run: (*Handler).forgetMemory,
+		Does: wording.Text{"删掉一条", "delete one of them"}, Run: (*Handler).forgetMemory,
 	}, {
 		ZH: []string{"团队"}, EN: []string{"promote"},
 		Args: Number, Who: Admin, Usage: wording.Text{"/记忆 团队 编号", "/memory promote N"},
-		Does: wording.Text{"把群里的一条给全团队用", "shares a group's with the team"}, Run: (*Handler).promote,
+		Does: wording.Text{"把群里的一条给全团队用", "share one of this group with the team"}, Run: (*Handler).promote,
 	}}},
 	{ZH: []string{"忘记"}, EN: []string{"forget"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{forgetMe},
 		Args: Optional, After: []string{"确认", "确定", "是", "取消", "不", "吧"}, Usage: wording.Text{"/忘记我", "/forget me"},
-		Does: wording.Text{"删除关于你的一切", "deletes everything about you"}, Run: (*Handler).forgetMe,
+		Does: wording.Text{"删除关于你的一切", "delete everything about you"}, Run: (*Handler).forgetMe,
 	}, {
 		ZH: []string{"上一条", "刚才那条", "刚才"}, EN: []string{forgetLast},
 		Args: Optional, After: []string{"吧"}, Usage: wording.Text{"/忘记 上一条", "/forget last"},
-		Does: wording.Text{"删除你刚才发的那条和我的回答，比如误发的密码", "deletes your last message and my answer, such as a password sent by mistake"},
+		Does: wording.Text{"删除你刚才发的那条和我的回答，比如误发的密码", "delete your last message and my answer, such as a password sent by mistake"},
 		Run:  (*Handler).forgetLast,
 	}, {
 		Args: Required, Match: isNumber, Glue: "#＃", Usage: wording.Text{"/忘记 #编号", "/forget #N"},
-		Does: wording.Text{"删除一条记忆", "deletes one memory"}, Run: (*Handler).forgetNumber,
+		Does: wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: (*Handler).forgetNumber,
 	}, {
 		Args: Required, Glue: "@＠", Who: Admin, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
-		Does: wording.Text{"替别人删除", "deletes everything about another person"}, Run: (*Handler).forgetNamed,
+		Does: wording.Text{"删除关于某人的一切", "delete everything about another person"}, Run: (*Handler).forgetNamed,
 	}}},
 	{ZH: []string{"导出"}, EN: []string{"export"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{"me"},
 		Args: Optional, Glue: digits, Usage: wording.Text{"/导出我 [页码]", "/export me [page]"},
-		Does: wording.Text{"私聊里给你一份你的数据", "in a private chat, your data"}, Run: (*Handler).exportMe,
+		Does: wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
 	}}},
 	{ZH: []string{"帮助"}, EN: []string{"help"}, Bare: true, Uses: []Use{{
 		Args: Optional, Usage: wording.Text{"/帮助", "/help"}, Does: wording.Text{"这段说明", "this text"}, Run: (*Handler).help,

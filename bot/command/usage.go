@@ -24,7 +24,7 @@ func (a asking) who() string {
 	case a.isAdmin(a.Asked[0]):
 		role = wording.RoleAdmin
 	}
-	return wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderNick, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
+	return wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
 }
 
 // usage is /usage: tokens and price of the conversation, today and this month.

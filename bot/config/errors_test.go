@@ -43,7 +43,7 @@ func modelFile(keys string) string {
 func TestLoadRefusesForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []errorCase{
-		{"empty file", "^", "parsing value: unexpected EOF"},
+		{"empty file", "^", "got an empty file, want an object"},
 		{"not an object", "^[]", "got a list, want an object"},
 		{"syntax", "{\n  \"agent\": {\"name\": ^oops}}", "invalid literal: oops"},
 		{"bad escape", `{"admin": {"token": ^"hunter2\q"}}`, "invalid string"},

@@ -111,6 +111,10 @@ func (s *source) parse() (hujson.Value, bool) {
 		s.failAt(n, "", "got a byte that is not UTF-8")
 		return hujson.Value{}, false
 	}
+	if len(bytes.TrimSpace(s.data)) == 0 {
+		s.failAt(0, "", "got an empty file, want an object")
+		return hujson.Value{}, false
+	}
 	root, err := hujson.Parse(s.data)
 	if err == nil {
 		return root, true

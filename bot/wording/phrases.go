@@ -51,6 +51,7 @@ const (
 	Undone
 	NothingToUndo
 	UndoFailed
+	SetFailed
 	LogEmpty
 	LogUnreadable
 	Set
@@ -165,7 +166,7 @@ var phrases = map[Phrase]Text{
 	Timeout:     {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
 	Dead:        {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
 	Stale:       {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please say again what you still need."},
-	OverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organisation's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
+	OverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organization's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
 	NotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 
 	RefusedGroup:      {"抱歉，这个群还没有开通我的服务。如需开通，请把群 ID 发给管理员：`%s`", "Sorry, I am not enabled in this conversation. To enable me, please give its id to an administrator: `%s`"},
@@ -191,13 +192,14 @@ var phrases = map[Phrase]Text{
 	CompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
 	CompactNotice:    {"🗜️ 对话较长，我已把较早的内容整理成摘要（%s → %s tokens）。原文仍完整保留，需要时我会查阅。", "🗜️ This conversation is long, so I summarized its older part (%s → %s tokens). The originals are kept, and I look them up when needed."},
 	OffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s tokens). They are kept whole, and I look them up when needed."},
-	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d stand in full again, %s → %s tokens."},
+	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d are back in full, %s → %s tokens."},
 	NothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
 	UndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
+	SetFailed:        {"没能保存设置，什么都没有改动，请稍后再试。", "The setting could not be stored; nothing changed. Please try again later."},
 	LogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},
 	LogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
 	Set:              {"✅ 已设置：策略 %s，这个会话自己的设置：%s。", "✅ Set: policy %s; this conversation's own settings: %s."},
-	SetUsage:         {"用法：`/压缩 策略 名称`、`/压缩 设置 键 值`，值写“默认”就改回配置文件里的。现在的设置：%s", "Usage: `/compact policy NAME`, `/compact set KEY VALUE`; the value `default` goes back to the file's. Set now: %s"},
+	SetUsage:         {"用法：`/压缩 策略 名称`、`/压缩 设置 键 值`，值写“默认”就改回配置文件里的。现在的设置：%s。", "Usage: `/compact policy NAME`, `/compact set KEY VALUE`; the value `default` goes back to the file's. Set now: %s."},
 	NotSet:           {"没有改动：%v。", "Nothing changed: %v."},
 	FileOnly:         {"没有改动：`%s` 只能由运维人员在配置文件里设置。", "Nothing changed: `%s` is set in the configuration file alone."},
 	DidYouMean:       {"什么都没做。是不是想发 `/compact %s`？要以“%s”为重点压缩，请写 `/压缩 重点 …`。", "Nothing was done. Did you mean `/compact %s`? To compact with the focus \"%s\", write `/compact focus …`."},
@@ -219,7 +221,7 @@ var phrases = map[Phrase]Text{
 	KnowChat:      {"**关于这个会话**", "**About this conversation**"},
 	KnowGroup:     {"**关于这个群**", "**About this group**"},
 	KnowMore:      {"还有 %d 条更早的：`/记忆 %d`。", "%d more, older: `/memory %d`."},
-	KnowHow:       {"看全文：`/记忆 查看 编号`；删掉一条：`/记忆 忘记 编号`；全部删掉：`/忘记我`。", "The whole of one: `/memory show N`; to delete it: `/memory forget N`; to delete everything about you: `/forget me`."},
+	KnowHow:       {"看全文：`/记忆 查看 编号`；删掉一条：`/记忆 忘记 编号`；删掉关于你的一切：`/忘记我`。", "`/memory show N` shows one in full, `/memory forget N` deletes it. `/forget me` deletes everything about you."},
 	NoRights:      {"记忆暂时读不到，什么都没有改动，请稍后再试。", "Memory can't be reached at the moment; nothing changed. Please try again later."},
 	NoMemory:      {"这里没有编号 %d 的记忆。发 `/记忆` 看有哪些。", "There is no memory %d here. Send `/memory` to see what there is."},
 	NotYours:      {"编号 %d 不是关于你的，也不是你说的：只有管理员可以删掉它。", "Memory %d is neither about you nor said by you: only administrators can delete it."},
@@ -249,11 +251,11 @@ var phrases = map[Phrase]Text{
 	},
 	ForgetWho: {
 		"⚠️ 这会删除关于 %s（最近一次说话：%s）的一切：%s。别人说的话会保留。无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”，或 `/忘记 @%s 确认`。",
-		"⚠️ This deletes everything about %s, who spoke last at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
+		"⚠️ This deletes everything about %s, who last spoke at %s: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" or `/forget @%s yes` within 10 minutes.",
 	},
 	ForgetAsked:     {"⚠️ 已说明会删除这个人的哪些内容，等待确认。", "⚠️ The preview of an erasure was shown; it waits to be confirmed."},
-	UnknownPerson:   {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @工号`。", "I found no member with that name. Write `/forget @name` or `/forget @staff id`."},
-	Which:           {"有几个人叫这个名字，请写 `/忘记 @工号`：", "Several people go by that name; please write `/forget @staff id`:"},
+	UnknownPerson:   {"没有找到这个人。请写 `/忘记 @姓名` 或 `/忘记 @员工ID`。", "I found no member with that name. Write `/forget @name` or `/forget @staff-id`."},
+	Which:           {"有几个人叫这个名字，请写 `/忘记 @员工ID`：", "Several people go by that name; please write `/forget @staff-id`:"},
 	NotAsked:        {"没有等待确认的删除，或者已经超过 10 分钟。请先发一次不带“确认”的命令。", "There is nothing to confirm, or it is more than 10 minutes old. Send the command without \"yes\" first."},
 	PersonForgotten: {"🗑️ 已全部删除：%s。", "🗑️ Everything is deleted: %s."},
 	ForgotBefore:    {"🗑️ 已全部删除。", "🗑️ Everything is deleted."},
@@ -278,11 +280,11 @@ var phrases = map[Phrase]Text{
 	ModelMark:   {" ← 这里在用", " ← in use here"},
 	ModelPrice:  {"：每百万 tokens 输入 %g（缓存 %g），输出 %g", ": a million tokens cost %g in (%g cached), %g out"},
 	ModelSet:    {"✅ 从下一条消息起，这个会话由 `%s` 回答；它不可用时依次换其他模型。", "✅ From the next message on `%s` answers here; the others stay behind it as fallbacks."},
-	WhoAmI:      {"%s，你的编号是 `%s`，角色：%s。这个会话的编号是 `%s`。", "%s, your id is `%s`; role: %s. The id of this conversation is `%s`."},
+	WhoAmI:      {"你的 ID 是 `%s`，角色：%s。这个会话的 ID 是 `%s`。", "Your id is `%s`; role: %s. The id of this conversation is `%s`."},
 	RoleAdmin:   {"管理员", "administrator"},
 	RoleMember:  {"成员", "member"},
 	RoleOutside: {"组织外的人", "outside the organization"},
-	UsageOf:     {"这个会话的用量（按 UTC 计）：\n\n- 今天：%s\n- 本月：%s", "Usage of this conversation, by UTC:\n\n- today: %s\n- this month: %s"},
+	UsageOf:     {"这个会话的用量（按 UTC 日期）：\n\n- 今天：%s\n- 本月：%s", "Usage of this conversation, in days of UTC:\n\n- today: %s\n- this month: %s"},
 	UsageNone:   {"没有", "none"},
 
 	CutShort:     {"（已停止）", "(stopped)"},
@@ -292,9 +294,9 @@ var phrases = map[Phrase]Text{
 	NotYourTurn:  {"没有停止：只有提问的人和管理员可以停止一个回答。", "Not stopped: only the asker and administrators can stop an answer."},
 	StillWaiting: {"还有 %d 条消息在等：%s。", " Still waiting (%d): %s."},
 
-	StatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarised; the originals can still be looked up."},
-	StatusSummed: {"较早的内容已概括 %d 次%s。", "Older messages were summarised %d times%s."},
-	StatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "I remember %s things here; `/memory` lists them."},
+	StatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarized; the originals can still be looked up."},
+	StatusSummed: {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
+	StatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
 	StatusOwed:   {"最近的内容还没能记入记忆，稍后会再试。", "The latest messages are not in memory yet; this is tried again later."},
 	StatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
 	StatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},

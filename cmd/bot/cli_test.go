@@ -146,7 +146,7 @@ func TestDoctorGoesOn(t *testing.T) {
 		{file, []string{
 			"FAIL config: " + file + ":1:81: dingtalk.client_id: is empty", "FAIL config: " + file + ":1:81: dingtalk.client_secret: is empty",
 			`FAIL database: the host name of database.url, "nowhere.invalid", can't be resolved: `, "FAIL model: main (m): denied",
-			"FAIL dingtalk: dingtalk.client_id or dingtalk.client_secret is empty", "ok   clock: ",
+			"FAIL dingtalk: not asked, because dingtalk.client_id or dingtalk.client_secret is empty", "ok   clock: ",
 		}},
 		{broken, []string{"FAIL config: " + broken + ":2:3: agnt: no such key", "skip database: ", "skip model: ", "skip dingtalk: ", "skip clock: "}},
 	} {

@@ -67,6 +67,9 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	in, isFile := app.Stdin.(*os.File)
 	t := &terminal{in: app.Stdin, out: &printable{out: app.Stdout}, session: c.Session, answered: make(chan struct{}, 1)}
 	t.prompt = isFile && isatty.IsTerminal(in.Fd())
+	if t.prompt {
+		fmt.Fprintf(t.out, "Conversation %q. /help lists the commands; /quit or Ctrl-D ends.\n", c.Session)
+	}
 	log := gateway.NewLogger(cfg.Log, app.Stderr)
 	ctx, stop := context.WithCancel(log.WithContext(ctx))
 	defer stop()

@@ -17,7 +17,7 @@ import (
 type compactionsCmd struct {
 	List compactionsListCmd `cmd:"" default:"withargs" help:"List attempts at compactions, the newest first."`
 	Show compactionsShowCmd `cmd:"" help:"Show one attempt."`
-	Cost compactionsCostCmd `cmd:"" help:"Add up what answers, summaries, flushes, digests and consolidations took."`
+	Cost compactionsCostCmd `cmd:"" help:"Sum tokens and price of answers, summaries, flushes, digests and consolidations."`
 	Undo compactionsUndoCmd `cmd:"" help:"Take the newest compaction of a session back. The session then rests until it has grown."`
 }
 
@@ -74,7 +74,7 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(app.Stdout, "the last compaction is undone: events %d-%d stand in full again, %d -> %d tokens\n",
+		_, err = fmt.Fprintf(app.Stdout, "the last compaction is undone: events %d-%d are back in full, %d -> %d tokens\n",
 			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)
 		return err
 	})
@@ -82,7 +82,7 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 
 type compactionsShowCmd struct {
 	configFlag
-	ID   int64 `arg:"" help:"As bot compactions list shows it."`
+	ID   int64 `arg:"" help:"Number of the attempt, as bot compactions list shows it."`
 	JSON bool  `help:"As one JSON object."`
 }
 

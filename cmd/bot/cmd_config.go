@@ -10,7 +10,7 @@ import (
 
 // configCmd is bot config.
 type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Say everything that is wrong in a config file, as file:line:col."`
+	Check configCheckCmd `cmd:"" help:"List everything that is wrong in a config file, as file:line:col."`
 	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`
 }
 

@@ -16,8 +16,8 @@ import (
 type compactionsCostCmd struct {
 	configFlag
 	Session string `help:"Only this session."`
-	By      string `enum:"month,day,session,total" default:"month" help:"Add up by month, day, session or in total (default: ${default})."`
-	Days    int    `default:"366" help:"From how many days ago on (default: ${default})."`
+	By      string `enum:"month,day,session,total" default:"month" help:"Sum by month, day or session, or in total (default: ${default})."`
+	Days    int    `default:"366" help:"Number of days, up to today (default: ${default})."`
 	JSON    bool   `help:"One JSON object a line."`
 }
 

@@ -57,7 +57,7 @@ func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
 
 type deadLettersRetryCmd struct {
 	configFlag
-	ID int64 `arg:"" help:"As bot deadletters list shows it."`
+	ID int64 `arg:"" help:"Number of the message, as bot deadletters list shows it."`
 }
 
 // Run queues a dead letter again.

@@ -182,7 +182,7 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 
 func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	if d.ClientID == "" || d.ClientSecret == "" {
-		return nil, errors.New("dingtalk.client_id or dingtalk.client_secret is empty: there is nothing to ask with")
+		return nil, errors.New("not asked, because dingtalk.client_id or dingtalk.client_secret is empty")
 	}
 	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }

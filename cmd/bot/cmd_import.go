@@ -70,7 +70,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		if err := needSchema(ctx, url, im.run(ctx, cfg.Cluster.LeaseTTL)); err != nil {
 			return err
 		}
-		summarized := "nothing was summarised"
+		summarized := "nothing was summarized"
 		if im.through > 0 {
 			summarized = fmt.Sprintf("1-%d are in a summary", im.through)
 		}

@@ -25,7 +25,7 @@ type memoryCmd struct {
 	List    memoryListCmd    `cmd:"" default:"withargs" help:"List memories, the newest first."`
 	Show    memoryShowCmd    `cmd:"" help:"Show one memory: its former values, who said it and where, and the flush that saved it."`
 	Export  memoryExportCmd  `cmd:"" help:"Export all facts and messages of a person, as Markdown or one JSON object a line."`
-	Forget  memoryForgetCmd  `cmd:"" help:"Delete a memory, what a session taught, or everything about a person."`
+	Forget  memoryForgetCmd  `cmd:"" help:"Delete a memory, the memory of a session, or everything about a person."`
 	Promote memoryPromoteCmd `cmd:"" help:"Make a group's memory one of the whole team."`
 }
 
@@ -88,7 +88,7 @@ func person(id sessions.UserID, nick string) string {
 
 type memoryShowCmd struct {
 	configFlag
-	ID   int64 `arg:"" help:"As bot memory list shows it."`
+	ID   int64 `arg:"" help:"Number of the memory, as bot memory list shows it."`
 	JSON bool  `help:"As one JSON object."`
 }
 
@@ -262,7 +262,7 @@ func noPerson(who string, err error) error {
 
 type memoryPromoteCmd struct {
 	configFlag
-	ID int64  `arg:"" help:"As bot memory list shows it."`
+	ID int64  `arg:"" help:"Number of the memory, as bot memory list shows it."`
 	By string `required:"" help:"Staff id of the administrator who decides it; it is kept with the memory."`
 }
 
@@ -305,7 +305,7 @@ func unshareable(why manage.Refusal, m memory.Memory) string {
 
 type memoryForgetCmd struct {
 	sureFlags
-	ID      int64  `arg:"" optional:"" help:"As bot memory list shows it."`
+	ID      int64  `arg:"" optional:"" help:"Number of the memory, as bot memory list shows it."`
 	Person  string `help:"Everything about this person, and all they said: a staff id."`
 	Session string `help:"Memory from this session; its log stays."`
 }

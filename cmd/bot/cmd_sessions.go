@@ -13,7 +13,7 @@ import (
 type sessionsCmd struct {
 	List   sessionsListCmd   `cmd:"" default:"withargs" help:"List sessions, the last active first."`
 	Show   sessionsShowCmd   `cmd:"" help:"Show one session's state."`
-	Export sessionsExportCmd `cmd:"" help:"Write one session's whole log, compacted events too: one JSON object a line, or a table."`
+	Export sessionsExportCmd `cmd:"" help:"Write one session's whole log, compacted events too, as a table or as JSON."`
 	Import sessionsImportCmd `cmd:"" help:"Take over a conversation that an older bot kept in a file."`
 	Erase  sessionsEraseCmd  `cmd:"" help:"Wipe events from one session's log, and whatever was made from them."`
 	Delete sessionsDeleteCmd `cmd:"" help:"Delete one session with all it has; what was learnt about people and groups stays."`

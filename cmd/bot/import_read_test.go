@@ -57,7 +57,7 @@ func TestReadKeptNamesTheLine(t *testing.T) {
 	t.Parallel()
 	const user = `{"role": "user", "content": "a"}`
 	for _, tt := range []struct{ name, text, want string }{
-		{"nothing", "", "old:1:1: parsing value: unexpected EOF"},
+		{"nothing", "", "old:1:1: got an empty file, want an object"},
 		{"no message", `{"messages": []}`, "old:1: messages: there are none"},
 		{"a log", "GET / 200\nGET / 200", "old:1:1: "},
 		{"broken object", "{\n\"messages\": [\n{\"role\": \"user\",, }]}", "old:3:"},

@@ -25,7 +25,7 @@ import (
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the gateway until a signal, then drain."`
 	Chat        chatCmd        `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
-	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or say where it stands."`
+	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or show its state."`
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`
 	Sessions    sessionsCmd    `cmd:"" help:"List, show or export sessions."`
 	Compactions compactionsCmd `cmd:"" help:"The compaction log: ranges, triggers and outcomes."`

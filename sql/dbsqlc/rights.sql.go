@@ -1011,7 +1011,7 @@ WITH named AS MATERIALIZED (
 )
 SELECT named.sender_id, f.nick, f.messages, f.last_at
 FROM named CROSS JOIN LATERAL (
-    SELECT (array_agg(e.sender_nick ORDER BY e.id DESC))[1]::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
+    SELECT coalesce((array_agg(e.sender_nick ORDER BY e.id DESC) FILTER (WHERE e.sender_nick <> ''))[1], '')::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
     FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
     WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND ($2::text = '' OR s.robot_code = $2::text)
 ) f
