@@ -5,9 +5,6 @@ import (
 	"ebb/sessions"
 )
 
-// DefaultMaxPerScope is the default number of memories that one scope holds before they are consolidated.
-const DefaultMaxPerScope = 500
-
 // OverfullScope is a scope that holds more memories in force than it should.
 type OverfullScope struct {
 	Scope   Scope

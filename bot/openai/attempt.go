@@ -11,15 +11,6 @@ import (
 	"ebb/bot/llm"
 )
 
-var (
-	errTimeout = errors.New("no answer within the attempt's time")
-	errFirst   = errors.New("no token within the time for the first one")
-	errShare   = errors.New("the model's share of the time is over")
-	errIdle    = errors.New("the stream went quiet")
-	errBroken  = errors.New("the stream broke off")
-	errEmpty   = errors.New("the answer has no choices")
-)
-
 const (
 	lingerAfterFinish = 5 * time.Second        // for the usage after the last words
 	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection is reused

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
+	"ebb/retry"
 )
 
 // calling is the state of one Generate call.
@@ -166,4 +168,47 @@ const patience = 5 * time.Second
 // pause waits until the provider accepts requests; false if that is too late.
 func (s *slot) pause(d time.Duration) bool {
 	return (s.last || d <= patience) && rest(s.ctx, s.pauses, 0, d)
+}
+
+// rest waits before the next attempt; false if that would be too late.
+func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) bool {
+	d := pauses.After(n)
+	if after > 0 {
+		d = after + rand.N(after/10+1) // jitter behind the named moment
+	}
+	if d > maxRetryAfter {
+		return false
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	return retry.Sleep(ctx, d)
+}
+
+// sink passes on text and reasoning to the caller, and remembers whether any must be retracted.
+type sink struct {
+	delta func(text string, reset bool)
+	idea  func(text string)
+	dirty bool
+}
+
+func (s *sink) thought(t string) {
+	if s.idea != nil && s.delta != nil && t != "" {
+		s.dirty = true
+		s.idea(t)
+	}
+}
+
+func (s *sink) text(t string) {
+	if s.delta != nil && t != "" {
+		s.dirty = true
+		s.delta(t, false)
+	}
+}
+
+func (s *sink) reset() {
+	if s.dirty {
+		s.dirty = false
+		s.delta("", true)
+	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
-	"ebb/retry"
 )
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
@@ -81,21 +78,6 @@ func (c *Client) order(name string) ([]*model, error) {
 	return order, nil
 }
 
-// rest waits before the next attempt; false if that would be too late.
-func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) bool {
-	d := pauses.After(n)
-	if after > 0 {
-		d = after + rand.N(after/10+1) // jitter behind the named moment
-	}
-	if d > maxRetryAfter {
-		return false
-	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
-		return false
-	}
-	return retry.Sleep(ctx, d)
-}
-
 // joinedFault is the error of a call that no model answered: a transient one if any, else that of the requested model.
 func joinedFault(failed []*llm.CallError) *llm.CallError {
 	if len(failed) == 1 {
@@ -112,34 +94,6 @@ func joinedFault(failed []*llm.CallError) *llm.CallError {
 	v := *pick
 	v.Err = errors.Join(all...)
 	return &v
-}
-
-// sink passes on text and reasoning to the caller, and remembers whether any must be retracted.
-type sink struct {
-	delta func(text string, reset bool)
-	idea  func(text string)
-	dirty bool
-}
-
-func (s *sink) thought(t string) {
-	if s.idea != nil && s.delta != nil && t != "" {
-		s.dirty = true
-		s.idea(t)
-	}
-}
-
-func (s *sink) text(t string) {
-	if s.delta != nil && t != "" {
-		s.dirty = true
-		s.delta(t, false)
-	}
-}
-
-func (s *sink) reset() {
-	if s.dirty {
-		s.dirty = false
-		s.delta("", true)
-	}
 }
 
 func offered(tools []llm.ToolSpec, name string) bool {

@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -201,4 +202,36 @@ func queryValues(address string) []string {
 		values = append(values, v...)
 	}
 	return values
+}
+
+const maxErrorText = 1000
+
+var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((api[-_ ]?key|access[-_]?token|secret|authorization)[^:=\n]{0,24}[:=]\s*["']?)(bearer\s+)?[^\s"',}]+`)
+
+// redactor removes configured keys, and similar strings, from a text and bounds its length.
+func redactor(keys []string) func(string) string {
+	var pairs []string
+	for _, k := range keys {
+		if len(k) >= 6 { // a shorter one is no real key, and a part of ordinary words
+			pairs = append(pairs, k, "***")
+		}
+	}
+	literal := strings.NewReplacer(pairs...)
+	return func(s string) string {
+		s = keyLike.ReplaceAllString(literal.Replace(s), "${1}***")
+		if len(s) > maxErrorText {
+			s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
+		}
+		return s
+	}
+}
+
+// wantsCompletionTokens names the models for which go-openai itself refuses max_tokens.
+func wantsCompletionTokens(model string) bool {
+	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(model, p) {
+			return true
+		}
+	}
+	return false
 }

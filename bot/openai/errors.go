@@ -161,24 +161,11 @@ func badRequest(err error) bool {
 	return false
 }
 
-const maxErrorText = 1000
-
-var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((api[-_ ]?key|access[-_]?token|secret|authorization)[^:=\n]{0,24}[:=]\s*["']?)(bearer\s+)?[^\s"',}]+`)
-
-// redactor removes configured keys, and similar strings, from a text and bounds its length.
-func redactor(keys []string) func(string) string {
-	var pairs []string
-	for _, k := range keys {
-		if len(k) >= 6 { // a shorter one is no real key, and a part of ordinary words
-			pairs = append(pairs, k, "***")
-		}
-	}
-	literal := strings.NewReplacer(pairs...)
-	return func(s string) string {
-		s = keyLike.ReplaceAllString(literal.Replace(s), "${1}***")
-		if len(s) > maxErrorText {
-			s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
-		}
-		return s
-	}
-}
+var (
+	errTimeout = errors.New("no answer within the attempt's time")
+	errFirst   = errors.New("no token within the time for the first one")
+	errShare   = errors.New("the model's share of the time is over")
+	errIdle    = errors.New("the stream went quiet")
+	errBroken  = errors.New("the stream broke off")
+	errEmpty   = errors.New("the answer has no choices")
+)

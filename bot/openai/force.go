@@ -12,9 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-// rung is a way to force a tool, from the strictest to the one that every model accepts.
-type rung int32
-
 const (
 	rungNamed      rung = iota // tool_choice names the tool
 	rungRequired               // tool_choice "required", with that tool only
@@ -23,9 +20,6 @@ const (
 	rungJSON                   // no tools: a JSON object of the arguments
 	rungText                   // the same for providers without response_format
 )
-
-// rungNone forces nothing.
-const rungNone rung = -1
 
 // String is the name of a way in Response.Forced.
 func (r rung) String() string {

@@ -71,16 +71,6 @@ func (m *model) adapt(cl call, err *llm.CallError) bool {
 // saysOutput matches the refusal of an answer's length.
 var saysOutput = regexp.MustCompile(`max_(completion_|output_|new_)?tokens`)
 
-// wantsCompletionTokens names the models for which go-openai itself refuses max_tokens.
-func wantsCompletionTokens(model string) bool {
-	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
-		if strings.HasPrefix(model, p) {
-			return true
-		}
-	}
-	return false
-}
-
 // outputLimit is the requested limit, or the model's own if none or a larger one than accepted is requested.
 func (m *model) outputLimit(asked int) int {
 	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
@@ -170,3 +160,9 @@ func speaker(name string) string {
 	}
 	return name
 }
+
+// rung is a way to force a tool, from the strictest to the one that every model accepts.
+type rung int32
+
+// rungNone forces nothing.
+const rungNone rung = -1

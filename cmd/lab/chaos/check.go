@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,25 +11,6 @@ import (
 	"ebb/sessions"
 	"ebb/sql/inspect"
 )
-
-// findings are what the checker saw.
-type findings struct {
-	broken []string // promises that were not kept, in words
-
-	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
-	erasures, wiped, cards, closed                                             int
-	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
-	p50, p99                                                                   time.Duration
-}
-
-func (f *findings) addBroken(format string, args ...any) {
-	if len(f.broken) < maxBroken {
-		f.broken = append(f.broken, fmt.Sprintf(format, args...))
-	}
-}
-
-// maxBroken bounds the list: one broken promise is enough.
-const maxBroken = 100
 
 // checkAll compares stored and sent messages with those that people sent, and the gateways with each other.
 func (e *evidence) checkAll() *findings {
@@ -172,13 +152,6 @@ func (e *evidence) checkTurns(f *findings) {
 	}
 }
 
-// shorten is the beginning of a text.
-func shorten(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	rs := []rune(line)
-	return string(rs[:min(len(rs), 80)])
-}
-
 // checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns.
 func (e *evidence) checkReplies(f *findings) {
 	first := map[string]int{}
@@ -316,8 +289,6 @@ func (e *evidence) checkSetAside(f *findings) {
 // maxTries is how many turns a message may break before gateways set it aside.
 const maxTries = 3
 
-var endOfTime = time.Unix(1<<40, 0)
-
 // countFaults counts what became of the process in a time that breaks a turn.
 func (l life) countFaults(in rig.Interval) int {
 	n := countOverlaps(l.apart, in)
@@ -326,16 +297,6 @@ func (l life) countFaults(in rig.Interval) int {
 	}
 	if l.twice && in.Contains(l.stopRequested) {
 		n++
-	}
-	return n
-}
-
-// countOverlaps counts the spans that have something of a time.
-func countOverlaps(spans []rig.Interval, in rig.Interval) (n int) {
-	for _, s := range spans {
-		if s.From.Before(in.To) && in.From.Before(s.To) {
-			n++
-		}
 	}
 	return n
 }

@@ -14,18 +14,6 @@ import (
 	"ebb/sessions"
 )
 
-// Command is lab chaos: it runs fault injection and checks that nothing was lost.
-type Command struct {
-	For      time.Duration `default:"30m" help:"How long to make trouble."`
-	Seed     uint64        `help:"Seed of the plan, which is the same for the same seed and length; 0: a new one."`
-	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
-	Rate     float64       `default:"8" help:"Messages a second."`
-	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
-	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
-	Cards    bool          `help:"Show replies on cards, with their troubles."`
-	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
-}
-
 // Run injects faults, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {

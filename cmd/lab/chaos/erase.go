@@ -12,33 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 )
-
-// erasure is one request to erase, with the words that it removes permanently.
-type erasure struct {
-	kind    string   // forget last, forget me, forget fact
-	words   []string // numbers of facts: none may be seen after the receipt
-	touched []string // conversations whose sessions it may take from their owners
-	gone    []string // threads that are deleted as a whole
-	begun   time.Time
-	receipt time.Time // when the requester learnt that it is done; zero: not yet
-	heard   string    // the last reply to the requester that was no receipt
-}
-
-// erasures are those of a run.
-type erasures struct {
-	running sync.WaitGroup
-	mu      sync.Mutex
-	all     []*erasure
-	open    int // scripts that have not ended
-	people  int // scripted persons so far
-}
 
 // runScript runs a script in the background. It ends with ctx at the latest.
 func (e *erasures) runScript(ctx context.Context, script func(context.Context) error, failed func(error)) {

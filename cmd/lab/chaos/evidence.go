@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -91,4 +92,39 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 func processOf(r sessions.ReplicaID) string {
 	name := string(r)
 	return name[:max(0, strings.LastIndexByte(name, '-'))]
+}
+
+// findings are what the checker saw.
+type findings struct {
+	broken []string // promises that were not kept, in words
+
+	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
+	erasures, wiped, cards, closed                                             int
+	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
+	p50, p99                                                                   time.Duration
+}
+
+// shorten is the beginning of a text.
+func shorten(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	rs := []rune(line)
+	return string(rs[:min(len(rs), 80)])
+}
+
+var endOfTime = time.Unix(1<<40, 0)
+
+func (f *findings) addBroken(format string, args ...any) {
+	if len(f.broken) < maxBroken {
+		f.broken = append(f.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// countOverlaps counts the spans that have something of a time.
+func countOverlaps(spans []rig.Interval, in rig.Interval) (n int) {
+	for _, s := range spans {
+		if s.From.Before(in.To) && in.From.Before(s.To) {
+			n++
+		}
+	}
+	return n
 }

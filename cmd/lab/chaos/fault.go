@@ -12,25 +12,6 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// fault is one thing that goes wrong.
-type fault struct {
-	at   time.Duration // since the beginning
-	kind string
-	slot int           // number of the gateway
-	d    time.Duration // for how long
-	n    int           // which of its kinds, or how many
-}
-
-// chaosKind is one kind of trouble, which comes as often as its weight says.
-type chaosKind struct {
-	kind   string
-	weight int
-	make   func(injector, context.Context, fault) error
-}
-
-// injector makes the faults of a run.
-type injector struct{ *world }
-
 // faultKinds are what can go wrong.
 var faultKinds = []chaosKind{
 	{"kill", 24, injector.killGateway},
@@ -197,9 +178,6 @@ func (w injector) slowNetwork(_ context.Context, t fault) error {
 	w.slots[t.slot].link.Slow(200*time.Millisecond, 2*t.d)
 	return nil
 }
-
-// apartFor is how long after its way to the database was cut a process may still wait for answers that never come.
-const apartFor = 5 * time.Second
 
 // restartPostgres stops the server for a while.
 func (w injector) restartPostgres(ctx context.Context, t fault) error {

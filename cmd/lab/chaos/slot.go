@@ -4,39 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
 	"ebb/cmd/lab/rig"
-	"ebb/sql/sqltest"
 )
-
-// slot is the place of one gateway: processes come and go in it, each under a name of its own.
-type slot struct {
-	*world
-	name  string
-	child *rig.Process
-	link  *sqltest.Link
-	runs  int
-}
-
-// life is what became of one process of a slot.
-type life struct {
-	slot           string
-	started, ended time.Time
-	stopRequested  time.Time // asked to stop
-	twice          bool      // and asked again: it leaves at once
-	killed         time.Time
-	apart          []rig.Interval // while it stood still or could not reach the database
-	exit           error          // how it ended
-}
-
-// lives are the processes that ever ran, by name.
-type lives struct {
-	mu sync.Mutex
-	of map[string]*life
-}
 
 func (l *lives) changeLife(process string, f func(*life)) {
 	l.mu.Lock()

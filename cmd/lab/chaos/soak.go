@@ -17,13 +17,6 @@ import (
 	"ebb/sql/inspect"
 )
 
-// figures are what a gateway says that it takes of the machine.
-type figures struct {
-	resident          float64 // bytes
-	goroutines, files int
-	turns             int // that it committed
-}
-
 // figuresOf reads the figures of a gateway.
 func (w *world) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -77,14 +70,6 @@ func parseFigures(text io.Reader) (figures, error) {
 		}
 	}
 	return f, nil
-}
-
-// sample is what everything takes at one moment.
-type sample struct {
-	at       time.Duration
-	turns    int // committed so far
-	gateways map[string]figures
-	tables   map[string]inspect.TableSize
 }
 
 // sampleEvery is how often a soak looks: each minute, and oftener in a short one.

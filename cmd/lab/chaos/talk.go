@@ -5,43 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
 )
-
-// remark is one message of a person, and its state at DingTalk.
-type remark struct {
-	mark    string // stands in the text, unless that is a command; it is the message's id too
-	place   string // the conversation
-	thread  string // the session: the conversation, or one member of it
-	command bool
-	fact    string // fact in it to remember
-	wiped   bool   // an erasure is about it: its words may be gone
-	gone    bool   // its row may be gone too
-
-	sent          time.Time // by DingTalk's clock: what createAt says
-	pushed, acked time.Time // first; zero where not yet
-	answered      bool
-}
-
-// talkers is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
-type talkers struct {
-	sim    *dingtalktest.Server
-	stop   context.CancelFunc
-	ended  chan struct{}
-	noisy  bool // bursts, copies, commands and long messages too
-	member bool // each member of a group has a session of their own
-
-	mu    sync.Mutex
-	rng   *rand.Rand
-	order []string           // marks, in the order in which they were said
-	said  map[string]*remark // by mark
-	open  int                // said and not acknowledged
-	took  []time.Duration    // from the first push of a message to its first answer
-}
 
 // Groups in which people talk: few where each of their members has a session, so that each session grows long.
 const (

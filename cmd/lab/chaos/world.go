@@ -2,21 +2,15 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 	"ebb/cmd/lab/rig"
-	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/inspect"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
@@ -56,125 +50,6 @@ type world struct {
 	took    string // times of the run's phases
 }
 
-// openChaos builds the stand-ins and the database, without a gateway. The caller closes the result even after an error.
-func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *world, err error) {
-	w = &world{
-		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
-		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
-	}
-	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
-		return w, fmt.Errorf("making a folder: %w", err)
-	}
-	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // the server's user must be able to pass
-		return w, fmt.Errorf("opening the folder: %w", err)
-	}
-	if err := w.startPostgres(ctx); err != nil {
-		return w, err
-	}
-	if _, err := sql.Migrate(ctx, w.url); err != nil {
-		return w, err
-	}
-	if w.eye, err = inspect.Open(ctx, w.url); err != nil {
-		return w, err
-	}
-	if !opt.Calm {
-		w.plan = planFaults(opt)
-	}
-	w.sim = dingtalktest.New(dingtalktest.Options{
-		Seed: opt.Seed, LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited, OpensPerMinute: 100_000,
-		RedeliverAfter: 3 * time.Second, RedeliverMax: dingtalktest.Unlimited, RetryOnError: true, Backlog: time.Minute,
-		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000, IgnoreMsgUUID: w.keysIgnored(),
-	})
-	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
-	w.model = openaitest.New(openaitest.Options{Reply: w.mind.replyTo, Usage: countText, KeepRequests: 1})
-	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
-	w.mind.thread = w.talk.threadOf
-	for i := range opt.Replicas {
-		s := &slot{world: w, name: fmt.Sprintf("g%d", i+1)}
-		if s.link, err = sqltest.NewLink(ctx, func() string { return sqltest.SocketOf(w.databaseURL()) }); err != nil {
-			return w, err
-		}
-		w.slots = append(w.slots, s)
-	}
-	return w, nil
-}
-
-// close ends what still runs and deletes what was written.
-func (w *world) close(ctx context.Context) error {
-	var err error
-	for _, s := range w.slots {
-		if s.child != nil && s.child.Alive() {
-			err = errors.Join(err, s.child.Kill())
-		}
-		s.link.Close()
-	}
-	w.leaving.Wait()
-	if w.talk != nil {
-		w.talk.close()
-	}
-	if w.model != nil {
-		w.model.Close()
-	}
-	if w.sim != nil {
-		w.sim.Close()
-	}
-	if w.eye != nil {
-		w.eye.Close()
-	}
-	err = errors.Join(err, w.stopPostgres(ctx, 15*time.Second))
-	if w.dir != "" {
-		err = errors.Join(err, os.RemoveAll(w.dir))
-	}
-	return err
-}
-
-func (w *world) startPostgres(ctx context.Context) error {
-	p, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.dir, "pg")})
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.private, w.url = p, p.URL()
-	return nil
-}
-
-// databaseURL is where PostgreSQL is, or was last.
-func (w *world) databaseURL() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.url
-}
-
-// perMember reports whether each member of a group has a session of their own in this run: the seed decides.
-func (w *world) perMember() bool { return w.opt.Seed%3 == 0 }
-
-// keysIgnored reports whether DingTalk repeats a reply with a known key, as the seed decides: the documentation
-// promises no deduplication.
-func (w *world) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
-
-// connectionCount is how many gateways are connected to DingTalk, as the seed decides.
-func (w *world) connectionCount() string {
-	if w.opt.Seed/4%4 == 1 {
-		return config.ConnectionsOne
-	}
-	return config.ConnectionsAll
-}
-
-// stopPostgres stops the server cleanly within a time, and else at once, so that it has to recover.
-func (w *world) stopPostgres(ctx context.Context, within time.Duration) error {
-	w.mu.Lock()
-	p := w.private
-	w.private = nil
-	w.mu.Unlock()
-	if p == nil {
-		return nil
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), within)
-	defer stop()
-	return p.Stop(ctx)
-}
-
 // addBroken notes that a promise was broken.
 func (w *world) addBroken(format string, args ...any) {
 	w.mu.Lock()
@@ -184,60 +59,131 @@ func (w *world) addBroken(format string, args ...any) {
 	}
 }
 
-// gatewayConfig is small enough in all things for a flush and a compaction to come soon.
-func (w *world) gatewayConfig(name, database string) (string, error) {
-	type object = map[string]any
-	c := object{
-		"dingtalk": object{
-			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
-			"connections": w.connectionCount(), "api_calls_per_month": callsOfRun,
-		},
-		"llm": object{"models": []object{{
-			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
-		}}},
-		"agent": object{
-			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.ID},
-			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
-			"compaction": object{
-				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
-			},
-			"memory": object{"digest": "", "max_per_scope": 100_000},
-		},
-		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
-		"database": object{"url": database, "max_conns": 8},
-		"shutdown": object{"drain": chaosDrain.String(), "flush": "5s"},
-		"admin":    object{"listen": "127.0.0.1:0"},
-		"log":      object{"level": "info", "format": "json"},
-	}
-	if w.opt.Cards {
-		d := c["dingtalk"].(object)
-		d["reply"], d["card_template_id"], d["card_interval"] = "card", dingtalktest.DefaultCardTemplate, "100ms"
-	}
-	return rig.WriteConfig(w.dir, name, c)
+// fault is one thing that goes wrong.
+type fault struct {
+	at   time.Duration // since the beginning
+	kind string
+	slot int           // number of the gateway
+	d    time.Duration // for how long
+	n    int           // which of its kinds, or how many
 }
 
-const (
-	chaosTTL   = 2 * time.Second // lifetime of leases
-	chaosDrain = 8 * time.Second // at a stop
-	chaosTurn  = 30 * time.Second
-	callsOfRun = 1_000_000 // to the open API: counted, and more than a run makes
-)
-
-// watchTerms looks at the leases again and again: the term of none may fall.
-func (w *world) watchTerms(ctx context.Context) {
-	seen := map[sessions.Key]int64{}
-	for rig.WaitUntil(ctx, time.Now().Add(100*time.Millisecond)) {
-		one, stop := context.WithTimeout(ctx, 5*time.Second)
-		leases, err := w.eye.Terms(one)
-		stop()
-		if err != nil {
-			continue // the database is away: part of the trouble
-		}
-		for _, l := range leases {
-			if l.Term < seen[l.Key] && !w.erasures.deletesThread(l.Key) {
-				w.addBroken("session %s: the lease's term fell from %d to %d", l.Key, seen[l.Key], l.Term)
-			}
-			seen[l.Key] = l.Term
-		}
-	}
+// chaosKind is one kind of trouble, which comes as often as its weight says.
+type chaosKind struct {
+	kind   string
+	weight int
+	make   func(injector, context.Context, fault) error
 }
+
+// injector makes the faults of a run.
+type injector struct{ *world }
+
+// apartFor is how long after its way to the database was cut a process may still wait for answers that never come.
+const apartFor = 5 * time.Second
+
+// erasure is one request to erase, with the words that it removes permanently.
+type erasure struct {
+	kind    string   // forget last, forget me, forget fact
+	words   []string // numbers of facts: none may be seen after the receipt
+	touched []string // conversations whose sessions it may take from their owners
+	gone    []string // threads that are deleted as a whole
+	begun   time.Time
+	receipt time.Time // when the requester learnt that it is done; zero: not yet
+	heard   string    // the last reply to the requester that was no receipt
+}
+
+// erasures are those of a run.
+type erasures struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	all     []*erasure
+	open    int // scripts that have not ended
+	people  int // scripted persons so far
+}
+
+// slot is the place of one gateway: processes come and go in it, each under a name of its own.
+type slot struct {
+	*world
+	name  string
+	child *rig.Process
+	link  *sqltest.Link
+	runs  int
+}
+
+// life is what became of one process of a slot.
+type life struct {
+	slot           string
+	started, ended time.Time
+	stopRequested  time.Time // asked to stop
+	twice          bool      // and asked again: it leaves at once
+	killed         time.Time
+	apart          []rig.Interval // while it stood still or could not reach the database
+	exit           error          // how it ended
+}
+
+// lives are the processes that ever ran, by name.
+type lives struct {
+	mu sync.Mutex
+	of map[string]*life
+}
+
+// figures are what a gateway says that it takes of the machine.
+type figures struct {
+	resident          float64 // bytes
+	goroutines, files int
+	turns             int // that it committed
+}
+
+// sample is what everything takes at one moment.
+type sample struct {
+	at       time.Duration
+	turns    int // committed so far
+	gateways map[string]figures
+	tables   map[string]inspect.TableSize
+}
+
+// remark is one message of a person, and its state at DingTalk.
+type remark struct {
+	mark    string // stands in the text, unless that is a command; it is the message's id too
+	place   string // the conversation
+	thread  string // the session: the conversation, or one member of it
+	command bool
+	fact    string // fact in it to remember
+	wiped   bool   // an erasure is about it: its words may be gone
+	gone    bool   // its row may be gone too
+
+	sent          time.Time // by DingTalk's clock: what createAt says
+	pushed, acked time.Time // first; zero where not yet
+	answered      bool
+}
+
+// talkers is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
+type talkers struct {
+	sim    *dingtalktest.Server
+	stop   context.CancelFunc
+	ended  chan struct{}
+	noisy  bool // bursts, copies, commands and long messages too
+	member bool // each member of a group has a session of their own
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	order []string           // marks, in the order in which they were said
+	said  map[string]*remark // by mark
+	open  int                // said and not acknowledged
+	took  []time.Duration    // from the first push of a message to its first answer
+}
+
+// Command is lab chaos: it runs fault injection and checks that nothing was lost.
+type Command struct {
+	For      time.Duration `default:"30m" help:"How long to make trouble."`
+	Seed     uint64        `help:"Seed of the plan, which is the same for the same seed and length; 0: a new one."`
+	Replicas int           `default:"3" help:"Gateways on one PostgreSQL."`
+	Rate     float64       `default:"8" help:"Messages a second."`
+	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
+	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
+	Cards    bool          `help:"Show replies on cards, with their troubles."`
+	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
+}
+
+// maxBroken bounds the list: one broken promise is enough.
+const maxBroken = 100
