@@ -226,16 +226,6 @@ func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandon
 	return items, nil
 }
 
-const cardsDelete = `-- name: CardsDelete :exec
-DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open'
-`
-
-// CardsDelete deletes the settled cards of a session. Open ones stay until they are closed.
-func (q *Queries) CardsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, cardsDelete, sessionKey)
-	return err
-}
-
 const cardsExpire = `-- name: CardsExpire :exec
 DELETE FROM cards c WHERE c.state <> 'open' AND c.rating = '' AND c.settled_at < now() - interval '1 second' * $1::float8
 `

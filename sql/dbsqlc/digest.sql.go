@@ -175,15 +175,6 @@ func (q *Queries) DigestPutOff(ctx context.Context, db DBTX, arg *DigestPutOffPa
 	return err
 }
 
-const digestsDelete = `-- name: DigestsDelete :exec
-DELETE FROM memory_digests g WHERE g.session_key = $1
-`
-
-func (q *Queries) DigestsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, digestsDelete, sessionKey)
-	return err
-}
-
 const digestsDue = `-- name: DigestsDue :many
 WITH due AS MATERIALIZED (
     SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts

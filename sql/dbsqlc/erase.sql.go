@@ -208,15 +208,6 @@ func (q *Queries) CompactionsWithView(ctx context.Context, db DBTX, sessionKey s
 	return items, nil
 }
 
-const debtsDelete = `-- name: DebtsDelete :exec
-DELETE FROM flush_debts d WHERE d.session_key = $1
-`
-
-func (q *Queries) DebtsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, debtsDelete, sessionKey)
-	return err
-}
-
 const deletedMessagesExpire = `-- name: DeletedMessagesExpire :exec
 DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day'
 `
@@ -485,15 +476,6 @@ func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStaying
 		return nil, err
 	}
 	return items, nil
-}
-
-const flushesDelete = `-- name: FlushesDelete :exec
-DELETE FROM memory_flushes f WHERE f.session_key = $1
-`
-
-func (q *Queries) FlushesDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, flushesDelete, sessionKey)
-	return err
 }
 
 const memoriesDelete = `-- name: MemoriesDelete :execrows
@@ -780,9 +762,17 @@ func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockPara
 }
 
 const sessionDelete = `-- name: SessionDelete :exec
+WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
+    debts AS (DELETE FROM flush_debts d WHERE d.session_key = $1),
+    digests AS (DELETE FROM memory_digests g WHERE g.session_key = $1),
+    flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = $1),
+    spent AS (DELETE FROM model_spend m WHERE m.session_key = $1),
+    jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = $1),
+    settled AS (DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open')
 DELETE FROM dingtalk_sessions s WHERE s.session_key = $1
 `
 
+// SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
 func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, sessionDelete, sessionKey)
 	return err
@@ -1067,15 +1057,6 @@ func (q *Queries) TextsShared(ctx context.Context, db DBTX, arg *TextsSharedPara
 		return nil, err
 	}
 	return items, nil
-}
-
-const toolRunsDelete = `-- name: ToolRunsDelete :exec
-DELETE FROM tool_runs r WHERE r.session_key = $1
-`
-
-func (q *Queries) ToolRunsDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, toolRunsDelete, sessionKey)
-	return err
 }
 
 const turnTimes = `-- name: TurnTimes :many

@@ -57,15 +57,6 @@ func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) er
 	return err
 }
 
-const spendDelete = `-- name: SpendDelete :exec
-DELETE FROM model_spend m WHERE m.session_key = $1
-`
-
-func (q *Queries) SpendDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, spendDelete, sessionKey)
-	return err
-}
-
 const spendSums = `-- name: SpendSums :many
 SELECT (CASE WHEN $1::boolean THEN m.session_key ELSE '' END)::text AS session,
     coalesce(to_char(m.day, $2::text), '')::text AS period,

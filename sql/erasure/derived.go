@@ -97,6 +97,14 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 			return nil, 0, err
 		}
 	}
-	n, err := s.Q.EmbeddingsErase(ctx, tx, hashes)
+	n, err := s.eraseVectors(ctx, tx, hashes)
 	return contents, int(n), err
+}
+
+// eraseVectors deletes the vectors of texts.
+func (s *Store) eraseVectors(ctx context.Context, tx pgx.Tx, hashes [][]byte) (int64, error) {
+	if len(hashes) == 0 {
+		return 0, nil
+	}
+	return s.Q.EmbeddingsErase(ctx, tx, hashes)
 }

@@ -54,7 +54,7 @@ func (s *Store) trimDigests(
 		}
 		hashes = append(hashes, vectors.Hash(d.Content))
 	}
-	n, err := s.Q.EmbeddingsErase(ctx, tx, append([][]byte{}, hashes...))
+	n, err := s.eraseVectors(ctx, tx, hashes)
 	if err != nil {
 		return 0, 0, err
 	}

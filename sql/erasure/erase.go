@@ -133,8 +133,13 @@ func (e *erasure) do(ctx context.Context) error {
 	return err
 }
 
+// viewTokens is the size of the part of the view that the erasure may change. Quotes of an event stand after it.
 func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
-	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
+	after := e.row.CompactedSeq
+	if len(e.seqs) > 0 {
+		after = max(after, e.seqs[0]-1)
+	}
+	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
 // quotes wipes repeats of the events outside of summaries and memory: replies, the compaction log, other messages.
@@ -176,7 +181,7 @@ func (e *erasure) quoted(ctx context.Context) error {
 			return err
 		}
 	}
-	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
 }
@@ -220,7 +225,7 @@ func (e *erasure) events(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
 	if e.vectors += int(vectors); err != nil {
 		return err
 	}
@@ -245,7 +250,7 @@ func (e *erasure) letters(ctx context.Context) error {
 	for i, content := range said {
 		hashes[i] = vectors.Hash(content)
 	}
-	vectors, err := e.Q.EmbeddingsErase(ctx, e.tx, hashes)
+	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
 }
@@ -340,13 +345,5 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 	if err := s.Q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
 		return done, err
 	}
-	for _, remove := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{
-		s.Q.ToolRunsDelete, s.Q.DebtsDelete, s.Q.DigestsDelete, s.Q.FlushesDelete, s.Q.SpendDelete, s.Q.JobDelete, s.Q.CardsDelete,
-		s.Q.SessionDelete,
-	} {
-		if err := remove(ctx, tx, key); err != nil {
-			return done, err
-		}
-	}
-	return done, nil
+	return done, s.Q.SessionDelete(ctx, tx, key)
 }

@@ -128,6 +128,9 @@ func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, afte
 			see(&rows[i])
 			after = rows[i].Seq
 		}
+		if len(rows) < logPage {
+			return nil
+		}
 	}
 }
 

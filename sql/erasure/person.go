@@ -287,7 +287,11 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err := g.factsOf(ctx, tx, row.SessionKey, sv); err != nil {
 		return err
 	}
-	return g.removeName(ctx, tx, row, e.repeats)
+	if err := g.removeName(ctx, tx, row.SessionKey, e.repeats); err != nil || len(e.seqs) > 0 {
+		return err // with events its readers start again already
+	}
+	_, err := g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(row.SessionKey)})
+	return err
 }
 
 // ofThem reports whether a fact from a session is the person's: about them, said by them, or a repeat of them without a
@@ -328,10 +332,9 @@ func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeat
 	return err
 }
 
-// removeName removes the person's name from the rest of a session, wipes waiting messages, and makes its readers start
-// again.
-func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, repeats func(string) bool) error {
-	key, who, asked := row.SessionKey, g.who.ids, int64(0)
+// removeName removes the person's name from the rest of a session, and wipes waiting messages.
+func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
+	who, asked := g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
@@ -356,11 +359,7 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, row *dbsqlc.Sess
 	}); err != nil {
 		return err
 	}
-	if err := g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone}); err != nil {
-		return err
-	}
-	_, err = g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(key)})
-	return err
+	return g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
 // runs wipes tool calls of the open turn when it has the person's messages or the calls repeat them.

@@ -67,7 +67,3 @@ WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.rati
 -- name: CardsExpire :exec
 -- CardsExpire deletes cards without a rating that were settled a while ago. Their buttons then do nothing.
 DELETE FROM cards c WHERE c.state <> 'open' AND c.rating = '' AND c.settled_at < now() - interval '1 second' * @rest_seconds::float8;
-
--- name: CardsDelete :exec
--- CardsDelete deletes the settled cards of a session. Open ones stay until they are closed.
-DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open';

@@ -80,6 +80,3 @@ WHERE m.kind = 'digest' AND m.superseded_by IS NULL
   AND m.created_at >= @starts_at AND m.created_at < @ends_at
 ORDER BY m.created_at, m.id
 LIMIT @max_rows::int;
-
--- name: DigestsDelete :exec
-DELETE FROM memory_digests g WHERE g.session_key = @session_key;

@@ -314,14 +314,13 @@ DELETE FROM outbox o WHERE o.session_key = @session_key AND NOT EXISTS (
     SELECT FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role <> 'user' AND e.created_at = o.created_at);
 
--- name: ToolRunsDelete :exec
-DELETE FROM tool_runs r WHERE r.session_key = @session_key;
-
--- name: FlushesDelete :exec
-DELETE FROM memory_flushes f WHERE f.session_key = @session_key;
-
--- name: DebtsDelete :exec
-DELETE FROM flush_debts d WHERE d.session_key = @session_key;
-
 -- name: SessionDelete :exec
+-- SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
+WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
+    debts AS (DELETE FROM flush_debts d WHERE d.session_key = @session_key),
+    digests AS (DELETE FROM memory_digests g WHERE g.session_key = @session_key),
+    flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = @session_key),
+    spent AS (DELETE FROM model_spend m WHERE m.session_key = @session_key),
+    jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = @session_key),
+    settled AS (DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open')
 DELETE FROM dingtalk_sessions s WHERE s.session_key = @session_key;

@@ -30,6 +30,3 @@ FROM model_spend m
 WHERE m.day >= @since::date AND (@session_key::text = '' OR m.session_key = @session_key::text)
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3;
-
--- name: SpendDelete :exec
-DELETE FROM model_spend m WHERE m.session_key = @session_key;
