@@ -34,6 +34,22 @@ func (p *planner) Query(ctx context.Context, query string, args ...any) (pgx.Row
 	return p.Pool.Query(ctx, "SELECT WHERE false")
 }
 
+// QueryRow implements dbsqlc.DBTX: the row has one number.
+func (p *planner) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	rows, err := p.Query(ctx, query, args...)
+	if err != nil {
+		return failedRow{err}
+	}
+	rows.Close()
+	return p.Pool.QueryRow(ctx, "SELECT 0::bigint")
+}
+
+// failedRow is the row of a query that failed.
+type failedRow struct{ err error }
+
+// Scan implements pgx.Row.
+func (r failedRow) Scan(...any) error { return r.err }
+
 // Exec implements dbsqlc.DBTX: nothing is changed.
 func (p *planner) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
 	rows, err := p.Query(ctx, query, args...)
@@ -91,6 +107,7 @@ func TestPlans(t *testing.T) {
 			})
 		}, false},
 	} {
+		p.plan = ""
 		if err := tt.run(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
