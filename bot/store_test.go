@@ -460,8 +460,8 @@ func (s *store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memo
 	})
 }
 
-func (s *store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
-	return s.mem.OpenCard(ctx, l, c)
+func (s *store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
+	return s.mem.OpenCard(ctx, l, c, hold)
 }
 
 func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, state sessions.CardState) error {
@@ -472,8 +472,8 @@ func (s *store) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 	return s.mem.LeaveCard(ctx, o)
 }
 
-func (s *store) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
-	return s.mem.AbandonedCards(ctx, retry, limit)
+func (s *store) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
+	return s.mem.AbandonedCards(ctx, kind, retry, limit)
 }
 
 func (s *store) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {

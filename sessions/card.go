@@ -15,9 +15,19 @@ const (
 	CardFailed   CardState = "failed"   // it shows an error
 )
 
-// Card is a reply that DingTalk shows on a card.
+// CardKind is the kind of a card.
+type CardKind string
+
+// The kinds of cards.
+const (
+	ReplyCard    CardKind = "card"
+	ReactionCard CardKind = "reaction" // a reaction on the message, whose id is its track id, until the message is answered
+)
+
+// Card is something that DingTalk shows until the bot ends it: a reply on a card, or a reaction.
 type Card struct {
 	Key       Key
+	Kind      CardKind
 	Track     string // id of the card, the same for each attempt of a turn
 	EventID   int64  // the first message that the turn answers
 	Prepaid   bool   // the call that ends the card is counted, and it is the caller's
@@ -47,9 +57,9 @@ type Clicked struct {
 // [Target].Card, and [Settled].Card settles it.
 type Cards interface {
 	// OpenCard records a card before its delivery, and returns its state. known says that an earlier attempt recorded it,
-	// and may have delivered it.
-	OpenCard(ctx context.Context, l Lease, c Card) (state CardState, known bool, err error)
-	// SettleCard records the final state of an open card.
+	// and may have delivered it. The card is not abandoned during hold.
+	OpenCard(ctx context.Context, l Lease, c Card, hold time.Duration) (state CardState, known bool, err error)
+	// SettleCard records the final state of an open card. CardOpen ends its hold.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
 	// if the claim is not the last one.
@@ -58,7 +68,7 @@ type Cards interface {
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
 	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.
 	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
-	// AbandonedCards claims up to limit open cards which no waiting message and no unsent reply will finish. A claimed card
+	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish. A claimed card
 	// comes back after retry unless it is settled.
-	AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]Card, error)
+	AbandonedCards(ctx context.Context, kind CardKind, retry time.Duration, limit int) ([]Card, error)
 }

@@ -12,6 +12,12 @@ type Display interface {
 	Show(ctx context.Context, s Shown) Live
 }
 
+// Acknowledger is a [Display] that also shows messages before their turn begins.
+type Acknowledger interface {
+	// Acknowledge shows that a message waits for the model, once, however often it is called. It returns at once.
+	Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event)
+}
+
 // Shown is a turn that begins.
 type Shown struct {
 	Lease  sessions.Lease

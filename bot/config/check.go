@@ -118,6 +118,7 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	}
 	k.required("dingtalk.card_content_key", d.CardContentKey, "the template's variable for the text")
 	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
+	k.oneOf("dingtalk.reaction", d.Reaction, []string{ReactionOff, ReactionOn})
 	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
 	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
 	k.want(d.APICallsPerMonth >= 0, "dingtalk.api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")

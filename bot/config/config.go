@@ -53,6 +53,8 @@ type DingTalkConfig struct {
 	CardInterval time.Duration `json:"card_interval"`
 	// CardReasoning shows the end of the model's reasoning on a card while the model thinks. Default false.
 	CardReasoning bool `json:"card_reasoning"`
+	// Reaction says whether messages get a thinking mark until they are answered: "on", or "off", the default.
+	Reaction string `json:"reaction"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the number of calls to the open API that the organization's edition allows the app in a month.
@@ -176,6 +178,12 @@ const (
 	ReplyCard     = "card"
 )
 
+// Values of dingtalk.reaction.
+const (
+	ReactionOff = "off"
+	ReactionOn  = "on"
+)
+
 // Values of dingtalk.connections.
 const (
 	ConnectionsAll = "all"
@@ -251,6 +259,7 @@ func defaults(src *source) *Config {
 			Reply:            ReplyMarkdown,
 			CardContentKey:   "content",
 			CardStream:       "auto",
+			Reaction:         ReactionOff,
 			CardInterval:     800 * time.Millisecond,
 			RepliesPerMinute: 20,
 			APICallsPerMonth: 5000,

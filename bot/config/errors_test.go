@@ -78,6 +78,7 @@ func TestLoadRefusesValues(t *testing.T) {
 	for _, tt := range []errorCase{
 		{"card without a template", `{"dingtalk": {"reply": "card", "card_template_id": ^""}}`, `dingtalk.card_template_id: is empty, want the id of a card template, because dingtalk.reply is "card"`},
 		{"card stream", `{"dingtalk": {"card_stream": ^"sometimes"}}`, `dingtalk.card_stream: got "sometimes", want "auto" or "always" or "never"`},
+		{"reaction", `{"dingtalk": {"reaction": ^"thinking"}}`, `dingtalk.reaction: got "thinking", want "off" or "on"`},
 		{"card interval", `{"dingtalk": {"card_interval": ^"10ms"}}`, `dingtalk.card_interval: got 10ms, want 100ms to 1m`},
 		{"reply", `{"dingtalk": {"reply": ^"fax"}}`, `dingtalk.reply: got "fax", want "markdown"`},
 		{"connections", `{"dingtalk": {"connections": ^"two"}}`, `dingtalk.connections: got "two", want "all" or "one"`},

@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/reaction"
 	"ebb/sessions"
 )
 
@@ -52,6 +53,58 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 		return failed
 	}
 	return t.judgeAPI(to, a, call.doing)
+}
+
+type reactionBody struct {
+	RobotCode      sessions.RobotCode      `json:"robotCode"`
+	MessageID      sessions.MessageID      `json:"openMsgId"`
+	ConversationID sessions.ConversationID `json:"openConversationId"`
+	Type           int                     `json:"emotionType"`
+	Name           string                  `json:"emotionName"`
+	Text           reactionText            `json:"textEmotion"`
+}
+
+type reactionText struct {
+	ID         string `json:"emotionId"`
+	Name       string `json:"emotionName"`
+	Text       string `json:"text"`
+	Background string `json:"backgroundId"`
+}
+
+// SetReaction implements [reaction.API].
+func (t *Transport) SetReaction(ctx context.Context, m reaction.Mark) error {
+	return t.callReaction(ctx, calls.Reaction, "/v1.0/robot/emotion/reply", "setting a reaction", m)
+}
+
+// RemoveReaction implements [reaction.API].
+func (t *Transport) RemoveReaction(ctx context.Context, m reaction.Mark) error {
+	return t.callReaction(ctx, calls.ReactionRecall, "/v1.0/robot/emotion/recall", "removing a reaction", m)
+}
+
+// callReaction sends the same body for both calls: it names the reaction.
+func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing string, m reaction.Mark) error {
+	name := reactionName(m.Lang)
+	body := reactionBody{
+		RobotCode: m.Robot, MessageID: m.Message, ConversationID: m.Conversation, Type: 2, Name: name,
+		Text: reactionText{ID: "2659900", Name: name, Text: name, Background: "im_bg_1"},
+	}
+	if body.RobotCode == "" {
+		body.RobotCode = t.robot()
+	}
+	a, failed := t.callAPI(ctx, apiCall{api: api, need: calls.Finish, method: http.MethodPost, path: path, doing: doing, body: body, reserved: &m.Reserved})
+	if failed == nil {
+		failed = t.judgeAPI(sessions.Target{}, a, doing)
+	}
+	if failed == nil {
+		return nil
+	}
+	if a.intact && a.body.str("code") != "" {
+		failed.Maybe = false // refused, whatever the status
+	}
+	if classify(a) == denied {
+		failed.Permanent = true // a lack of permission is not worth more calls
+	}
+	return failed
 }
 
 // apiCall is a counted call of the open API.

@@ -16,6 +16,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/reaction"
 	"ebb/periodic"
 	"ebb/retry"
 	"ebb/sessions"
@@ -23,6 +24,7 @@ import (
 
 var (
 	_ chat.Transport = (*Transport)(nil)
+	_ reaction.API   = (*Transport)(nil)
 	_ chat.Receiver  = (*Transport)(nil)
 	_ chat.Clickable = (*Transport)(nil)
 )
@@ -43,6 +45,8 @@ type Config struct {
 	Calls *calls.Governor
 	// Cards are the settings of replies on cards; nil: replies are Markdown.
 	Cards *Cards
+	// Reactions are the settings of thinking marks; nil: there are none.
+	Reactions *Reactions
 	// HTTP sends replies and requests tokens; nil for a default. Redirects are never followed.
 	HTTP *http.Client
 }
@@ -56,6 +60,13 @@ type Cards struct {
 	Interval time.Duration
 	Thoughts bool
 	Language func(sessions.ConversationID) string
+}
+
+// Reactions are the settings of thinking marks, see [reaction.Config]. All but Set are required.
+type Reactions struct {
+	Store    sessions.Cards
+	Language func(sessions.ConversationID) string
+	Set      bool // otherwise only the marks of earlier processes are removed
 }
 
 // Transport is one DingTalk application. Its methods may be called from any goroutine; Run only once.
@@ -74,7 +85,8 @@ type Transport struct {
 	limits *limits
 	calls  *calls.Governor
 	tokens *tokens
-	cards  *card.Cards // nil: replies are Markdown
+	cards  *card.Cards         // nil: replies are Markdown
+	marks  *reaction.Reactions // nil: there are no marks
 
 	clicks  chan struct{}                                        // semaphore of clicks
 	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
@@ -133,6 +145,9 @@ func New(c Config) (*Transport, error) {
 			Language: s.Language,
 		})
 	}
+	if s := c.Reactions; s != nil {
+		t.marks = reaction.New(reaction.Config{API: t, Store: s.Store, Governor: t.calls, Language: s.Language})
+	}
 	return t, nil
 }
 
@@ -142,20 +157,43 @@ func (t *Transport) Ready() bool {
 	return l != nil && l.alive()
 }
 
-// Display shows running turns on cards; nil if replies are Markdown.
+// Display shows running turns on cards and by marks; nil if replies are Markdown, and without marks.
 func (t *Transport) Display() chat.Display {
-	if t.cards == nil {
+	switch {
+	case t.marks != nil && t.config.Reactions.Set:
+		return markedDisplay{t.cards, t.marks}
+	case t.cards != nil:
+		return t.cards
+	}
+	return nil
+}
+
+// markedDisplay shows messages that wait by marks, and turns on cards, if there are any.
+type markedDisplay struct {
+	cards *card.Cards
+	*reaction.Reactions
+}
+
+var _ chat.Acknowledger = markedDisplay{}
+
+// Show implements [chat.Display].
+func (d markedDisplay) Show(ctx context.Context, s chat.Shown) chat.Live {
+	if d.cards == nil {
 		return nil
 	}
-	return t.cards
+	return d.cards.Show(ctx, s)
 }
 
 // Background lists the work of the transport besides messages.
 func (t *Transport) Background() []periodic.Task {
-	if t.cards == nil {
-		return nil
+	var tasks []periodic.Task
+	if t.cards != nil {
+		tasks = append(tasks, t.cards.Task())
 	}
-	return []periodic.Task{t.cards.Task()}
+	if t.marks != nil {
+		tasks = append(tasks, t.marks.Task(t.config.Reactions.Set))
+	}
+	return tasks
 }
 
 // AwaitReceived implements [bot.Receiver].

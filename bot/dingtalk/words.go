@@ -7,6 +7,14 @@ import (
 	"ebb/sessions"
 )
 
+// reactionName is the name of the thinking mark.
+func reactionName(lang string) string {
+	if lang == "en" {
+		return "🤔Thinking"
+	}
+	return "🤔思考中"
+}
+
 // mentions are the known mentions of a message.
 type mentions struct {
 	bot   string // the robot's encrypted id

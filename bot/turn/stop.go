@@ -127,6 +127,7 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 			stop(errStopped)
 			return
 		}
+		waiting{w.Runner}.showFirst(ctx, w.lease, pending, w.asked)
 	}
 }
 

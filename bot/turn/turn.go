@@ -50,6 +50,7 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	if !r.leases.Trusted() {
 		return false, ErrHeartbeat
 	}
+	waiting{r}.show(ctx, key)
 	r.gather(ctx, key)
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
 )
@@ -111,17 +112,9 @@ func (w *world) cmdCardFault(args []string) error {
 		}
 		f.Count = n
 	}
-	switch status, err := strconv.Atoi(args[1]); {
-	case args[1] == "undelivered":
-		f.Action = dingtalktest.Action{Card: args[1]}
-	case args[1] == "lost": // it takes effect, and its answer gets lost
-		f.Action = dingtalktest.Action{Effect: true, Cut: dingtalktest.CutReset}
-	case err == nil:
-		f.Action = dingtalktest.Action{Status: status, Body: `{"code":"system.busy","message":"refused by the scenario"}`}
-	case slices.Contains(dingtalktest.ActionNames(), args[1]):
-		f.Action = dingtalktest.Do(args[1])
-	default:
-		return fmt.Errorf("no fault %q", args[1])
+	var err error
+	if f.Action, err = apiFault(args[1]); err != nil {
+		return err
 	}
 	w.ding.AddFault(f)
 	return nil
@@ -163,4 +156,86 @@ func (w *world) cmdCalls(args []string) error {
 		return fmt.Errorf("%d calls were counted, want at most %d: %v", total, n, w.ding.CallsCounted())
 	}
 	return nil
+}
+
+// cmdMark is: MSGID [WITHIN]. It waits for the thinking mark on a message. WITHIN bounds the time since the message was sent.
+func (w *world) cmdMark(args []string) error {
+	if err := w.until("a mark on "+args[0], patience, func() (bool, string) {
+		return w.ding.Emotion(args[0]), fmt.Sprintf("marks are on %v", w.ding.EmotionsLeft())
+	}); err != nil || len(args) == 1 {
+		return err
+	}
+	within, err := time.ParseDuration(args[1])
+	if err != nil {
+		return err
+	}
+	var sent, marked time.Time
+	for _, e := range w.ding.Transcript() {
+		switch {
+		case e.MsgID == args[0] && e.Kind == "say" && sent.IsZero():
+			sent = e.Time
+		case e.MsgID == args[0] && e.Kind == "emotion" && marked.IsZero():
+			marked = e.Time
+		}
+	}
+	if took := marked.Sub(sent); sent.IsZero() || took > within {
+		return fmt.Errorf("the mark on %s took %s, want at most %s", args[0], took, within)
+	}
+	return nil
+}
+
+// cmdNotMark is: MSGID. It waits until no mark is on a message.
+func (w *world) cmdNotMark(args []string) error {
+	return w.until("no mark on "+args[0], patience, func() (bool, string) {
+		return !w.ding.Emotion(args[0]), fmt.Sprintf("marks are on %v", w.ding.EmotionsLeft())
+	})
+}
+
+// cmdMarks is: N. When all is settled, N marks were set, and all are removed.
+func (w *world) cmdMarks(args []string) error {
+	want, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.until(args[0]+" marks, all removed", patience, func() (bool, string) {
+		set := 0
+		for _, e := range w.ding.Transcript() {
+			if e.Kind == "emotion" && e.Route == dingtalktest.RouteEmotion {
+				set++
+			}
+		}
+		left := w.ding.EmotionsLeft()
+		return set == want && len(left) == 0, fmt.Sprintf("%d were set, left are %v", set, left)
+	})
+}
+
+// apiFault is what goes wrong with a call: a status, lost, undelivered, or a named action.
+func apiFault(what string) (dingtalktest.Action, error) {
+	switch status, err := strconv.Atoi(what); {
+	case what == "undelivered":
+		return dingtalktest.Action{Card: what}, nil
+	case what == "lost": // it takes effect, and its answer gets lost
+		return dingtalktest.Action{Effect: true, Cut: dingtalktest.CutReset}, nil
+	case err == nil:
+		return dingtalktest.Action{Status: status, Body: `{"code":"system.busy","message":"refused by the scenario"}`}, nil
+	case slices.Contains(dingtalktest.ActionNames(), what):
+		return dingtalktest.Do(what), nil
+	}
+	return dingtalktest.Action{}, fmt.Errorf("no fault %q", what)
+}
+
+// cmdEmotion is: fault [recall] WHAT. The next call that sets, or removes, a mark goes wrong.
+func (w *world) cmdEmotion(args []string) error {
+	f := dingtalktest.Fault{Route: dingtalktest.RouteEmotion, Count: 1}
+	if args[1] == "recall" {
+		f.Route = dingtalktest.RouteEmotionRecall
+	}
+	var err error
+	if f.Action, err = apiFault(args[len(args)-1]); err == nil {
+		w.ding.AddFault(f)
+	}
+	return err
 }

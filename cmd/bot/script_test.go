@@ -85,6 +85,9 @@ import (
 //	click CONV NICK ACTION [ANSWER]   a person clicks on a button of the newest card; the answer has the text
 //	calls left N;  calls below N   what DingTalk grants from now on;  at most N calls were counted
 //	group CONV ROBOT            a group with this robot alone
+//	mark MSGID [WITHIN];  ! mark MSGID   wait for the thinking mark on a message, from when it was sent;  for its removal
+//	emotion fault [recall] WHAT   the next call that sets, or removes, a mark goes wrong: a status, lost, a named action
+//	marks N                     when all is settled, N marks were set, and all are removed
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
@@ -108,6 +111,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
+		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {

@@ -9,7 +9,7 @@ import (
 )
 
 // OpenCard implements sessions.Cards.
-func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.fencedSession(l); err != nil {
@@ -17,6 +17,9 @@ func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card) (s
 	}
 	c.Key, c.CreatedAt = l.Key, time.Now()
 	row, known := m.recordCard(c)
+	if !known {
+		row.next = time.Now().Add(hold)
+	}
 	return row.state, known, nil
 }
 
@@ -57,18 +60,18 @@ func (m cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
 // settleCard settles an open card. The lock is held.
 func (m *tables) settleCard(id cardID, state sessions.CardState) {
 	if c := m.cardRows[id]; c != nil && c.state == sessions.CardOpen {
-		c.state = state
+		c.state, c.next = state, time.Now()
 	}
 }
 
 // AbandonedCards implements sessions.Cards.
-func (m cards) AbandonedCards(_ context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
+func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []sessions.Card
 	now := time.Now()
 	for _, c := range m.cardRows {
-		if c.state != sessions.CardOpen || c.next.After(now) || len(out) == limit || m.awaits(c) {
+		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || len(out) == limit || m.awaits(c) {
 			continue
 		}
 		c.next = now.Add(retry)

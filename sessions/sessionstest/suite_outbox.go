@@ -223,7 +223,7 @@ func testOutboxPutDown(b *suite) {
 // abandoned lists the tracks of abandoned cards that come back at once.
 func (b *suite) abandoned() []string {
 	b.Helper()
-	list, err := b.Store.AbandonedCards(b.ctx, 0, 10)
+	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 	b.checkError(err)
 	var tracks []string
 	for _, c := range list {
@@ -238,9 +238,9 @@ func (b *suite) abandoned() []string {
 func testCards(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)
-	card := sessions.Card{Track: "track-1", EventID: v.Pending[0].ID}
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "track-1", EventID: v.Pending[0].ID}
 	for i, want := range []bool{false, true} {
-		state, known, err := b.Store.OpenCard(b.ctx, l, card)
+		state, known, err := b.Store.OpenCard(b.ctx, l, card, 0)
 		if b.checkError(err); state != sessions.CardOpen || known != want {
 			b.Errorf("opened %d times the card is %s, known %t", i+1, state, known)
 		}
@@ -250,7 +250,7 @@ func testCards(b *suite) {
 	}
 	stale := l
 	stale.Term--
-	_, _, err := b.Store.OpenCard(b.ctx, stale, card)
+	_, _, err := b.Store.OpenCard(b.ctx, stale, card, 0)
 	b.wantError(err, sessions.ErrLeaseLost, "a card under a former lease")
 
 	turn := newAnswer(v)
@@ -266,7 +266,7 @@ func testCards(b *suite) {
 	if got := b.abandoned(); len(got) != 1 || got[0] != card.Track {
 		b.Errorf("abandoned after the reply took another way: %v", got)
 	}
-	list, err := b.Store.AbandonedCards(b.ctx, time.Hour, 10)
+	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, time.Hour, 10)
 	if b.checkError(err); len(list) != 1 || list[0].EventID != card.EventID || list[0].CreatedAt.IsZero() || list[0].Prepaid {
 		b.Errorf("claimed is %+v, want the card, whose call went to its reply", list)
 	}
@@ -279,7 +279,7 @@ func testCards(b *suite) {
 		}
 	}
 	b.checkError(b.Store.SettleCard(b.ctx, key, card.Track, sessions.CardFailed))
-	state, known, err := b.Store.OpenCard(b.ctx, l, card)
+	state, known, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	if b.checkError(err); state != sessions.CardFailed || !known {
 		b.Errorf("a settled card is %s, known %t", state, known)
 	}
@@ -294,7 +294,7 @@ func testCardsOfReplies(b *suite) {
 		turn.Reply.Target.Card = track
 		done := b.commitTurn(l, turn)
 		b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want}))
-		state, known, err := b.Store.OpenCard(b.ctx, l, sessions.Card{Track: track, EventID: v.Pending[0].ID})
+		state, known, err := b.Store.OpenCard(b.ctx, l, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: v.Pending[0].ID}, 0)
 		if b.checkError(err); state != want || !known {
 			b.Errorf("the card of a settled reply is %s, known %t, want %s", state, known, want)
 		}
@@ -310,8 +310,8 @@ func testClickedCards(b *suite) {
 	l := b.leaseWithMessages(2)
 	v := b.beginTurn(l, 2)
 	asked, other := v.Pending[1].SenderID, sessions.UserID("stranger")
-	card := sessions.Card{Track: "clicked", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card)
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "clicked", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	look := func(by sessions.UserID) sessions.Clicked {
 		b.Helper()
@@ -364,14 +364,46 @@ func testLeftCards(b *suite) {
 func testPrepaidCards(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)
-	card := sessions.Card{Track: "prepaid", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card)
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "prepaid", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	b.commitTurn(l, newAnswer(v))
 	for i, want := range []bool{true, false} {
-		list, err := b.Store.AbandonedCards(b.ctx, 0, 10)
+		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 		if b.checkError(err); len(list) != 1 || list[0].Prepaid != want {
 			b.Errorf("claim %d has %+v, want a prepaid call: %t", i+1, list, want)
 		}
+	}
+}
+
+// A reaction is a card of its own kind: the cards of replies and the reactions are claimed apart. It is abandoned when its
+// message is answered, and not before its hold ends.
+func testReactions(b *suite) {
+	l := b.leaseWithMessages(1)
+	v := b.beginTurn(l, 1)
+	reaction := sessions.Card{Kind: sessions.ReactionCard, Track: "m1", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, reaction, time.Hour)
+	b.checkError(err)
+	claimed := func() []sessions.Card {
+		b.Helper()
+		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReactionCard, time.Hour, 10)
+		b.checkError(err)
+		return list
+	}
+	b.commitTurn(l, newAnswer(v))
+	if list := claimed(); len(list) != 0 {
+		b.Errorf("claimed within the hold: %+v", list)
+	}
+	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
+	if tracks := b.abandoned(); len(tracks) != 0 {
+		b.Errorf("claimed as cards of replies: %v", tracks)
+	}
+	if list := claimed(); len(list) != 1 || list[0].Track != "m1" || list[0].Kind != sessions.ReactionCard || list[0].EventID != reaction.EventID || !list[0].Prepaid {
+		b.Errorf("claimed are %+v, want the reaction", list)
+	}
+	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardFinished))
+	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
+	if state, known, err := b.Store.OpenCard(b.ctx, l, reaction, 0); err != nil || state != sessions.CardFinished || !known {
+		b.Errorf("a removed reaction is %s, known %t, %v", state, known, err)
 	}
 }

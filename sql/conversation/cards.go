@@ -20,9 +20,10 @@ type Cards struct{ *pg.DB }
 func NewCards(db *pg.DB) *Cards { return &Cards{db} }
 
 // OpenCard implements sessions.Cards.
-func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card) (sessions.CardState, bool, error) {
+func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
 	row, err := s.Q.CardOpen(ctx, s.Pool, &dbsqlc.CardOpenParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
+		Kind: string(c.Kind), HoldSeconds: hold.Seconds(),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = sessions.ErrLeaseLost
@@ -55,14 +56,14 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 }
 
 // AbandonedCards implements sessions.Cards.
-func (s *Cards) AbandonedCards(ctx context.Context, retry time.Duration, limit int) ([]sessions.Card, error) {
-	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{RetrySeconds: retry.Seconds(), MaxCards: pg.Clamp(limit)})
+func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
+	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), RetrySeconds: retry.Seconds(), MaxCards: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
 	}
 	var out []sessions.Card
 	for _, r := range rows {
-		out = append(out, sessions.Card{Key: r.SessionKey, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt})
+		out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt})
 	}
 	return out, nil
 }

@@ -14,7 +14,7 @@ import (
 
 const cardClicked = `-- name: CardClicked :one
 SELECT
-    c.session_key, c.out_track_id, c.state, c.turn_event_id, c.next_at, c.prepaid, c.rating, c.created_at, c.settled_at, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    c.session_key, c.out_track_id, c.state, c.turn_event_id, c.next_at, c.prepaid, c.rating, c.created_at, c.settled_at, c.kind, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     EXISTS (
@@ -59,6 +59,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Card.Rating,
 		&i.Card.CreatedAt,
 		&i.Card.SettledAt,
+		&i.Card.Kind,
 		&i.RobotCode,
 		&i.ConversationID,
 		&i.ConversationType,
@@ -94,8 +95,8 @@ WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4 FOR KEY SHARE
 ), opened AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id)
-    SELECT held.session_key, $2, $5 FROM held
+    INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
+    SELECT held.session_key, $2, $5, $6, now() + interval '1 second' * $7::float8 FROM held
     ON CONFLICT (session_key, out_track_id) DO NOTHING
     RETURNING out_track_id
 )
@@ -111,6 +112,8 @@ type CardOpenParams struct {
 	Owner       string
 	Term        int64
 	TurnEventID int64
+	Kind        string
+	HoldSeconds float64
 }
 
 type CardOpenRow struct {
@@ -119,7 +122,7 @@ type CardOpenRow struct {
 }
 
 // CardOpen records a card before its delivery and returns its state. known: an earlier attempt recorded it, and may have
-// delivered it. No row: the lease is not the current one.
+// delivered it. It is not abandoned during the hold. No row: the lease is not the current one.
 func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg *CardOpenParams) (CardOpenRow, error) {
 	row := db.QueryRow(ctx, cardOpen,
 		arg.SessionKey,
@@ -127,6 +130,8 @@ func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg *CardOpenParams) (C
 		arg.Owner,
 		arg.Term,
 		arg.TurnEventID,
+		arg.Kind,
+		arg.HoldSeconds,
 	)
 	var i CardOpenRow
 	err := row.Scan(&i.Known, &i.State)
@@ -154,7 +159,7 @@ func (q *Queries) CardRate(ctx context.Context, db DBTX, arg *CardRateParams) (i
 }
 
 const cardSettle = `-- name: CardSettle :exec
-UPDATE cards c SET state = $1::text, settled_at = now()
+UPDATE cards c SET state = $1::text, next_at = now(), settled_at = CASE WHEN $1::text = 'open' THEN NULL ELSE now() END
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open'
 `
 
@@ -164,7 +169,7 @@ type CardSettleParams struct {
 	OutTrackID string
 }
 
-// CardSettle records that a card shows its last frame, or an error.
+// CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold.
 func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams) error {
 	_, err := db.Exec(ctx, cardSettle, arg.State, arg.SessionKey, arg.OutTrackID)
 	return err
@@ -174,12 +179,12 @@ const cardsAbandoned = `-- name: CardsAbandoned :many
 UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8, prepaid = false
 FROM (
     SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
-    WHERE o.state = 'open' AND o.next_at <= now()
+    WHERE o.state = 'open' AND o.kind = $2 AND o.next_at <= now()
       AND NOT EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
       AND NOT EXISTS (SELECT FROM outbox r
         WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
-    ORDER BY o.next_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ORDER BY o.next_at LIMIT $3::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
 RETURNING c.session_key, c.out_track_id, c.turn_event_id, due.prepaid, c.created_at
@@ -187,6 +192,7 @@ RETURNING c.session_key, c.out_track_id, c.turn_event_id, due.prepaid, c.created
 
 type CardsAbandonedParams struct {
 	RetrySeconds float64
+	Kind         string
 	MaxCards     int
 }
 
@@ -201,7 +207,7 @@ type CardsAbandonedRow struct {
 // CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
 // names them. It reads the partial index of open cards. The first claim takes over the prepaid call.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
-	rows, err := db.Query(ctx, cardsAbandoned, arg.RetrySeconds, arg.MaxCards)
+	rows, err := db.Query(ctx, cardsAbandoned, arg.RetrySeconds, arg.Kind, arg.MaxCards)
 	if err != nil {
 		return nil, err
 	}

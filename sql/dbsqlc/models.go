@@ -53,6 +53,7 @@ type Card struct {
 	Rating      string
 	CreatedAt   time.Time
 	SettledAt   *time.Time
+	Kind        string
 }
 
 type CompactionJob struct {

@@ -1,12 +1,12 @@
 -- name: CardOpen :one
 -- CardOpen records a card before its delivery and returns its state. known: an earlier attempt recorded it, and may have
--- delivered it. No row: the lease is not the current one.
+-- delivered it. It is not abandoned during the hold. No row: the lease is not the current one.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR KEY SHARE
 ), opened AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id)
-    SELECT held.session_key, @out_track_id, @turn_event_id FROM held
+    INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
+    SELECT held.session_key, @out_track_id, @turn_event_id, @kind, now() + interval '1 second' * @hold_seconds::float8 FROM held
     ON CONFLICT (session_key, out_track_id) DO NOTHING
     RETURNING out_track_id
 )
@@ -16,8 +16,8 @@ SELECT
 FROM held;
 
 -- name: CardSettle :exec
--- CardSettle records that a card shows its last frame, or an error.
-UPDATE cards c SET state = @state::text, settled_at = now()
+-- CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold.
+UPDATE cards c SET state = @state::text, next_at = now(), settled_at = CASE WHEN @state::text = 'open' THEN NULL ELSE now() END
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
 
 -- name: CardLeave :execrows
@@ -31,7 +31,7 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, prepaid = false
 FROM (
     SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
-    WHERE o.state = 'open' AND o.next_at <= now()
+    WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
       AND NOT EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
       AND NOT EXISTS (SELECT FROM outbox r

@@ -31,7 +31,7 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 	if time.Now().Before(c.closing.to) {
 		return nil
 	}
-	list, err := c.cfg.Store.AbandonedCards(ctx, closeRetry, closeLimit)
+	list, err := c.cfg.Store.AbandonedCards(ctx, sessions.ReplyCard, closeRetry, closeLimit)
 	if err != nil {
 		return err
 	}

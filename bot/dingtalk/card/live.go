@@ -124,7 +124,7 @@ func (l *live) open(ctx context.Context) bool {
 		}
 		return false
 	}
-	state, _, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Track: track, EventID: l.shown.Asked[0].ID})
+	state, _, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID}, 0)
 	if err != nil || state != sessions.CardOpen {
 		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
 		l.giveBack(ctx, reserved, calls.CardCreate, calls.CardStream)

@@ -303,11 +303,22 @@ func TestEmotion(t *testing.T) {
 	s := dingtalktest.NewServer(t, still())
 	_, id := hook(t, s, dingtalktest.Text("hello").In("cidRelease"))
 	tok := token(t, s)
-	body := `{"robotCode":"dingsimapp0001","openMsgId":"` + id + `","openConversationId":"cidRelease","emotionType":2,"emotionName":"🤔思考中"}`
+	body := `{"robotCode":"dingsimapp0001","openMsgId":"` + id + `","openConversationId":"cidRelease","emotionType":2,"emotionName":"🤔思考中",
+		"textEmotion":{"emotionId":"2659900","emotionName":"🤔思考中","text":"🤔思考中","backgroundId":"im_bg_1"}}`
+	for _, part := range []string{`"emotionType":2,`, `"emotionId":"2659900",`, `"backgroundId":"im_bg_1"`, `"text":"🤔思考中",`} {
+		less := strings.NewReplacer(part, "", `,}`, "}").Replace(body)
+		if status, out := api(t, s, tok, "POST", "/v1.0/robot/emotion/reply", less); status != 400 || s.Emotion(id) {
+			t.Errorf("without %s answered %d %s", part, status, out)
+		}
+	}
 	if status, out := api(t, s, tok, "POST", "/v1.0/robot/emotion/reply", body); status != 200 || !s.Emotion(id) {
 		t.Errorf("answered %d %s", status, out)
 	}
-	if status, out := api(t, s, tok, "POST", "/v1.0/robot/emotion/recall", body); status != 200 || s.Emotion(id) {
+	if status, _ := api(t, s, tok, "POST", "/v1.0/robot/emotion/reply", body); status != 200 {
+		t.Errorf("a repetition is answered with %d", status)
+	}
+	waitViolation(t, s, dingtalktest.EmotionTwice)
+	if status, out := api(t, s, tok, "POST", "/v1.0/robot/emotion/recall", body); status != 200 || s.Emotion(id) || len(s.EmotionsLeft()) > 0 {
 		t.Errorf("answered %d %s", status, out)
 	}
 	if status, _ := api(t, s, tok, "POST", "/v1.0/robot/emotion/reply", strings.Replace(body, id, "nothing", 1)); status != 500 {

@@ -283,7 +283,8 @@ func TestReactionsHaveNamesAndFailAtFirst(t *testing.T) {
 	_, id := hook(t, p.Server, dingtalktest.Text("hello").In("cidRelease"))
 	react := func(route, name string) int {
 		return p.call("POST", "/v1.0/robot/emotion/"+route, fmt.Sprintf(
-			`{"robotCode":"dingsimapp0001","openMsgId":%q,"openConversationId":"cidRelease","emotionType":2,"emotionName":%q}`, id, name))
+			`{"robotCode":"dingsimapp0001","openMsgId":%q,"openConversationId":"cidRelease","emotionType":2,"emotionName":%q,
+			"textEmotion":{"emotionId":"2659900","emotionName":%q,"text":%q,"backgroundId":"im_bg_1"}}`, id, name, name, name))
 	}
 	got := []int{react("reply", "🤔"), react("reply", "🤔"), react("reply", "🤔"), react("reply", "🥳"), react("recall", "🤔")}
 	if want := []int{500, 500, 200, 200, 200}; !slices.Equal(got, want) || !slices.Equal(p.Emotions(id), []string{"🥳"}) {

@@ -178,14 +178,44 @@ func (s *openAPI) recall(c *call) response {
 	return jsonResponse(map[string]any{"successResult": done, "failedResult": failed})
 }
 
+// emotionRequest is the body of both calls; the message and its conversation are in the call's head.
+type emotionRequest struct {
+	RobotCode   string `json:"robotCode"`
+	EmotionType int    `json:"emotionType"`
+	EmotionName string `json:"emotionName"`
+	TextEmotion struct {
+		EmotionID    string `json:"emotionId"`
+		EmotionName  string `json:"emotionName"`
+		Text         string `json:"text"`
+		BackgroundID string `json:"backgroundId"`
+	} `json:"textEmotion"`
+}
+
+func (q emotionRequest) whole() bool {
+	t := q.TextEmotion
+	return q.RobotCode != "" && q.EmotionType == 2 && q.EmotionName != "" &&
+		t.EmotionID != "" && t.EmotionName == q.EmotionName && t.Text != "" && t.BackgroundID != ""
+}
+
+// EmotionsLeft are the messages with a reaction of the bot.
+func (s *openAPI) EmotionsLeft() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for id, names := range s.emotions {
+		if len(names) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // emotion sets or takes back the bot's reaction to a message.
 func (s *openAPI) emotion(c *call) response {
-	var q struct {
-		RobotCode   string `json:"robotCode"`
-		EmotionName string `json:"emotionName"`
-	}
-	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || q.RobotCode == "" || q.EmotionName == "" {
-		return *badParam("invalidParameter", "openMsgId, openConversationId, robotCode and emotionName are needed")
+	var q emotionRequest
+	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || !q.whole() {
+		return *badParam("invalidParameter", "openMsgId, openConversationId, robotCode, emotionType 2, emotionName and textEmotion are needed")
 	}
 	id := c.head.OpenMsgID
 	d := s.deliveries[deliveryKey{q.RobotCode, id}]
@@ -194,6 +224,12 @@ func (s *openAPI) emotion(c *call) response {
 	}
 	if s.emotionTry[id]++; s.emotionTry[id] <= s.opts.EmotionFailures {
 		return apiError(http.StatusInternalServerError, "system.err", "too soon after the message")
+	}
+	if q.RobotCode != c.app.RobotCode {
+		return apiError(http.StatusInternalServerError, "system.err", "another robot's message")
+	}
+	if c.route == RouteEmotion && slices.Contains(s.emotions[id], q.EmotionName) {
+		s.violateLocked(Violation{Kind: EmotionTwice, Conversation: d.conversation, MsgID: id, Detail: q.EmotionName + " is on the message already"})
 	}
 	names := slices.DeleteFunc(s.emotions[id], func(name string) bool { return name == q.EmotionName })
 	if c.route == RouteEmotion {

@@ -64,6 +64,7 @@ const (
 	MentionNotInText      = "mention-not-in-text"     // an id in `at` without the literal @id in the text
 	WebhookExpired        = "webhook-expired"         // a webhook was used after its expiry
 	WebhookUnknown        = "webhook-unknown"         // a webhook that was never handed out
+	EmotionTwice          = "emotion-twice"           // a reaction on a message that has it
 	TokenWasted           = "token-wasted"            // a token was fetched though the last one was still good
 	OpenMalformed         = "open-malformed"          // connections/open without what it needs
 	OpenTooOften          = "open-too-often"          // a reconnect storm

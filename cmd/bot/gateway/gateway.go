@@ -213,11 +213,13 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls,
 	}
+	groups := g.cfg.Groups
+	language := func(id sessions.ConversationID) string { return cmp.Or(groups[string(id)].Language, a.Language) }
+	c.Reactions = &dingtalk.Reactions{Store: g.store, Language: language, Set: d.Reaction == config.ReactionOn}
 	if d.Reply == config.ReplyCard {
-		groups := g.cfg.Groups
 		c.Cards = &dingtalk.Cards{
 			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning,
-			Language: func(id sessions.ConversationID) string { return cmp.Or(groups[string(id)].Language, a.Language) },
+			Language: language,
 		}
 	}
 	return dingtalk.New(c)

@@ -1,0 +1,177 @@
+package reaction
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/retry"
+	"ebb/sessions"
+)
+
+// API makes the calls. Its errors are [*chat.SendError]. The caller reserves each call; the API returns those that
+// DingTalk does not count.
+type API interface {
+	SetReaction(ctx context.Context, m Mark) error
+	RemoveReaction(ctx context.Context, m Mark) error
+}
+
+// Mark is a reaction on a message.
+type Mark struct {
+	Robot        sessions.RobotCode
+	Conversation sessions.ConversationID
+	Message      sessions.MessageID
+	Lang         string // language of its word
+	Reserved     calls.Reservation
+}
+
+// Config is the parts of [Reactions]. All are required.
+type Config struct {
+	API      API
+	Store    sessions.Cards
+	Governor *calls.Governor
+	Language func(sessions.ConversationID) string
+}
+
+// Reactions sets and removes marks. Its methods may be called from any goroutine.
+type Reactions struct {
+	cfg      Config
+	pausedTo atomic.Int64 // no mark is set until then, in Unix nanoseconds
+
+	seen    *lru.Cache[sessions.MessageID, struct{}]
+	failing *lru.Cache[sessions.MessageID, failure]
+}
+
+// failure is a mark that could not be removed.
+type failure struct {
+	tries int
+	next  time.Time
+}
+
+// remembered bounds the messages of either kind that are remembered. A forgotten one costs a look at its row.
+const remembered = 4096
+
+// New returns reactions without a mark.
+func New(cfg Config) *Reactions {
+	seen, err := lru.New[sessions.MessageID, struct{}](remembered)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	failing, err := lru.New[sessions.MessageID, failure](remembered)
+	if err != nil {
+		panic(err)
+	}
+	return &Reactions{cfg: cfg, seen: seen, failing: failing}
+}
+
+const (
+	setTime = 4 * time.Second
+	hold    = setTime + 2*time.Second // a mark is not removed while it may still be set
+	maxWait = 500 * time.Millisecond  // a mark that waits longer for the rate comes too late
+
+	// pauseAfterFault is the time without marks after DingTalk refused one for a permission: each would cost a call.
+	pauseAfterFault = 10 * time.Minute
+)
+
+// setPauses are the pauses before attempts: DingTalk may not know a message yet that it has just sent.
+var setPauses = []time.Duration{0, 400 * time.Millisecond, 1200 * time.Millisecond}
+
+// Acknowledge implements [chat.Acknowledger].
+func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event) {
+	if e.Message == nil || e.MsgID == "" || r.cfg.Governor.Level() != calls.Streaming || time.Now().UnixNano() < r.pausedTo.Load() ||
+		r.cfg.Governor.Delay(calls.Reaction) > maxWait {
+		return
+	}
+	if seen, _ := r.seen.ContainsOrAdd(e.MsgID, struct{}{}); seen {
+		return
+	}
+	go r.set(ctx, l, e)
+}
+
+// set records a mark and sets it.
+func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event) {
+	log := zerolog.Ctx(ctx)
+	ctx, stop := context.WithTimeout(ctx, setTime)
+	defer stop()
+	reserved, err := r.cfg.Governor.Reserve(ctx, calls.Frame, calls.Reaction, calls.ReactionRecall)
+	if err != nil {
+		if !calls.IsRefused(err) && ctx.Err() == nil {
+			log.Debug().Err(err).Msg("Calls of a reaction not reserved")
+		}
+		return
+	}
+	_, known, err := r.cfg.Store.OpenCard(ctx, l, sessions.Card{Kind: sessions.ReactionCard, Track: string(e.MsgID), EventID: e.ID}, hold)
+	if err != nil || known {
+		r.giveBack(ctx, reserved, calls.Reaction, calls.ReactionRecall)
+		return
+	}
+	m := r.mark(l.Key, e.MsgID)
+	m.Robot = e.Message.RobotCode
+	for i, pause := range setPauses {
+		if !retry.Sleep(ctx, pause) {
+			break
+		}
+		if m.Reserved = reserved; i > 0 {
+			if m.Reserved, err = r.cfg.Governor.Reserve(ctx, calls.Frame, calls.Reaction); err != nil {
+				break
+			}
+		}
+		if err = r.cfg.API.SetReaction(ctx, m); err == nil || isPermanent(err) || mayHaveArrived(err) {
+			break
+		}
+	}
+	if err == nil || mayHaveArrived(err) {
+		r.settle(ctx, l.Key, e.MsgID, sessions.CardOpen) // from now on it is removed once the message is answered
+		return
+	}
+	log.Debug().Err(err).Str("msg_id", string(e.MsgID)).Msg("Reaction not set")
+	r.giveBack(ctx, reserved, calls.ReactionRecall)
+	r.settle(ctx, l.Key, e.MsgID, sessions.CardFailed)
+	if isPermanent(err) && !calls.IsRefused(err) {
+		r.pausedTo.Store(time.Now().Add(pauseAfterFault).UnixNano())
+		log.Warn().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a reaction: none is set for a while")
+	}
+}
+
+func (r *Reactions) mark(key sessions.Key, id sessions.MessageID) Mark {
+	robot, conversation := key.Conversation()
+	return Mark{Robot: robot, Conversation: conversation, Message: id, Lang: r.cfg.Language(conversation)}
+}
+
+// settle records the state of a mark. Without the record it is removed once more, or later.
+func (r *Reactions) settle(ctx context.Context, key sessions.Key, id sessions.MessageID, state sessions.CardState) {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
+	defer stop()
+	if err := r.cfg.Store.SettleCard(one, key, string(id), state); err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("State of a reaction not stored")
+	}
+}
+
+// giveBack returns calls that were not made.
+func (r *Reactions) giveBack(ctx context.Context, reserved calls.Reservation, apis ...calls.API) {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
+	defer stop()
+	for _, api := range apis {
+		if err := reserved.Return(one, api); err != nil {
+			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a reaction not returned to the month")
+		}
+	}
+}
+
+// isPermanent reports whether a repeated call would fail likewise.
+func isPermanent(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return calls.IsRefused(err) || ok && (failed.Permanent || failed.Refused)
+}
+
+// mayHaveArrived reports whether a failed call may have had its effect.
+func mayHaveArrived(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return ok && failed.Maybe
+}

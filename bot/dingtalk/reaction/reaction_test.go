@@ -1,0 +1,312 @@
+package reaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+	"ebb/periodic"
+	"ebb/retry"
+	"ebb/sessions"
+)
+
+// fakeDingTalk has the marks, and fails as its scripts say; a script that ended fails no more.
+type fakeDingTalk struct {
+	t interface{ Errorf(string, ...any) }
+
+	mu             sync.Mutex
+	marks          map[sessions.MessageID]bool
+	set, removed   int // calls
+	onSet, onErase []error
+	slow           time.Duration // time of each call that sets a mark
+}
+
+// lost is the error of a call that took effect and whose answer was lost.
+var lost = &chat.SendError{Maybe: true, Err: errors.New("lost")}
+
+func next(script *[]error) (err error) {
+	if len(*script) > 0 {
+		err, *script = (*script)[0], (*script)[1:]
+	}
+	return err
+}
+
+func (d *fakeDingTalk) SetReaction(ctx context.Context, m Mark) error {
+	inTime := retry.Sleep(ctx, d.slow)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.set++
+	err := next(&d.onSet)
+	if !inTime { // the caller does not learn the outcome
+		err = lost
+	}
+	if err == nil || errors.Is(err, lost) {
+		if d.marks[m.Message] {
+			d.t.Errorf("two marks on %s", m.Message)
+		}
+		d.marks[m.Message] = true
+	}
+	return err
+}
+
+func (d *fakeDingTalk) RemoveReaction(_ context.Context, m Mark) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removed++
+	err := next(&d.onErase)
+	if err == nil || errors.Is(err, lost) {
+		delete(d.marks, m.Message)
+	}
+	return err
+}
+
+func (d *fakeDingTalk) left() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.marks)
+}
+
+// fakeRows are the rows of marks.
+type fakeRows struct {
+	sessions.Cards
+	mu       sync.Mutex
+	rows     map[string]*fakeRow
+	answered map[int64]bool
+}
+
+type fakeRow struct {
+	sessions.Card
+	state sessions.CardState
+	next  time.Time
+}
+
+func (s *fakeRows) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, known := s.rows[c.Track]
+	if !known {
+		c.Key, c.Prepaid = l.Key, true
+		row = &fakeRow{c, sessions.CardOpen, time.Now().Add(hold)}
+		s.rows[c.Track] = row
+	}
+	return row.state, known, nil
+}
+
+func (s *fakeRows) SettleCard(_ context.Context, _ sessions.Key, track string, state sessions.CardState) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row := s.rows[track]; row.state == sessions.CardOpen {
+		row.state, row.next = state, time.Now()
+	}
+	return nil
+}
+
+func (s *fakeRows) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, _ int) ([]sessions.Card, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []sessions.Card
+	for _, row := range s.rows {
+		if row.Kind == kind && row.state == sessions.CardOpen && s.answered[row.EventID] && !row.next.After(time.Now()) {
+			out = append(out, row.Card)
+			row.Prepaid, row.next = false, time.Now().Add(retry)
+		}
+	}
+	return out, nil
+}
+
+func (s *fakeRows) answer(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered[id] = true
+}
+
+func (s *fakeRows) open() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range s.rows {
+		if row.state == sessions.CardOpen {
+			n++
+		}
+	}
+	return n
+}
+
+type fixture struct {
+	*Reactions
+	ding     *fakeDingTalk
+	rows     *fakeRows
+	governor *calls.Governor
+	ctx      context.Context
+}
+
+// play runs a test in a bubble, with the task that removes marks.
+func play(t *testing.T, quota int64, test func(f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fixture{
+			ding:     &fakeDingTalk{t: t, marks: map[sessions.MessageID]bool{}},
+			rows:     &fakeRows{rows: map[string]*fakeRow{}, answered: map[int64]bool{}},
+			governor: calls.New(calls.Options{Quota: quota}),
+		}
+		var stop func()
+		f.ctx, stop = context.WithCancel(t.Context())
+		f.Reactions = f.replica()
+		go periodic.Run(f.ctx, f.Task(true))
+		test(f)
+		stop()
+		synctest.Wait()
+	})
+}
+
+func (f *fixture) replica() *Reactions {
+	return New(Config{API: f.ding, Store: f.rows, Governor: f.governor, Language: func(sessions.ConversationID) string { return "zh" }})
+}
+
+// asked acknowledges a message.
+func (f *fixture) asked(r *Reactions, id int64) {
+	e := sessions.Event{ID: id, MsgID: sessions.MessageID(fmt.Sprint("m", id)), Message: &sessions.Message{}}
+	r.Acknowledge(f.ctx, sessions.Lease{Key: sessions.NewKey("robot", "c1", "")}, e)
+}
+
+func (f *fixture) made() int64 { return f.governor.Status().Calls }
+
+// A mark is set once for a message, by whatever process, and stays until the message is answered.
+func TestMarkStaysUntilAnswered(t *testing.T) {
+	t.Parallel()
+	play(t, 100, func(f *fixture) {
+		f.asked(f.Reactions, 1)
+		f.asked(f.Reactions, 1)
+		f.asked(f.replica(), 1)
+		time.Sleep(time.Hour)
+		if f.ding.left() != 1 || f.ding.set != 1 || f.made() != 2 {
+			t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.set, f.made())
+		}
+		f.rows.answer(1)
+		time.Sleep(2 * removeEvery)
+		if f.ding.left() != 0 || f.rows.open() != 0 || f.made() != 2 {
+			t.Errorf("%d marks remain, %d rows, %d calls counted", f.ding.left(), f.rows.open(), f.made())
+		}
+	})
+}
+
+// A mark that is set late is removed all the same: the removal does not overtake it.
+func TestRemovalWaitsForTheMark(t *testing.T) {
+	t.Parallel()
+	play(t, 100, func(f *fixture) {
+		f.ding.slow = setTime - time.Second
+		f.rows.answer(1)
+		f.asked(f.Reactions, 1)
+		time.Sleep(setTime + 2*removeEvery)
+		if f.ding.set != 1 || f.ding.left() != 0 || f.ding.removed != 1 {
+			t.Errorf("%d marks remain after %d removals", f.ding.left(), f.ding.removed)
+		}
+	})
+}
+
+// Attempts are few, calls that were not needed are returned, and a refusal stops marks for a while.
+func TestMarkNotSet(t *testing.T) {
+	t.Parallel()
+	fails := &chat.SendError{Err: errors.New("system.err")}
+	refused := &chat.SendError{Permanent: true, Err: errors.New("permission")}
+	for name, tt := range map[string]struct {
+		script   []error
+		set      int   // calls
+		counted  int64 // before the message is answered
+		marks    int
+		nextMark int // marks after another message
+	}{
+		"too soon":      {[]error{fails, fails}, 3, 4, 1, 2},
+		"never":         {[]error{fails, fails, fails}, 3, 3, 0, 1},
+		"refused":       {[]error{refused}, 1, 1, 0, 0},
+		"a lost answer": {[]error{lost}, 1, 2, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, 1000, func(f *fixture) {
+				f.ding.onSet = tt.script
+				f.asked(f.Reactions, 1)
+				time.Sleep(setTime)
+				if f.ding.set != tt.set || f.made() != tt.counted || f.ding.left() != tt.marks {
+					t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.set, f.made())
+				}
+				f.asked(f.Reactions, 2)
+				time.Sleep(setTime)
+				if f.ding.left() != tt.nextMark {
+					t.Errorf("%d marks after another message", f.ding.left())
+				}
+				f.rows.answer(1)
+				f.rows.answer(2)
+				time.Sleep(removeEvery + hold)
+				if f.ding.left() != 0 || f.rows.open() != 0 {
+					t.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
+				}
+			})
+		})
+	}
+}
+
+// In a month with few calls no mark is set, and those that are set are removed.
+func TestNoMarksNearTheEndOfTheMonth(t *testing.T) {
+	t.Parallel()
+	play(t, 20, func(f *fixture) {
+		for id := range int64(20) {
+			f.asked(f.Reactions, id)
+		}
+		time.Sleep(setTime)
+		for id := range int64(20) {
+			f.rows.answer(id)
+		}
+		time.Sleep(2 * removeEvery)
+		if f.ding.set != 7 || f.made() != 14 || f.ding.left() != 0 {
+			t.Errorf("%d marks were set, %d calls counted, %d marks remain", f.ding.set, f.made(), f.ding.left())
+		}
+	})
+}
+
+// A mark that can't be removed takes a bounded number of calls.
+func TestRemovalIsGivenUp(t *testing.T) {
+	t.Parallel()
+	play(t, 0, func(f *fixture) {
+		for range 100 {
+			f.ding.onErase = append(f.ding.onErase, &chat.SendError{Err: errors.New("system.err")})
+		}
+		f.asked(f.Reactions, 1)
+		f.rows.answer(1)
+		time.Sleep(24 * time.Hour)
+		if f.ding.removed != maxRemovals || f.rows.open() != 0 {
+			t.Errorf("%d removals, %d rows are open", f.ding.removed, f.rows.open())
+		}
+	})
+}
+
+// No message ever has two marks, and none has one in the end, with any failed calls and killed processes.
+func TestNoMarkIsLeft(t *testing.T) {
+	t.Parallel()
+	outcome := rapid.SampledFrom([]error{nil, nil, lost, &chat.SendError{Err: errors.New("system.err")}})
+	rapid.Check(t, func(r *rapid.T) {
+		set := rapid.SliceOfN(outcome, 0, 8).Draw(r, "set")
+		erased := rapid.SliceOfN(outcome, 0, 4).Draw(r, "erased")
+		messages := rapid.SliceOfN(rapid.Int64Range(1, 3), 1, 8).Draw(r, "messages")
+		slow := time.Duration(rapid.IntRange(0, 3000).Draw(r, "slow")) * time.Millisecond
+		play(t, 0, func(f *fixture) {
+			f.ding.t, f.ding.onSet, f.ding.onErase, f.ding.slow = r, set, erased, slow
+			for _, id := range messages {
+				f.asked(f.replica(), id) // each time another process
+				time.Sleep(time.Second)
+				f.rows.answer(id)
+			}
+			time.Sleep(5 * time.Minute)
+			if f.ding.left() != 0 || f.rows.open() != 0 {
+				r.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
+			}
+		})
+	})
+}

@@ -1,0 +1,52 @@
+package turn
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/sessions"
+)
+
+// waiting shows messages before their turn begins, if the display can.
+type waiting struct{ *Runner }
+
+// show shows that the first message of the next turn waits, before the turn waits for others and for a slot. A failure is
+// no reason to delay the turn, which finds out itself.
+func (w waiting) show(ctx context.Context, key sessions.Key) {
+	if _, ok := w.cfg.Display.(chat.Acknowledger); !ok {
+		return
+	}
+	one, stop := context.WithTimeout(ctx, w.cfg.CommitTimeout)
+	defer stop()
+	l, err := w.leases.Get(one, key)
+	if err != nil {
+		return
+	}
+	pending, err := w.pending(one, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).EmbedObject(key).Msg("Waiting message not shown")
+		return
+	}
+	w.showFirst(ctx, l, pending, nil)
+}
+
+// showFirst shows the oldest pending message besides those of the running turn, if it waits for the model. The newest is
+// the first of pending.
+func (w waiting) showFirst(ctx context.Context, l sessions.Lease, pending, asked []sessions.Event) {
+	d, ok := w.cfg.Display.(chat.Acknowledger)
+	if !ok || len(pending) == stopWindow { // the oldest may not be listed
+		return
+	}
+	for _, e := range slices.Backward(pending) {
+		if slices.ContainsFunc(asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
+			continue
+		}
+		if w.kindOf(e, w.now()) == kindAsk {
+			d.Acknowledge(ctx, l, e)
+		}
+		return
+	}
+}
