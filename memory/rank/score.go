@@ -2,9 +2,7 @@ package rank
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"time"
 )
 
 // The parameters of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
@@ -12,28 +10,6 @@ import (
 const (
 	saturation = 1.2
 	lengthPart = 0.3
-)
-
-// The weights for chats. Each was measured on long chats of people and on those of one person with an assistant, in
-// English and in Chinese.
-const (
-	reach         = 2         // events before and after one that support it
-	nextShare     = 0.2       // share of the score of the event before or after
-	secondShare   = 0.15      // share of the score of those two away
-	answerShare   = 0.4       // more of the one before, where that is a question
-	questionPart  = 0.8       // share of a question's own score: its answer is looked for
-	sittingShare  = 1.0       // share of the score of the whole sitting
-	sittingGap    = time.Hour // silence between two sittings
-	personFactor  = 2.0
-	timeFactor    = 1.2 // factor for a text with a time in it, where the query asks when
-	roleFactor    = 1.5
-	memoryFactor  = 1.6 // a memory is what was found worth keeping, and has no neighbours to speak for it
-	outdatedPart  = 0.05
-	looseScore    = 0.1  // score of texts in the time, or by the person, of a query without other words
-	leastOfBest   = 0.05 // share of the best text's score
-	feedbackDocs  = 5
-	feedbackTerms = 8
-	feedbackPart  = 0.1
 )
 
 // score scores the pool's texts and returns their places, best first.
@@ -79,9 +55,6 @@ func (p *Pool) score() []int {
 	})
 	return order
 }
-
-// rarity is the idf of BM25, for a term that df of n texts have.
-func rarity(n, df float64) float64 { return math.Log(1 + (max(n, df)-df+0.5)/(df+0.5)) }
 
 func (p *Pool) weights() []float64 {
 	weights := make([]float64, len(p.q.terms))

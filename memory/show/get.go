@@ -2,7 +2,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -27,9 +26,6 @@ var (
 
 // maxRead bounds the memories that one path lists.
 const maxRead = 1000
-
-// ErrUnreadable says that the storage could not be read; the wrapped error is for the log, not for a model.
-var ErrUnreadable = errors.New("memory can't be read at the moment")
 
 // Get reads a page of a virtual path, from 1. Its errors are written for the model, but for those that wrap
 // ErrUnreadable.

@@ -2,11 +2,13 @@ package show
 
 import (
 	"context"
-	"ebb/memory"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"ebb/memory"
 )
 
 // HitLine shows one find of a search in a line: its path, when it was said and by whom, why it matched, and the words.
@@ -46,3 +48,6 @@ func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, 
 	}
 	return out, nil
 }
+
+// ErrUnreadable says that the storage could not be read; the wrapped error is for the log, not for a model.
+var ErrUnreadable = errors.New("memory can't be read at the moment")
