@@ -58,7 +58,13 @@ const (
 // kind of text. Both have the same number of bytes, and they are read until the clock can separate the two.
 func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 	tb.Helper()
-	for name, unit := range runaways {
+	CheckGrowthOf(tb, what, size, runaways, f)
+}
+
+// CheckGrowthOf is [CheckGrowth] for texts of the given units, by name.
+func CheckGrowthOf(tb testing.TB, what string, size int, units map[string]string, f func(text string)) {
+	tb.Helper()
+	for name, unit := range units {
 		tenth, whole := strings.Repeat(unit, size/tenths/len(unit)), strings.Repeat(unit, size/len(unit))
 		atOnce, inParts := cpuTime(func() { f(whole) }), time.Duration(0)
 		for rounds := 1; atOnce > negligible; rounds++ {

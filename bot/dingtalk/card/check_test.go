@@ -104,11 +104,33 @@ func source(md string) string {
 	return words(strings.ReplaceAll(brTag.ReplaceAllString(md, ""), "&lt;", ""))
 }
 
+// noFences are the lines of paragraphs and of indented code, by their numbers: a fence in them is text.
+func noFences(md string) map[int]bool {
+	out := map[int]bool{}
+	_ = ast.Walk(parser.Parse(text.NewReader([]byte(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n.Kind() {
+		case ast.KindParagraph, ast.KindTextBlock, ast.KindCodeBlock:
+			for i := range n.Lines().Len() {
+				out[strings.Count(md[:n.Lines().At(i).Start], "\n")] = true
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return out
+}
+
 // checkFences counts fences by themselves: each that opens is closed.
 func checkFences(t fataler, md string) {
 	t.Helper()
 	open := ""
-	for line := range strings.SplitSeq(md, "\n") {
+	if !strings.ContainsAny(md, "`~") {
+		return
+	}
+	texts := noFences(md)
+	for i, line := range strings.Split(md, "\n") {
+		if texts[i] {
+			continue
+		}
 		m := fenceRow.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -151,6 +173,7 @@ func TestTheCheckSeesFaults(t *testing.T) {
 	checkFences(&f, "- ```go\n  x")
 	checkFences(&f, "````\n```")
 	checkFences(&f, "```\n```")
+	checkFences(&f, "    ```\n    x")
 	if f.n != 2 {
 		t.Errorf("%d open code blocks are found", f.n)
 	}

@@ -28,6 +28,8 @@ type live struct {
 
 	mu    sync.Mutex
 	text  []byte
+	full  string // the frame of a text beyond one card, which does not change any more
+	turns int    // resets of the text
 	idea  []byte // end of the reasoning; empty while the model writes
 	tool  string // the tool that runs; empty: the model writes
 	track string // the card of the reply; empty: none was delivered
@@ -52,7 +54,8 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 func (l *live) Text(text string, reset bool) {
 	l.mu.Lock()
 	if reset {
-		l.text = l.text[:0]
+		l.text, l.full = l.text[:0], ""
+		l.turns++
 	}
 	l.text, l.idea, l.tool = append(l.text, text...), nil, ""
 	l.mu.Unlock()
@@ -249,16 +252,28 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	return ctx.Err() == nil && !isPermanent(err)
 }
 
-// frame is the text of the next update, with the status of the turn below it.
+// frame is the text of the next update, with the status of the turn below it. Its work is bounded by the size of one card
+// from the first text beyond that: a long answer is not parsed again for each update.
 func (l *live) frame() string {
 	l.mu.Lock()
+	full, turns := l.full, l.turns
+	if full != "" {
+		l.mu.Unlock()
+		return full
+	}
 	text, idea, tool := string(l.text), string(l.idea), l.tool
 	l.mu.Unlock()
 	pieces := Split(text, Limit)
 	shown := ""
 	switch {
 	case len(pieces) > 1:
-		return Final(pieces[0]) + "\n\n" + status(l.shown.Lang, "")
+		full = Final(pieces[0]) + "\n\n" + status(l.shown.Lang, "")
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if turns == l.turns {
+			l.full = full
+		}
+		return full
 	case len(pieces) == 1:
 		shown = Frame(pieces[0])
 	}

@@ -113,6 +113,9 @@ func render(lines []markdown.Line, open bool) string {
 // definition is the beginning of a link definition, which would not be shown.
 var definition = regexp.MustCompile(`^\[[^\[\]]+\]:`)
 
+// overlong is a fence beyond the bounds of package markdown, which would hide all that follows in a code block.
+var overlong = regexp.MustCompile("^(?:```+[^`]*|~~~.*)(?:<br>|$)")
+
 func paragraph(lines []markdown.Line, open bool) string {
 	text := lines[0].Text
 	if len(lines) > 1 {
@@ -129,7 +132,7 @@ func paragraph(lines []markdown.Line, open bool) string {
 	if text == "<br>" { // alone in its line it would begin HTML
 		return ""
 	}
-	if definition.MatchString(text) {
+	if definition.MatchString(text) || overlong.MatchString(text) {
 		text = `\` + text
 	}
 	return text

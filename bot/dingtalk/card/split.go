@@ -16,7 +16,7 @@ func Split(text string, limit int) []string {
 	var out []string
 	for i, p := range markdown.Split(clean(text), limit, func(rune, int) int { return 1 }) {
 		s := strings.Trim(p.Text(), "\n")
-		if i > 0 {
+		if i > 0 && p.First != markdown.Indented {
 			s = outdent(s)
 		}
 		if strings.TrimSpace(s) != "" {

@@ -6,8 +6,11 @@ import (
 )
 
 // Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat the
-// head of a table.
-type Piece struct{ Open, Body, Close string }
+// head of a table. First is the role of the first line, which its indentation alone does not tell.
+type Piece struct {
+	Open, Body, Close string
+	First             Kind
+}
 
 // Text is the piece as it is sent.
 func (p Piece) Text() string { return p.Open + p.Body + p.Close }
@@ -62,7 +65,7 @@ func (s *splitter) piece(from place) (Piece, place) {
 	open := s.reopen(from)
 	room := s.limit - s.measure(open)
 	to := s.cut(from, room)
-	p := Piece{Open: open, Body: s.text[s.pos(from):s.pos(to)]}
+	p := Piece{First: s.lines[from.line].Kind, Open: open, Body: s.text[s.pos(from):s.pos(to)]}
 	if l := s.lineBefore(to); l.Fence.Mark != "" {
 		p.Close = closing(l)
 		if strings.HasSuffix(p.Body, "\n") {
