@@ -59,7 +59,7 @@ type Cards interface {
 	// OpenCard records a card before its delivery, and returns its state. known says that an earlier attempt recorded it,
 	// and may have delivered it. The card is not abandoned during hold.
 	OpenCard(ctx context.Context, l Lease, c Card, hold time.Duration) (state CardState, known bool, err error)
-	// SettleCard records the final state of an open card. CardOpen ends its hold.
+	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its hold.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
 	// if the claim is not the last one.
@@ -68,7 +68,8 @@ type Cards interface {
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
 	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.
 	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
-	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish. A claimed card
-	// comes back after retry unless it is settled.
+	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish. The
+	// outcome of a running delivery is awaited for a few seconds, even if its reply was erased. A claimed card comes back
+	// after retry unless it is settled.
 	AbandonedCards(ctx context.Context, kind CardKind, retry time.Duration, limit int) ([]Card, error)
 }

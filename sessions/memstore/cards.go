@@ -59,7 +59,11 @@ func (m cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
 
 // settleCard settles an open card. The lock is held.
 func (m *tables) settleCard(id cardID, state sessions.CardState) {
-	if c := m.cardRows[id]; c != nil && c.state == sessions.CardOpen {
+	c := m.cardRows[id]
+	switch {
+	case m.sessions[id.key] == nil && state != sessions.CardOpen:
+		delete(m.cardRows, id)
+	case c != nil && c.state == sessions.CardOpen:
 		c.state, c.next = state, time.Now()
 	}
 }
@@ -81,6 +85,9 @@ func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry t
 	return out, nil
 }
 
+// outcomeTime is the wait for the delivery of a reply that was given up meanwhile. Its card may end all the same.
+const outcomeTime = 4 * time.Second
+
 // awaits reports whether a turn or an unsent reply will finish a card.
 func (m *tables) awaits(c *cardRow) bool {
 	s := m.sessions[c.Key]
@@ -91,7 +98,8 @@ func (m *tables) awaits(c *cardRow) bool {
 		return true
 	}
 	for _, o := range s.outbox {
-		if !o.settled && o.Reply.Target.Card == c.Track {
+		awaited := !o.settled || !o.sent && o.inFlight && time.Since(o.ended) < outcomeTime
+		if awaited && o.Reply.Target.Card == c.Track {
 			return true
 		}
 	}

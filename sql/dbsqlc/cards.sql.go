@@ -159,8 +159,14 @@ func (q *Queries) CardRate(ctx context.Context, db DBTX, arg *CardRateParams) (i
 }
 
 const cardSettle = `-- name: CardSettle :exec
+WITH gone AS (
+    DELETE FROM cards c
+    WHERE c.session_key = $2 AND c.out_track_id = $3 AND $1::text <> 'open'
+      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2)
+)
 UPDATE cards c SET state = $1::text, next_at = now(), settled_at = CASE WHEN $1::text = 'open' THEN NULL ELSE now() END
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open'
+  AND ($1::text = 'open' OR EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2))
 `
 
 type CardSettleParams struct {
@@ -169,7 +175,8 @@ type CardSettleParams struct {
 	OutTrackID string
 }
 
-// CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold.
+// CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold. The row of a
+// deleted session goes with its end: its key may name a person.
 func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams) error {
 	_, err := db.Exec(ctx, cardSettle, arg.State, arg.SessionKey, arg.OutTrackID)
 	return err
@@ -184,6 +191,9 @@ FROM (
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
       AND NOT EXISTS (SELECT FROM outbox r
         WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
+      AND NOT EXISTS (SELECT FROM outbox r
+        WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
+          AND r.target ->> 'card' = o.out_track_id)
     ORDER BY o.next_at LIMIT $3::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
@@ -205,7 +215,9 @@ type CardsAbandonedRow struct {
 }
 
 // CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
-// names them. It reads the partial index of open cards. The first claim takes over the prepaid call.
+// names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
+// seconds, or the card would be closed after its end. It reads the partial index of open cards. The first claim takes over
+// the prepaid call.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
 	rows, err := db.Query(ctx, cardsAbandoned, arg.RetrySeconds, arg.Kind, arg.MaxCards)
 	if err != nil {

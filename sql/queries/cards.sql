@@ -16,9 +16,16 @@ SELECT
 FROM held;
 
 -- name: CardSettle :exec
--- CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold.
+-- CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold. The row of a
+-- deleted session goes with its end: its key may name a person.
+WITH gone AS (
+    DELETE FROM cards c
+    WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND @state::text <> 'open'
+      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key)
+)
 UPDATE cards c SET state = @state::text, next_at = now(), settled_at = CASE WHEN @state::text = 'open' THEN NULL ELSE now() END
-WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
+  AND (@state::text = 'open' OR EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key));
 
 -- name: CardLeave :execrows
 -- CardLeave makes a claimed reply take another way than its card. No row: a later claim, or a settled reply.
@@ -27,7 +34,9 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 
 -- name: CardsAbandoned :many
 -- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
--- names them. It reads the partial index of open cards. The first claim takes over the prepaid call.
+-- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
+-- seconds, or the card would be closed after its end. It reads the partial index of open cards. The first claim takes over
+-- the prepaid call.
 UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, prepaid = false
 FROM (
     SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
@@ -36,6 +45,9 @@ FROM (
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
       AND NOT EXISTS (SELECT FROM outbox r
         WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
+      AND NOT EXISTS (SELECT FROM outbox r
+        WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
+          AND r.target ->> 'card' = o.out_track_id)
     ORDER BY o.next_at LIMIT @max_cards::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id

@@ -26,7 +26,8 @@ func Split(text string, limit int) []string {
 	return out
 }
 
-// outdent moves a list that begins in its depth to the margin, or it would show as code.
+// outdent moves a list that begins in its depth to the margin, or it would show as code. A code block that only the end of
+// its item would close stays in its depth.
 func outdent(text string) string {
 	depth := len(text) - len(strings.TrimLeft(text, " "))
 	if depth == 0 {
@@ -36,6 +37,9 @@ func outdent(text string) string {
 	for line := range strings.Lines(text) {
 		blanks := len(line) - len(strings.TrimLeft(line, " "))
 		if blanks < depth && strings.TrimSpace(line) != "" {
+			if moved := markdown.Parse(b.String()); moved[len(moved)-1].Fence.Mark != "" {
+				return text
+			}
 			depth = 0
 		}
 		b.WriteString(line[min(blanks, depth):])
