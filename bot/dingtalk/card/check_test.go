@@ -104,12 +104,12 @@ func source(md string) string {
 	return words(strings.ReplaceAll(brTag.ReplaceAllString(md, ""), "&lt;", ""))
 }
 
-// noFences are the lines of paragraphs and of indented code, by their numbers: a fence in them is text.
+// noFences are the lines of paragraphs and in code, by their numbers: a fence in them is text.
 func noFences(md string) map[int]bool {
 	out := map[int]bool{}
 	_ = ast.Walk(parser.Parse(text.NewReader([]byte(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n.Kind() {
-		case ast.KindParagraph, ast.KindTextBlock, ast.KindCodeBlock:
+		case ast.KindParagraph, ast.KindTextBlock, ast.KindCodeBlock, ast.KindFencedCodeBlock:
 			for i := range n.Lines().Len() {
 				out[strings.Count(md[:n.Lines().At(i).Start], "\n")] = true
 			}

@@ -90,6 +90,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("- 甲\n    - 乙\n      ```go\n      x\n      ```\n", 1000, 300)
 	f.Add("    ```\n", 938, 300)
 	f.Add("\n  * \n    ```0", 957, 212)
+	f.Add("```0\n    ``` ", 1048, 259)
 	f.Fuzz(func(t *testing.T, text string, limit, times int) {
 		text = strings.Repeat(text, 1+times&0xff)
 		if len(text) > 1<<16 {

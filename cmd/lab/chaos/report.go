@@ -43,8 +43,8 @@ from the first push to the answer: p50 %s, p99 %s
 		fmt.Fprintf(out, "VIOLATION: %s\n", b)
 	}
 	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Replicas, w.opt.Rate)
-	if w.opt.Cards {
-		again += " --cards"
+	if !w.opt.Cards {
+		again += " --no-cards"
 	}
 	if w.opt.Calm {
 		again += " --calm"

@@ -181,7 +181,7 @@ type Command struct {
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
-	Cards    bool          `help:"Show replies on cards, with their troubles."`
+	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 }
 
