@@ -47,7 +47,7 @@ func TestCardOfAnErasedReply(t *testing.T) {
 		t.Errorf("abandoned after a delivery without an outcome: %v, want it alone", got)
 	}
 
-	// Of a deleted session, an open card stays until it is closed, and no row after that.
+	// An open card of a deleted session stays until it is closed, and no row after that.
 	if _, err := s.Delete(t.Context(), c.reader.Key); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat the
-// head of a table. First is the role of the first line, which its indentation alone does not tell.
+// head of a table. First is the role of the first line.
 type Piece struct {
 	Open, Body, Close string
 	First             Kind
