@@ -127,6 +127,7 @@ func (c *Config) defaults() {
 	}
 	str(&c.Name, "Ebb")
 	str(&c.Language, "zh")
+	str((*string)(&c.Scope), string(sessions.ScopeGroup))
 	if c.Location == nil {
 		c.Location = time.UTC
 	}
@@ -213,7 +214,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
-		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, CommandRights: cfg.CommandRights, Own: cfg.Own, CallBudget: cfg.CallBudget, Models: cfg.Models,
+		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, CommandRights: cfg.CommandRights, Own: cfg.Own, Scope: b.configuredScope, CallBudget: cfg.CallBudget, Models: cfg.Models,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{

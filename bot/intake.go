@@ -15,7 +15,7 @@ import (
 // session: here if this replica holds the lease, otherwise by a notification. A message that access rules refuse is
 // acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
-	asSent := b.keyOf(m)
+	sent := m.SenderID
 	m, seen, err := b.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
@@ -25,10 +25,10 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.refuse(ctx, m, why)
 		return nil
 	}
-	key, err := b.acceptedKey(ctx, m, asSent, seen)
+	key, err := b.sessionOf(ctx, m, append(seen, sent))
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
-		return err
+		return fmt.Errorf("find the session of message %s: %w", m.ID, err)
 	}
 	return b.keep(ctx, key, m)
 }
@@ -61,50 +61,63 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 }
 
 // identified fills in the staff id of an organization member from earlier frames that had both ids. It also returns the
-// staff ids of these frames, where the message needs them.
+// staff ids of these frames, for a message without one.
 func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
-	if m.EncryptedID == "" || m.StaffID != "" && !b.hasMemberSession(m) {
+	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
 	}
 	seen, err = b.store.StaffIDs(ctx, m.RobotCode, m.EncryptedID)
-	if m.StaffID == "" && len(seen) == 1 {
+	if len(seen) == 1 {
 		m.SenderID, m.StaffID = seen[0], seen[0]
 	}
 	return m, seen, err
 }
 
-// acceptedKey is the key of a message's session. An earlier delivery may have another sender id: its frame had the other
-// id, or a staff id was learned in between, or became ambiguous. The key of that delivery then stays the message's.
-func (b *Bot) acceptedKey(ctx context.Context, m sessions.Message, asSent sessions.Key, seen []sessions.UserID) (sessions.Key, error) {
-	key := b.keyOf(m)
-	if !b.hasMemberSession(m) {
-		return key, nil
+// sessionOf is the key of a message's session. others are ids under which an earlier delivery may have stored the message:
+// its frame had the other id, or a staff id was learned in between, or became ambiguous. An earlier delivery decides. A new
+// message follows those of its sender that still wait, so that a change of the scope keeps their order.
+func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Key, error) {
+	if m.ConversationType == sessions.Private {
+		return sessions.ScopeGroup.Key(m), nil
 	}
-	others := []sessions.Key{asSent}
-	for _, id := range append(seen, m.EncryptedID) {
-		if id != "" {
-			others = append(others, sessions.NewKey(m.RobotCode, m.ConversationID, id))
+	group := sessions.ScopeGroup.Key(m)
+	keys := append([]sessions.Key{group}, memberKeys(m, append(others, m.SenderID, m.EncryptedID))...)
+	place, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{
+		Group: group, Keys: keys, Senders: []sessions.UserID{m.SenderID, m.EncryptedID}, ID: m.ID,
+	})
+	if err != nil {
+		return "", err
+	}
+	scope := cmp.Or(place.Chosen, b.configuredScope(m.ConversationID))
+	if place.Earlier == "" && scope == sessions.ScopeMember && m.StaffID != "" && m.EncryptedID != "" {
+		seen, err := b.store.StaffIDs(ctx, m.RobotCode, m.EncryptedID)
+		if err != nil {
+			return "", err
+		}
+		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(keys, k) })
+		if len(more) > 0 {
+			again, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{Group: group, Keys: more, ID: m.ID})
+			if err != nil {
+				return "", err
+			}
+			place.Earlier = again.Earlier
 		}
 	}
-	others = slices.DeleteFunc(others, func(k sessions.Key) bool { return k == key })
-	if len(others) == 0 {
-		return key, nil
-	}
-	earlier, err := b.store.AcceptedUnder(ctx, others, m.ID)
-	if err != nil {
-		return "", fmt.Errorf("look up earlier deliveries of message %s: %w", m.ID, err)
-	}
-	return cmp.Or(earlier, key), nil
+	return cmp.Or(place.Earlier, place.Waiting, scope.Key(m)), nil
 }
 
-func (b *Bot) hasMemberSession(m sessions.Message) bool { return b.scopeOf(m) == sessions.ScopeMember }
-
-func (b *Bot) keyOf(m sessions.Message) sessions.Key { return b.scopeOf(m).Key(m) }
-
-// scopeOf is the configured scope of a message's conversation. A private chat has one session.
-func (b *Bot) scopeOf(m sessions.Message) sessions.Scope {
-	if m.ConversationType == sessions.Private {
-		return sessions.ScopeGroup
+// memberKeys are the keys of a member's own sessions under some ids, without duplicates.
+func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
+	var keys []sessions.Key
+	for _, id := range ids {
+		if key := sessions.NewKey(m.RobotCode, m.ConversationID, id); id != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
-	return cmp.Or(b.cfg.Groups[m.ConversationID].Scope, b.cfg.Scope)
+	return keys
+}
+
+// configuredScope is the scope of a group in the configuration.
+func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
+	return cmp.Or(b.cfg.Groups[id].Scope, b.cfg.Scope)
 }

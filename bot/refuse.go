@@ -87,7 +87,7 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 		access.Group: wording.RefusedGroup, access.Person: wording.RefusedPerson, access.External: wording.RefusedExternal,
 	}[who.why]
 	asked := sessions.Event{SenderID: m.SenderID, Message: &m}
-	key := b.keyOf(m)
+	key := sessions.ScopeGroup.Key(m)
 	o := sessions.Outgoing{Key: key, Attempts: 1, Reply: sessions.Reply{
 		Target: chat.TargetOf([]sessions.Event{asked}), Nonce: chat.ReplyKey(key, asked) + "-" + string(m.ID),
 		Text: wording.Say(phrase, b.languages.Choose(m.ConversationID, m.Text), who.id),

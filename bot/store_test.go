@@ -152,8 +152,13 @@ func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
 }
 
-func (s *store) AcceptedUnder(ctx context.Context, keys []sessions.Key, id sessions.MessageID) (sessions.Key, error) {
-	return do(s, "accepted under", func() (sessions.Key, error) { return s.mem.AcceptedUnder(ctx, keys, id) })
+func (s *store) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+	return do(s, "place", func() (sessions.Place, error) { return s.mem.PlaceOf(ctx, q) })
+}
+
+func (s *store) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
+	_, err := do(s, "scope", func() (struct{}, error) { return struct{}{}, s.mem.ChooseScope(ctx, l, scope) })
+	return err
 }
 
 func (s *store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {

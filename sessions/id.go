@@ -44,6 +44,12 @@ func (k Key) Conversation() (RobotCode, ConversationID) {
 	return RobotCode(unescapePart(parts[0])), ConversationID(unescapePart(parts[1]))
 }
 
+// Group is the key of the session that all members of the session's conversation would share.
+func (k Key) Group() Key {
+	robot, conversation := k.Conversation()
+	return NewKey(robot, conversation, "")
+}
+
 // unescapePart is a part of a key as given; an invalid one is returned unchanged.
 func unescapePart(part string) string {
 	if s, err := url.PathUnescape(part); err == nil {

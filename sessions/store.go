@@ -31,6 +31,7 @@ type Store interface {
 	Turner
 	Ledger
 	Limiter
+	Scopes
 
 	// Session returns the state of a session without its log, at any owner; ErrNotFound without such a session.
 	Session(ctx context.Context, key Key) (Session, error)
@@ -162,10 +163,6 @@ type Inbox interface {
 	// StaffIDs lists, in order, the staff ids that accepted messages to a robot had next to an encrypted id. Several are
 	// ambiguous: the encrypted id then gives no rights.
 	StaffIDs(ctx context.Context, robot RobotCode, encrypted UserID) ([]UserID, error)
-
-	// AcceptedUnder returns the first of some session keys under which a message was stored, or was deleted with a session
-	// of the same conversation. A deletion holds for all ids of the sender. The key is empty for a new message.
-	AcceptedUnder(ctx context.Context, keys []Key, id MessageID) (Key, error)
 
 	// Pending lists the pending messages of a session, in a turn or not, the newest first, at most limit. Each has only
 	// the first [MaxPeek] characters of its content, and no text.

@@ -73,7 +73,7 @@ func TestMarkOfAnEarlierRelease(t *testing.T) {
 	key := sessions.NewKey(robot, "cid", zhangID)
 	execute(t, pool, `INSERT INTO deleted_messages (message) VALUES (sha256(convert_to($1::text || ' m1', 'UTF8')))`, string(key))
 	m := sessions.Message{RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m1", SenderID: zhangID, Kind: "text", Text: "好"}
-	known := must[sessions.Key](t)(s.AcceptedUnder(t.Context(), []sessions.Key{key}, m.ID))
+	known := must[sessions.Place](t)(s.PlaceOf(t.Context(), sessions.PlaceQuery{Keys: []sessions.Key{key}, ID: m.ID})).Earlier
 	if a := must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m)); a.New || known != key {
 		t.Errorf("the deleted message was accepted as %+v, known under %q", a, known)
 	}

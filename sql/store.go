@@ -63,6 +63,7 @@ type (
 	limitCounts   = limits.Store
 	conversations = conversation.Store
 	replyCards    = conversation.Cards
+	groupScopes   = conversation.Scopes
 	compactionLog = compactions.Store
 	factStores    = facts.Store
 	vectorStores  = vectors.Store
@@ -82,6 +83,7 @@ type Store struct {
 	*limitCounts
 	*conversations
 	*replyCards
+	*groupScopes
 	*compactionLog
 	*factStores
 	*vectorStores
@@ -105,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	reader := facts.NewReader(db, people, location)
 	return &Store{
 		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), conversations: conversation.New(db, people),
-		replyCards:    conversation.NewCards(db),
+		replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),
 		searches: search.New(db, people, reader, compare, search.Options{

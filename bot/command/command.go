@@ -34,6 +34,8 @@ type Config struct {
 	Models        []llm.Listed // that a conversation may choose, the default first
 	Own           view.Own     // resolves a conversation's own settings; nil: none
 
+	Scope func(sessions.ConversationID) sessions.Scope // configured scope of a group
+
 	CallBudget func() CallBudget // nil: no calls are counted
 
 	CommitTimeout   time.Duration

@@ -6,6 +6,7 @@ import (
 
 	"ebb/bot/view"
 	"ebb/bot/wording"
+	"ebb/sessions"
 )
 
 // Table is all commands. The parser, help, usage, suggestions and rights come from it.
@@ -109,6 +110,23 @@ var Commands = Table{
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
 			return choosing{h, t}.choose(ctx, c.Arg)
 		},
+	}}},
+	{ZH: []string{"范围"}, EN: []string{"scope"}, Uses: []Use{{
+		Match: func(arg string) bool { return arg == "" },
+		Usage: wording.Text{"/范围", "/scope"}, Does: wording.Text{"这个群共用上下文，还是每人一个", "whether this group shares one context"},
+		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return scoping{h, t}.show(ctx) },
+	}, {
+		ZH: []string{"全群"}, EN: []string{"group"},
+		Who: Admin, Usage: wording.Text{"/范围 全群", "/scope group"}, Does: wording.Text{"全群共用一个上下文", "one context for the group"},
+		Run: scopeTo(sessions.ScopeGroup),
+	}, {
+		ZH: []string{"成员"}, EN: []string{"member"},
+		Who: Admin, Usage: wording.Text{"/范围 成员", "/scope member"}, Does: wording.Text{"每个成员各有一个上下文", "a context for each member"},
+		Run: scopeTo(sessions.ScopeMember),
+	}, {
+		ZH: []string{"默认"}, EN: []string{"default"},
+		Who: Admin, Usage: wording.Text{"/范围 默认", "/scope default"}, Does: wording.Text{"用配置里的范围", "the configured scope"},
+		Run: scopeTo(""),
 	}}},
 	{ZH: []string{"我是谁"}, EN: []string{"whoami"}, Uses: []Use{{
 		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID 和角色", "your id and role"},

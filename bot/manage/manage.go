@@ -66,8 +66,9 @@ const (
 	OfAPerson   Refusal = "the memory is one person's"
 	OfASession  Refusal = "the memory belongs to its session"
 
-	FileOnly Refusal = "the setting belongs to the configuration file"
-	NoTurn   Refusal = "the action needs a turn of its conversation"
+	FileOnly   Refusal = "the setting belongs to the configuration file"
+	GroupsOnly Refusal = "only groups have a scope"
+	NoTurn     Refusal = "the action needs a turn of its conversation"
 )
 
 // Error implements error.
@@ -96,6 +97,7 @@ type Turns interface {
 	Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error)
 	Configure(ctx context.Context, l sessions.Lease, settings string) error
 	Renew(ctx context.Context, l sessions.Lease) error
+	ChooseScope(ctx context.Context, l sessions.Lease, s sessions.Scope) error
 }
 
 // Upkeep is the work on a session apart from its turns; see [upkeep.Worker].

@@ -113,6 +113,11 @@ func (s *storage) Renew(_ context.Context, l sessions.Lease) error {
 	return nil
 }
 
+func (s *storage) ChooseScope(_ context.Context, l sessions.Lease, scope sessions.Scope) error {
+	s.did("scope %s at term %d", scope, l.Term)
+	return nil
+}
+
 func (s *storage) Lock(context.Context, sessions.Key) (func(), error) {
 	s.did("lock")
 	return func() { s.did("unlock") }, nil
@@ -203,6 +208,10 @@ func TestRightsOfActors(t *testing.T) {
 		return func(m *Manager, a Actor) error { _, err := m.Undo(ctx, a, s); return err }
 	}
 	configure := func(m *Manager, a Actor) error { _, err := m.Configure(ctx, a, session, "a", "3"); return err }
+	scope := func(s sessions.Session) func(*Manager, Actor) error {
+		return func(m *Manager, a Actor) error { return m.ChooseScope(ctx, a, s, sessions.ScopeMember) }
+	}
+	private := sessions.Session{Key: "s", ConversationType: sessions.Private}
 	last := func(m *Manager, a Actor) error {
 		_, _, err := m.ForgetLast(ctx, a, func(e sessions.Event) bool { return e.Content == "/help" })
 		return err
@@ -246,6 +255,10 @@ func TestRightsOfActors(t *testing.T) {
 		{"an operator undoes", group, operator, undo(session), nil, "undo s"},
 		{"a member configures", group, member, configure, NotAllowed, ""},
 		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"full_context_turns":3}`},
+		{"a member chooses a scope", group, member, scope(session), NotAllowed, ""},
+		{"an admin chooses a scope", group, admin, scope(session), nil, "scope member at term 5"},
+		{"an admin chooses a scope in private", group, admin, scope(private), GroupsOnly, ""},
+		{"an operator chooses a scope", group, operator, scope(session), NoTurn, ""},
 		{"a member forgets their last message", group, member, last, nil, "forget message 7"},
 		{"an admin without a message forgets the last", group, admin, last, sessions.ErrNotFound, ""},
 		{"a member exports another", group, member, export, NotAllowed, ""},

@@ -109,3 +109,21 @@ func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, 
 	zerolog.Ctx(ctx).Info().Str("model", name).Msg("Model of a conversation changed")
 	return settings, nil
 }
+
+// ChooseScope sets who shares the contexts of the actor's group; empty stands for the configured scope. It belongs to the
+// group and not to one of its sessions, and affects messages that arrive later.
+func (m *Manager) ChooseScope(ctx context.Context, a Actor, s sessions.Session, scope sessions.Scope) error {
+	switch {
+	case s.ConversationType == sessions.Private:
+		return GroupsOnly
+	case a.Role < Admin:
+		return NotAllowed
+	case a.Role == Operator:
+		return NoTurn
+	}
+	if err := m.cfg.Turns.ChooseScope(ctx, a.Asking.Lease, scope); err != nil {
+		return err
+	}
+	zerolog.Ctx(ctx).Info().Str("scope", string(scope)).Msg("Scope of a group changed")
+	return nil
+}

@@ -120,6 +120,12 @@ const (
 	ModelMark
 	ModelPrice
 	ModelSet
+	ScopeOfGroup
+	ScopeOfMember
+	ScopeConfigured
+	ScopeChosen
+	ScopeSet
+	ScopePrivate
 	WhoAmI
 	RoleAdmin
 	RoleMember
@@ -286,6 +292,14 @@ var phrases = map[Phrase]Text{
 	RoleOutside: {"组织外的人", "outside the organization"},
 	UsageOf:     {"这个会话的用量（按 UTC 日期）：\n\n- 今天：%s\n- 本月：%s", "Usage of this conversation, in days of UTC:\n\n- today: %s\n- this month: %s"},
 	UsageNone:   {"没有", "none"},
+
+	ScopeOfGroup:    {"这个群共用一个上下文。", "This group shares one context."},
+	ScopeOfMember:   {"这个群的每个成员各有一个上下文。", "Each member of this group has a context of their own."},
+	ScopeConfigured: {"这是配置里的范围。", " The configuration says so."},
+	ScopeChosen:     {"这是管理员用 `/范围` 选的，`/范围 默认` 改回配置。", " An administrator chose it with `/scope`; `/scope default` goes back to the configuration."},
+	ScopeSet: {"✅ 从新消息起：%s已有的对话不搬动，留在原来的上下文里，改回来就能接着聊；还在等的消息也在那里回答。群里的记忆仍属于全群。",
+		"✅ For new messages: %s No conversation is moved: the earlier ones stay in their contexts, and go on there after a change back. Waiting messages are answered there, too. Memory from the group still belongs to the group."},
+	ScopePrivate: {"私聊只有一个上下文，`/范围` 只用于群。", "A private chat has one context; `/scope` is for groups."},
 
 	CutShort:     {"（已停止）", "(stopped)"},
 	StillBusy:    {"⏳ 这个问题还在处理。不想等的话，发 `/停止`。", "⏳ This is still in progress. Send `/stop` to end it."},

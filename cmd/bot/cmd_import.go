@@ -41,8 +41,8 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Agent.SessionScope == "member" && !c.Private {
-		return usageError{errors.New(`agent.session_scope is "member": a group's conversation would belong to no member; --private imports a private chat`)}
+	if cmp.Or(cfg.Groups[c.Conversation].SessionScope, cfg.Agent.SessionScope) == "member" && !c.Private {
+		return usageError{errors.New(`session_scope is "member": a group's conversation would belong to no member; --private imports a private chat`)}
 	}
 	zone, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {

@@ -17,21 +17,6 @@ func (s staffIDs) learn(msg sessions.Message) bool {
 	return len(s[id]) > 1
 }
 
-// AcceptedUnder implements sessions.Inbox.
-func (m *Store) AcceptedUnder(_ context.Context, keys []sessions.Key, id sessions.MessageID) (sessions.Key, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, key := range keys {
-		s := m.sessions[key]
-		if m.deleted[deletionOf(key, id)] || s != nil && slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
-			return e.Role == sessions.RoleUser && e.MsgID == id
-		}) {
-			return key, nil
-		}
-	}
-	return "", nil
-}
-
 // StaffIDs implements sessions.Inbox.
 func (m *Store) StaffIDs(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
 	m.mu.Lock()

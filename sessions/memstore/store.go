@@ -23,8 +23,9 @@ func New(ttl time.Duration) *Store {
 		listeners: map[*wakeListener]bool{},
 		windows:   map[limitSubject]limitWindow{},
 		cardRows:  map[cardID]*cardRow{},
+		scopes:    map[sessions.Key]sessions.Scope{},
 	}
-	return &Store{t, leases{t}, outbox{t}, cards{t}, compactions{t}, inspection{t}}
+	return &Store{t, leases{t}, outbox{t}, cards{t}, compactions{t}, inspection{t}, groupScopes{t}}
 }
 
 // Expire makes owner's heartbeat as old as if it had died long ago.

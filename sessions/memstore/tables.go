@@ -22,6 +22,7 @@ type tables struct {
 	listeners map[*wakeListener]bool
 	windows   map[limitSubject]limitWindow
 	cardRows  map[cardID]*cardRow
+	scopes    map[sessions.Key]sessions.Scope // by the key of the group
 }
 
 // leases keeps heartbeats, leases and wake-ups.
@@ -35,6 +36,9 @@ type cards struct{ *tables }
 
 // compactions changes the views of sessions, and keeps the log of that.
 type compactions struct{ *tables }
+
+// groupScopes keeps the chosen scopes of groups.
+type groupScopes struct{ *tables }
 
 // sessionRows is the rows of one session.
 type sessionRows struct {
@@ -125,6 +129,7 @@ type Store struct {
 	cards
 	compactions
 	inspection
+	groupScopes
 }
 
 // inspection shows rows to tests, and changes them.

@@ -95,7 +95,7 @@ func testStaffClash(b *suite) {
 
 func testKnownUnderOtherID(b *suite) {
 	b.sendBeat(replicaA)
-	b.checkAcceptedUnder()
+	b.checkEarlier()
 	m := withStaff(1, "staff-1")
 	accept := func(robot sessions.RobotCode, conversation sessions.ConversationID, sender sessions.UserID) sessions.Accepted {
 		b.Helper()
@@ -109,10 +109,10 @@ func testKnownUnderOtherID(b *suite) {
 	b.checkError(err)
 	for _, sender := range []sessions.UserID{"staff-1", encrypted, "staff-2", ""} {
 		other := sessions.NewKey("robot", "cid/1", sender)
-		known, err := b.Other.AcceptedUnder(b.ctx, []sessions.Key{other}, m.ID)
+		known, err := b.Other.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: []sessions.Key{other}, ID: m.ID})
 		b.checkError(err)
-		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || known != other {
-			b.Errorf("the deleted message under id %q was accepted as %+v, known under %q", sender, a, known)
+		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || known.Earlier != other {
+			b.Errorf("the deleted message under id %q was accepted as %+v, known under %q", sender, a, known.Earlier)
 		}
 	}
 	if !accept("robot", "cid/2", encrypted).New || !accept("robot-2", "cid/1", encrypted).New {
@@ -120,8 +120,8 @@ func testKnownUnderOtherID(b *suite) {
 	}
 }
 
-// checkAcceptedUnder checks that a message is found under the first key of those that have it.
-func (b *suite) checkAcceptedUnder() {
+// checkEarlier checks that a message is found under the first key of those that have it.
+func (b *suite) checkEarlier() {
 	b.Helper()
 	of := func(conversation sessions.ConversationID, sender sessions.UserID) sessions.Key {
 		return sessions.NewKey("robot", conversation, sender)
@@ -141,11 +141,98 @@ func (b *suite) checkAcceptedUnder() {
 		{m.ID, nil, ""},
 	} {
 		for _, store := range []Storage{b.Store, b.Other} {
-			got, err := store.AcceptedUnder(b.ctx, c.keys, c.id)
+			got, err := store.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: c.keys, ID: c.id})
 			b.checkError(err)
-			if got != c.want {
-				b.Errorf("among %q message %s was accepted under %q, want %q", c.keys, c.id, got, c.want)
+			if got.Earlier != c.want {
+				b.Errorf("among %q message %s was accepted under %q, want %q", c.keys, c.id, got.Earlier, c.want)
 			}
 		}
+	}
+}
+
+// placeOf reads the place of a message through both replicas.
+func (b *suite) placeOf(q sessions.PlaceQuery) sessions.Place {
+	b.Helper()
+	place, err := b.Store.PlaceOf(b.ctx, q)
+	b.checkError(err)
+	other, err := b.Other.PlaceOf(b.ctx, q)
+	b.checkError(err)
+	if place != other {
+		b.Errorf("replicas place a message as %+v and %+v", place, other)
+	}
+	return place
+}
+
+// A chosen scope belongs to the group, under the lease of any of its sessions.
+func testScopes(b *suite) {
+	l := b.leaseWithMessages(1)
+	member := sessions.NewKey("robot", "cidGroup==", "staff-1")
+	_, err := b.Store.Accept(b.ctx, replicaB, member, newMessage(2))
+	b.checkError(err)
+	b.sendBeat(replicaB)
+	ofMember, err := b.Other.Acquire(b.ctx, member, replicaB)
+	b.checkError(err)
+	wantScope := func(group sessions.Key, want sessions.Scope) {
+		b.Helper()
+		if got := b.placeOf(sessions.PlaceQuery{Group: group}).Chosen; got != want {
+			b.Errorf("group %s has the scope %q, want %q", group, got, want)
+		}
+	}
+	wantScope(key, "")
+	b.checkError(b.Store.ChooseScope(b.ctx, l, sessions.ScopeMember))
+	wantScope(key, sessions.ScopeMember)
+	wantScope(sessions.NewKey("robot", "cidgroup==", ""), "")
+	wantScope(sessions.NewKey("robot-2", "cidGroup==", ""), "")
+	b.checkError(b.Other.ChooseScope(b.ctx, ofMember, sessions.ScopeGroup))
+	wantScope(key, sessions.ScopeGroup)
+
+	var wg sync.WaitGroup // the same change at once, by two replicas
+	for _, one := range []struct {
+		store Storage
+		lease sessions.Lease
+	}{{b.Store, l}, {b.Other, ofMember}} {
+		wg.Go(func() {
+			if err := one.store.ChooseScope(b.ctx, one.lease, sessions.ScopeMember); err != nil {
+				b.Errorf("choosing a scope at the same moment: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	wantScope(key, sessions.ScopeMember)
+	stale := l
+	stale.Term--
+	b.wantError(b.Store.ChooseScope(b.ctx, stale, sessions.ScopeGroup), sessions.ErrLeaseLost, "a choice at an old term")
+	wantScope(key, sessions.ScopeMember)
+	b.checkError(b.Store.ChooseScope(b.ctx, l, ""))
+	wantScope(key, "")
+	b.checkError(b.Store.ChooseScope(b.ctx, l, ""))
+}
+
+// A sender's newest message without an answer is found in the session that has it.
+func testWaitingPlace(b *suite) {
+	l := b.leaseWithMessages(1)
+	member := sessions.NewKey("robot", "cidGroup==", "staff-1")
+	query := func(senders ...sessions.UserID) sessions.Key {
+		b.Helper()
+		return b.placeOf(sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key, member}, Senders: senders, ID: "next"}).Waiting
+	}
+	if got := query("staff-1"); got != key {
+		b.Errorf("the sender waits in %q, want %q", got, key)
+	}
+	if got := query("staff-2", ""); got != "" {
+		b.Errorf("another person waits in %q", got)
+	}
+	_, err := b.Store.Accept(b.ctx, replicaA, member, newMessage(2))
+	b.checkError(err)
+	if got := query("staff-2", "staff-1"); got != member {
+		b.Errorf("the sender's newest message waits in %q, want %q", got, member)
+	}
+	v := b.beginTurn(l, 1)
+	if got := b.placeOf(sessions.PlaceQuery{Keys: []sessions.Key{key}, Senders: []sessions.UserID{"staff-1"}}).Waiting; got != key {
+		b.Errorf("a message in a turn waits in %q, want %q", got, key)
+	}
+	b.commitTurn(l, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, TakenTexts: []string{"x"}})
+	if got := b.placeOf(sessions.PlaceQuery{Keys: []sessions.Key{key}, Senders: []sessions.UserID{"staff-1"}}).Waiting; got != "" {
+		b.Errorf("an answered message waits in %q", got)
 	}
 }

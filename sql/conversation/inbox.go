@@ -158,23 +158,6 @@ func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*
 	return nil, err
 }
 
-// AcceptedUnder implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) AcceptedUnder(ctx context.Context, keys []sessions.Key, id sessions.MessageID) (key sessions.Key, err error) {
-	p := &dbsqlc.MessageAcceptedUnderParams{SessionKeys: make([]string, len(keys)), MsgID: pg.Clean(string(id))}
-	for i, k := range keys {
-		p.SessionKeys[i] = string(k)
-	}
-	err = s.RetryWhileDown(ctx, func() (err error) {
-		found, err := s.Q.MessageAcceptedUnder(ctx, s.Pool, p)
-		key = sessions.Key(found)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("looking up message %s of %d sessions: %w", id, len(keys), err)
-	}
-	return key, nil
-}
-
 // StaffIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
 func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff []sessions.UserID, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {

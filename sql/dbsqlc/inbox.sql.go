@@ -192,28 +192,6 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 	return i, err
 }
 
-const messageAcceptedUnder = `-- name: MessageAcceptedUnder :one
-SELECT coalesce((SELECT k.session_key FROM unnest($1::text[]) WITH ORDINALITY AS k (session_key, place)
-    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = k.session_key AND e.msg_id = $2::text)
-       OR EXISTS (SELECT FROM deleted_messages d
-        WHERE d.message IN (sha256(convert_to(split_part(k.session_key, '/', 1) || '/' || split_part(k.session_key, '/', 2) || ' ' || $2::text, 'UTF8')),
-            sha256(convert_to(k.session_key || ' ' || $2::text, 'UTF8'))))
-    ORDER BY k.place LIMIT 1), '')::text AS session_key
-`
-
-type MessageAcceptedUnderParams struct {
-	SessionKeys []string
-	MsgID       string
-}
-
-// MessageAcceptedUnder finds the first of some session keys under which a message was stored or deleted; empty for none.
-func (q *Queries) MessageAcceptedUnder(ctx context.Context, db DBTX, arg *MessageAcceptedUnderParams) (string, error) {
-	row := db.QueryRow(ctx, messageAcceptedUnder, arg.SessionKeys, arg.MsgID)
-	var session_key string
-	err := row.Scan(&session_key)
-	return session_key, err
-}
-
 const messageFind = `-- name: MessageFind :one
 SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key

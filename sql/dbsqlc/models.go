@@ -167,6 +167,12 @@ type FlushDebt struct {
 	UpdatedAt  time.Time
 }
 
+type GroupScope struct {
+	GroupKey  string
+	Scope     string
+	UpdatedAt time.Time
+}
+
 type LimitWindow struct {
 	Subject []byte
 	EndsAt  time.Time

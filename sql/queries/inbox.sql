@@ -166,12 +166,3 @@ WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
 GROUP BY s.session_key, s.lease_owner
 ORDER BY s.lease_owner IS NOT DISTINCT FROM @owner::text, min(w.since), s.session_key
 LIMIT @max_sessions::int;
-
--- name: MessageAcceptedUnder :one
--- MessageAcceptedUnder finds the first of some session keys under which a message was stored or deleted; empty for none.
-SELECT coalesce((SELECT k.session_key FROM unnest(@session_keys::text[]) WITH ORDINALITY AS k (session_key, place)
-    WHERE EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = k.session_key AND e.msg_id = @msg_id::text)
-       OR EXISTS (SELECT FROM deleted_messages d
-        WHERE d.message IN (sha256(convert_to(split_part(k.session_key, '/', 1) || '/' || split_part(k.session_key, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
-            sha256(convert_to(k.session_key || ' ' || @msg_id::text, 'UTF8'))))
-    ORDER BY k.place LIMIT 1), '')::text AS session_key;

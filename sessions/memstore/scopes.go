@@ -1,0 +1,47 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"ebb/sessions"
+)
+
+// PlaceOf implements sessions.Scopes.
+func (m groupScopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+	if err := ctx.Err(); err != nil {
+		return sessions.Place{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, newest := sessions.Place{Chosen: m.scopes[q.Group]}, int64(0)
+	for _, key := range q.Keys {
+		stored := m.deleted[deletionOf(key, q.ID)]
+		if s := m.sessions[key]; s != nil {
+			for _, e := range s.events {
+				stored = stored || e.Role == sessions.RoleUser && e.MsgID == q.ID
+				if e.State == sessions.Pending && e.ID > newest && slices.Contains(q.Senders, e.SenderID) {
+					newest, p.Waiting = e.ID, key
+				}
+			}
+		}
+		if stored && p.Earlier == "" {
+			p.Earlier = key
+		}
+	}
+	return p, nil
+}
+
+// ChooseScope implements sessions.Scopes.
+func (m groupScopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
+	if _, err := m.lockSession(ctx, l); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	if scope == "" {
+		delete(m.scopes, l.Key.Group())
+	} else {
+		m.scopes[l.Key.Group()] = scope
+	}
+	return nil
+}

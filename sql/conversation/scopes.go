@@ -1,0 +1,54 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Scopes keeps the scopes of groups.
+type Scopes struct{ *pg.DB }
+
+// NewScopes returns the scopes of a database.
+func NewScopes(db *pg.DB) *Scopes { return &Scopes{db} }
+
+// PlaceOf implements sessions.Scopes, repeated by [pg.DB.RetryWhileDown].
+func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+	p := &dbsqlc.MessagePlaceParams{GroupKey: string(q.Group), SessionKeys: make([]string, len(q.Keys)), Senders: make([]string, len(q.Senders)), MsgID: pg.Clean(string(q.ID))}
+	for i, k := range q.Keys {
+		p.SessionKeys[i] = string(k)
+	}
+	for i, id := range q.Senders {
+		p.Senders[i] = pg.Clean(string(id))
+	}
+	var row *dbsqlc.MessagePlaceRow
+	err := s.RetryWhileDown(ctx, func() (err error) {
+		found, err := s.Q.MessagePlace(ctx, s.Pool, p)
+		row = &found
+		return err
+	})
+	if err != nil {
+		return sessions.Place{}, fmt.Errorf("looking up message %s of %d sessions: %w", q.ID, len(q.Keys), err)
+	}
+	return sessions.Place{Chosen: sessions.Scope(row.Chosen), Earlier: sessions.Key(row.Earlier), Waiting: sessions.Key(row.Waiting)}, nil
+}
+
+// ChooseScope implements sessions.Scopes.
+func (s *Scopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
+	group := string(l.Key.Group())
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		if scope == "" {
+			return s.Q.ScopeRemove(ctx, tx, group)
+		}
+		return s.Q.ScopeChoose(ctx, tx, &dbsqlc.ScopeChooseParams{GroupKey: group, Scope: string(scope)})
+	})
+	if err != nil {
+		return fmt.Errorf("choosing the scope of the group of session %s: %w", l.Key, pg.AsRefused(err))
+	}
+	return nil
+}
