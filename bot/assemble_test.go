@@ -16,6 +16,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
@@ -244,7 +245,7 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 
 // testViews builds requests of a bot that has no store.
 func testViews(t interface{ Fatal(...any) }) *view.Builder {
-	views, err := view.New(view.Config{Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh"})
+	views, err := view.New(view.Config{Counter: counter, Current: reload.New(reload.Values{}), Commands: command.Commands, Location: time.UTC, Language: "zh"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func TestFrameIsStable(t *testing.T) {
 	tools := []chat.Tool{handTool{name: "zebra"}, handTool{name: "ant"}, handTool{name: "look"}}
 	var first string
 	for range 3 {
-		b, err := New(Config{Counter: counter, Compaction: smallSettings, Tools: tools})
+		b, err := New(Config{Counter: counter, Values: reload.Values{Compaction: smallSettings}, Tools: tools})
 		if err != nil {
 			t.Fatal(err)
 		}

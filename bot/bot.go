@@ -10,17 +10,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"ebb/bot/access"
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/leader"
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
+	"ebb/bot/reload"
 	"ebb/bot/turn"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
-	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/periodic"
@@ -38,8 +37,6 @@ type Config struct {
 	Reporter  sessions.Reporter       // nil: restart figures are logged only
 	Elector   sessions.Elector        // nil: no replica leads
 	Transport chat.Transport
-	Model     llm.Model
-	Models    []llm.Listed // that a conversation may choose, the default first; nil: none
 	Tools     []chat.Tool
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
@@ -50,14 +47,9 @@ type Config struct {
 	Name     string // how the bot calls itself [Ebb]
 	Language string // language of fixed words for a message without letters: zh or en [zh]
 	Prompt   string // further instructions for the model
-	// Groups are the settings of single conversations, in place of the common ones.
-	Groups   map[sessions.ConversationID]view.Group
 	Location *time.Location
-	Admins   []sessions.UserID
-	Limits   sessions.Limits
-	Access   *access.Rules // nil: everyone is served
-	// CommandRights replace rights of commands, by their English names.
-	CommandRights map[string]command.Right
+	// Values are the settings that [Bot.Reload] replaces.
+	reload.Values
 
 	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
 	CallBudget func() command.CallBudget
@@ -74,11 +66,6 @@ type Config struct {
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // timeout of one attempt to commit [5 s]
 
-	// Compaction holds the common settings, Compactions those of single conversations.
-	Compaction      compaction.Settings
-	Compactions     map[sessions.ConversationID]compaction.Settings
-	Own             view.Own      // resolves a conversation's own settings; nil: none
-	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary [3]
 	SummaryBackoff  time.Duration // before the second request; each later pause grows by it [1 s]
 	InlineDeadline  time.Duration
@@ -146,6 +133,7 @@ func (c *Config) mergeLimit() int {
 // Bot is one replica of the gateway. [New] makes it, and Run runs it once.
 type Bot struct {
 	cfg       Config
+	current   *reload.Current
 	languages wording.Languages
 	store     sessions.Store
 	memory    memory.Store
@@ -174,14 +162,10 @@ type Bot struct {
 // New validates the configuration and connects the parts. It starts nothing.
 func New(cfg Config) (*Bot, error) {
 	cfg.defaults()
-	if err := cfg.Compaction.Validate(); err != nil {
-		return nil, fmt.Errorf("compaction: %w", err)
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
-	for id, own := range cfg.Compactions {
-		if err := own.Validate(); err != nil {
-			return nil, fmt.Errorf("compaction of group %s: %w", id, err)
-		}
-	}
+	current := reload.New(cfg.Values)
 	if _, _, err := memory.ClockOf(cfg.DigestAt); err != nil && cfg.DigestAt != "" {
 		return nil, fmt.Errorf("daily digest: %w", err)
 	}
@@ -189,32 +173,29 @@ func New(cfg Config) (*Bot, error) {
 		return nil, errors.New("one stream connection: no elector is configured")
 	}
 	b := &Bot{
-		cfg: cfg, languages: wording.Languages{Preset: cfg.Language, Assigned: map[sessions.ConversationID]string{}}, store: cfg.Store, memory: cfg.Memory,
+		cfg: cfg, current: current, languages: wording.Languages{Preset: cfg.Language, Assigned: current.Language}, store: cfg.Store, memory: cfg.Memory,
 		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
-		gate:   llm.NewGate(cfg.Model, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
-	}
-	for id, g := range cfg.Groups {
-		b.languages.Assigned[id] = g.Language
+		gate:   llm.NewGate(current, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
 	if b.views, err = view.New(view.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools, Commands: command.Commands,
 		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
-		Groups: cfg.Groups, Compaction: cfg.Compaction, Compactions: cfg.Compactions, Own: cfg.Own, Models: cfg.Models, Remember: cfg.Remember,
+		Current: current, Remember: cfg.Remember,
 	}); err != nil {
 		return nil, err
 	}
 	b.worker = upkeep.New(upkeep.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
 		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
-		Compaction: cfg.Compaction, Compactions: cfg.Compactions, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
-		SummaryModel: cfg.SummaryModel, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
+		Current: current, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
+		SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,
 	})
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
-		Language: cfg.Language, Location: cfg.Location, Admins: cfg.Admins, CommandRights: cfg.CommandRights, Own: cfg.Own, Scope: b.configuredScope, CallBudget: cfg.CallBudget, Models: cfg.Models,
+		Language: cfg.Language, Location: cfg.Location, Current: current, Scope: b.configuredScope, CallBudget: cfg.CallBudget,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{
@@ -222,7 +203,7 @@ func New(cfg Config) (*Bot, error) {
 		Commands: b.handler, Tools: cfg.Tools, Transport: cfg.Transport, Now: b.now, Stopping: b.stopping, Draining: b.draining,
 		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Display: cfg.Display,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
-		Limits: cfg.Limits, BusyNote: cfg.BusyNote, StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
+		Current: current, BusyNote: cfg.BusyNote, StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
 	})
 	return b, nil
 }
@@ -296,6 +277,18 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.closeReport(life, began, stored)
 	return err
 }
+
+// Reload puts settings in force. A turn in progress keeps those that it began with. Settings that can't work change nothing.
+func (b *Bot) Reload(v reload.Values) error {
+	if err := v.Validate(); err != nil {
+		return err
+	}
+	b.current.Replace(v)
+	return nil
+}
+
+// Language returns the language that the configuration sets for a conversation; empty for none.
+func (b *Bot) Language(id sessions.ConversationID) string { return b.current.Language(id) }
 
 // now is the storage's clock. Times that the storage wrote are compared with no other clock.
 func (b *Bot) now() time.Time { return b.leases.Now() }

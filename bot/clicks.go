@@ -38,7 +38,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	}
 	lang = b.languages.Choose(card.Message.ConversationID, "")
 	switch {
-	case c.By == "" || !card.Asked && !slices.Contains(b.cfg.Admins, c.By):
+	case c.By == "" || !card.Asked && !slices.Contains(b.current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused
 	case c.Action == chat.ActionGood || c.Action == chat.ActionBad:
 		return b.rate(ctx, card, sessions.Rating(c.Action), say)
@@ -79,8 +79,8 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by
-	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.cfg.Admins, by)
-	if b.cfg.Access.Check(m) != "" || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
+	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.current.Get().Admins, by)
+	if b.current.Get().Access.Check(m) != "" || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
 		return say(wording.ButtonNotYours), clickRefused
 	}
 	if err := b.keep(ctx, card.Key, m); err != nil {

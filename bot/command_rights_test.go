@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/command"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -16,8 +15,8 @@ func TestConfiguredRights(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{config: func(c *Config) {
-			c.Rights, c.CommandRights = nil, map[string]command.Right{
-				"status": command.Admin, "new": command.Anyone, "forget": command.Anyone, "compact": command.Admin,
+			c.Rights, c.CommandRights = nil, map[string]string{
+				"status": "admin", "new": "anyone", "forget": "anyone", "compact": "admin",
 			}
 		}})
 		ask := func(id, words string, private bool) string {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/reload"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
@@ -263,7 +264,8 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 // stands over that.
 func TestLanguageOfCommands(t *testing.T) {
 	t.Parallel()
-	views, languages := testViews(t), wording.Languages{Preset: "zh", Assigned: map[sessions.ConversationID]string{"cidEn": "en"}}
+	set := reload.New(reload.Values{Groups: map[sessions.ConversationID]reload.Group{"cidEn": {Language: "en"}}})
+	views, languages := testViews(t), wording.Languages{Preset: "zh", Assigned: set.Language}
 	for command, lang := range map[string]string{
 		"/status": "en", "/状态": "zh", "／状态": "zh", "/help@Ebb": "en", "/compact the dates": "en", "/compact 端口": "zh",
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",

@@ -8,6 +8,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -351,7 +352,7 @@ func (p *place) probe(g *ground, before int64) string {
 	ctx := p.t.Context()
 	s := p.reader()
 	b, err := New(Config{
-		Store: s, Memory: s, Transport: &wire{}, Model: &script{}, Counter: counter, Replica: "probe", Compaction: p.talk.settings,
+		Store: s, Memory: s, Transport: &wire{}, Counter: counter, Replica: "probe", Values: reload.Values{Model: &script{}, Compaction: p.talk.settings},
 		Tools: []chat.Tool{handTool{name: "fetch", reads: true}},
 	})
 	if err != nil {

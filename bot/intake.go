@@ -21,7 +21,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
 	}
-	if why := b.cfg.Access.Check(m); why != "" {
+	if why := b.current.Get().Access.Check(m); why != "" {
 		b.refuse(ctx, m, why)
 		return nil
 	}
@@ -119,5 +119,5 @@ func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
 
 // configuredScope is the scope of a group in the configuration.
 func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
-	return cmp.Or(b.cfg.Groups[id].Scope, b.cfg.Scope)
+	return cmp.Or(b.current.Get().Groups[id].Scope, b.cfg.Scope)
 }

@@ -78,7 +78,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		models:       llm.NewMetrics(r, b.cfg.Model),
+		models:       llm.NewMetrics(r, b.current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),

@@ -16,6 +16,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
@@ -235,9 +236,10 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 		return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
 	}
 	cfg := Config{
-		Store: r.store, Memory: r.store, Transport: r.wire, Model: r.model, Counter: counter, Replica: name,
-		Tools: []chat.Tool{handTool{name: "fetch", reads: true, f: fetched}}, Compaction: p.talk.settings,
-		Admins: []sessions.UserID{"u-root"}, Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
+		Store: r.store, Memory: r.store, Transport: r.wire, Counter: counter, Replica: name,
+		Tools:   []chat.Tool{handTool{name: "fetch", reads: true, f: fetched}},
+		Values:  reload.Values{Model: r.model, Compaction: p.talk.settings, Admins: []sessions.UserID{"u-root"}},
+		Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
 		Drain: 50 * time.Millisecond, Flush: 50 * time.Millisecond,
 	}
 	if arrange != nil {

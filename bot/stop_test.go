@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/command"
 	"ebb/bot/llm"
 	"ebb/bot/turn"
 	"ebb/bot/view"
@@ -145,7 +144,7 @@ func TestStopReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{model: &script{chat: halfway("slow", "half")}, config: func(c *Config) {
 			rooted(c)
-			c.CommandRights = map[string]command.Right{"stop": command.Admin}
+			c.CommandRights = map[string]string{"stop": "admin"}
 		}})
 		w.say("m1", "alice", "a slow question")
 		w.say("m2", "alice", "/stop")

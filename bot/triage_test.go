@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/reload"
 	"ebb/sessions"
 )
 
 func testBot(t *testing.T, change func(*Config)) *Bot {
 	t.Helper()
-	cfg := Config{Counter: counter, Compaction: smallSettings}
+	cfg := Config{Counter: counter, Values: reload.Values{Compaction: smallSettings}}
 	if change != nil {
 		change(&cfg)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -253,8 +254,8 @@ func start(t *testing.T, s setup) *world {
 	}
 	w := &world{t: t, store: s.shelf.store(), wire: s.wire, model: s.model, log: &logBuffer{}, ended: make(chan error, 1)}
 	cfg := Config{
-		Store: w.store, Memory: w.store, Transport: w.wire, Model: w.model, Counter: counter, Replica: s.name,
-		Tools: []chat.Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Compaction: smallSettings,
+		Store: w.store, Memory: w.store, Transport: w.wire, Counter: counter, Replica: s.name,
+		Tools: []chat.Tool{handTool{name: "look", reads: true}, handTool{name: "act"}}, Values: reload.Values{Model: w.model, Compaction: smallSettings},
 		Metrics: prometheus.NewRegistry(), Remember: view.Remember{PinnedTokens: 600},
 	}
 	w.gather = cfg.Metrics.(*prometheus.Registry).Gather

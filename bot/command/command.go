@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/manage"
+	"ebb/bot/reload"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -28,11 +28,7 @@ type Config struct {
 
 	Language string // language of fixed words for texts without letters
 	Location *time.Location
-	Admins   []sessions.UserID
-	// CommandRights replace the rights of the table, by the first English name of the command.
-	CommandRights map[string]Right
-	Models        []llm.Listed // that a conversation may choose, the default first
-	Own           view.Own     // resolves a conversation's own settings; nil: none
+	Current  *reload.Current // administrators, rights, limits, models and settings of compactions
 
 	Scope func(sessions.ConversationID) sessions.Scope // configured scope of a group
 
@@ -139,5 +135,5 @@ func (h *Handler) actor(t *view.Exchange) manage.Actor {
 // isAdmin reports whether a message's sender is an administrator, in any conversation.
 func (h *Handler) isAdmin(e sessions.Event) bool {
 	m := e.Message
-	return m != nil && m.StaffID != "" && (m.Admin || slices.Contains(h.cfg.Admins, m.StaffID))
+	return m != nil && m.StaffID != "" && (m.Admin || slices.Contains(h.cfg.Current.Get().Admins, m.StaffID))
 }

@@ -20,14 +20,18 @@ type choosing struct {
 	*view.Exchange
 }
 
+// models are those that a conversation may choose, the default first.
+func (c choosing) models() []llm.Listed { return c.cfg.Current.For(c.Key).Models }
+
 // list lists the models with their prices, and marks the one of the conversation.
 func (c choosing) list() string {
-	if len(c.cfg.Models) == 0 {
+	models := c.models()
+	if len(models) == 0 {
 		return wording.Say(wording.NoModels, c.Lang)
 	}
-	inForce := cmp.Or(c.views.Model(c.View.Session), c.cfg.Models[0].Name)
+	inForce := cmp.Or(c.views.Model(c.View.Session), models[0].Name)
 	var out strings.Builder
-	for _, m := range c.cfg.Models {
+	for _, m := range models {
 		mark := ""
 		if m.Name == inForce {
 			mark = wording.Say(wording.ModelMark, c.Lang)
@@ -46,14 +50,15 @@ func (c choosing) price(m llm.Listed) string {
 
 // choose sets the model of the conversation; the others stay behind it as fallbacks.
 func (c choosing) choose(ctx context.Context, name string) string {
-	at := slices.IndexFunc(c.cfg.Models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
+	models := c.models()
+	at := slices.IndexFunc(models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
 	switch {
 	case strings.EqualFold(name, "default") || name == "默认":
 		name = "default"
 	case at < 0:
 		return wording.Say(wording.NoModel, c.Lang, name) + c.list()
 	default:
-		name = c.cfg.Models[at].Name
+		name = models[at].Name
 	}
 	settings, err := c.manage.ChooseModel(ctx, c.actor(c.Exchange), c.View.Session, name)
 	if err != nil {
@@ -61,5 +66,5 @@ func (c choosing) choose(ctx context.Context, name string) string {
 		return wording.Say(wording.SetFailed, c.Lang)
 	}
 	c.View.Session.Settings = settings
-	return wording.Say(wording.ModelSet, c.Lang, cmp.Or(c.views.Model(c.View.Session), c.cfg.Models[0].Name))
+	return wording.Say(wording.ModelSet, c.Lang, cmp.Or(c.views.Model(c.View.Session), models[0].Name))
 }

@@ -27,8 +27,8 @@ func (t Table) EnglishNames() []string {
 // right returns the right that a use of a command requires. A configured right replaces the table's, except that a use for
 // administrators alone stays theirs: it affects other people's data.
 func (h *Handler) right(c *Command, u *Use) Right {
-	if set, ok := h.cfg.CommandRights[c.EN[0]]; ok && u.Who != Admin {
-		return set
+	if word, ok := h.cfg.Current.Get().CommandRights[c.EN[0]]; ok && u.Who != Admin {
+		return RightWords[word]
 	}
 	return u.Who
 }

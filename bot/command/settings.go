@@ -39,7 +39,7 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 		words = append([]string{word}, words...)
 	}
 	s := &t.View.Session
-	if len(words) != 2 || h.cfg.Own == nil {
+	if len(words) != 2 || h.cfg.Current.For(t.Key).Own == nil {
 		return wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang))
 	}
 	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
@@ -82,7 +82,7 @@ func faultWord(fault error, lang string) string {
 func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) (settings, focus, why string) {
 	settings = t.View.Session.Settings
 	words, changed := strings.Fields(rest), false
-	for len(words) > 0 && h.cfg.Own != nil {
+	for len(words) > 0 && h.cfg.Current.For(t.Key).Own != nil {
 		name, value, ok := strings.Cut(words[0], "=")
 		if !ok || !plainSetting.MatchString(name) || value == "" {
 			break

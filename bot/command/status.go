@@ -114,7 +114,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 // ownSettings formats the session's own settings, and marks invalid ones.
 func (h *Handler) ownSettings(s sessions.Session, lang string) string {
 	line := settingsLine(s.Settings, lang)
-	if s.Settings == "" || h.cfg.Own == nil {
+	if s.Settings == "" || h.cfg.Current.For(s.Key).Own == nil {
 		return wording.Say(wording.UsageNone, lang)
 	}
 	if _, err := h.views.Resolve(s.ConversationID, s.Settings); err != nil {

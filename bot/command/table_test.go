@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
@@ -172,7 +173,7 @@ func TestNearWordsOfCompact(t *testing.T) {
 // Help lists the uses that the asker has the right to, each in the language of the question, and no other ones.
 func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 	t.Parallel()
-	h := New(Config{Admins: []sessions.UserID{"root"}})
+	h := New(Config{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}})})
 	for _, c := range []struct {
 		who     sessions.UserID
 		place   sessions.ConversationType

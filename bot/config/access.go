@@ -69,11 +69,11 @@ func (a *AccessConfig) Rules(admins []sessions.UserID) *access.Rules {
 	return &access.Rules{Groups: a.Groups, People: a.People, Deny: a.Deny, External: a.External, Admins: admins}
 }
 
-// Rights returns the configured rights of commands, by English name.
-func (a *AccessConfig) Rights() map[string]command.Right {
-	rights := map[string]command.Right{}
+// Rights returns the words of the configured rights of commands, by English name.
+func (a *AccessConfig) Rights() map[string]string {
+	rights := map[string]string{}
 	for name, word := range a.Commands {
-		rights[command.Commands.EnglishName(name)] = command.RightWords[word]
+		rights[command.Commands.EnglishName(name)] = word
 	}
 	return rights
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"ebb/bot/reload"
 	"ebb/bot/tools"
-	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -96,10 +96,10 @@ func (c *Config) compactionGroups() map[string]CompactionSettings {
 }
 
 // GroupSettings returns the settings of single conversations besides those of compactions.
-func (c *Config) GroupSettings() map[sessions.ConversationID]view.Group {
-	groups := make(map[sessions.ConversationID]view.Group, len(c.Groups))
+func (c *Config) GroupSettings() map[sessions.ConversationID]reload.Group {
+	groups := make(map[sessions.ConversationID]reload.Group, len(c.Groups))
 	for id, g := range c.Groups {
-		groups[sessions.ConversationID(id)] = view.Group{Scope: sessions.Scope(g.SessionScope), Language: g.Language, Prompt: g.Prompt, Model: g.Model, Tools: g.Tools}
+		groups[sessions.ConversationID(id)] = reload.Group{Scope: sessions.Scope(g.SessionScope), Language: g.Language, Prompt: g.Prompt, Model: g.Model, Tools: g.Tools}
 	}
 	return groups
 }

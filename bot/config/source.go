@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,10 +174,33 @@ func (s *source) expand(path, value string) string {
 	return out
 }
 
+// maxSecret keeps a wrong path from being read whole.
+const maxSecret = 64 << 10
+
+// readSecret returns the content of a file without line breaks at its end. Errors never show the content.
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading a secret: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	text := strings.TrimRight(string(content), "\r\n")
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("reading a secret: %w", err)
+	case len(content) > maxSecret:
+		return "", fmt.Errorf("reading a secret: %s has more than %d bytes", path, maxSecret)
+	case text == "" || !utf8.ValidString(text):
+		return "", fmt.Errorf("reading a secret: %s is empty, or no text", path)
+	}
+	return text, nil
+}
+
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expandEnv replaces ${NAME} by the variable's value. ${NAME:-default} has a default for unset or empty variables, and
-// $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a default. Errors
+// expandEnv replaces ${NAME} by the variable's value. ${NAME:-default} has a default for unset or empty variables,
+// ${file:PATH} is the content of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a default. Errors
 // never show the value, which may be a secret.
 func expandEnv(value string, getenv func(string) string) (out string, unset []string, err error) {
 	var b strings.Builder
@@ -193,6 +218,15 @@ func expandEnv(value string, getenv func(string) string) (out string, unset []st
 		ref, after, closed := strings.Cut(rest, "}")
 		if !closed {
 			return "", nil, errors.New("got ${ without }, want ${NAME} or ${NAME:-default}; write $${ for the two characters themselves")
+		}
+		if path, isFile := strings.CutPrefix(ref, "file:"); isFile {
+			content, err := readSecret(path)
+			if err != nil {
+				return "", nil, err
+			}
+			b.WriteString(before + content)
+			value = after
+			continue
 		}
 		name, fallback, hasDefault := strings.Cut(ref, ":-")
 		if !envName.MatchString(name) {

@@ -16,6 +16,7 @@ import (
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -89,11 +90,11 @@ func runBot(t *testing.T, s *dingtalktest.Server, gather time.Duration) (*echo, 
 	}
 	model := &echo{turns: map[string][][]string{}}
 	b, err := bot.New(bot.Config{
-		Store: store, Memory: store, Transport: tr, Model: model, Counter: counter, Replica: "a", Gather: gather,
-		Compaction: compaction.Settings{
+		Store: store, Memory: store, Transport: tr, Counter: counter, Replica: "a", Gather: gather,
+		Values: reload.Values{Model: model, Compaction: compaction.Settings{
 			Enabled: true, Policy: compaction.Policies["token_budget"],
 			Window: compaction.Window{Context: 900_000, Reserve: 100_000, Threshold: 700_000, Share: 0.5, FlushRatio: 0.9, Summary: 4000},
-		},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)

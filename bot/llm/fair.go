@@ -172,6 +172,12 @@ func WithWaiter(ctx context.Context, key sessions.Key) context.Context {
 	return context.WithValue(ctx, waiterKey{}, WaiterOf(key))
 }
 
+// SessionOf returns the session that waits in ctx; empty for work without one.
+func SessionOf(ctx context.Context) sessions.Key {
+	who, _ := ctx.Value(waiterKey{}).(waiter)
+	return who.session
+}
+
 // Places for model calls, and for turns.
 const (
 	upkeepShare  = 4 // upkeep has a quarter of the places

@@ -62,15 +62,17 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 		seconds:    histogram("model_call_seconds", "Time of a call of one model, with its retries.", "model", "kind"),
 		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),
 	}
-	states, known := m.(States)
-	if !known {
-		return c
+	if states, known := m.(States); known {
+		r.MustRegister(modelStates{states, c, prometheus.NewDesc("ebb_model_state",
+			"0 where calls go to the model, 1 where the next call tries it again, 2 where it is down and others are asked first.", []string{"model"}, nil)})
+		c.expect(states.States())
 	}
-	for name := range states.States() {
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "ebb", Name: "model_state", Help: "0 where calls go to the model, 1 where the next call tries it again, 2 where it is down and others are asked first.",
-			ConstLabels: prometheus.Labels{"model": name},
-		}, func() float64 { return float64(states.States()[name]) }))
+	return c
+}
+
+// expect begins the counts of models at 0, so that Prometheus sees the first increase.
+func (c *Metrics) expect(models map[string]State) {
+	for name := range models {
 		for _, kind := range kinds {
 			c.calls.WithLabelValues(name, string(kind))
 			for _, class := range errorClasses {
@@ -78,7 +80,25 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 			}
 		}
 	}
-	return c
+}
+
+// modelStates collects the state of each configured model. A reload of the configuration changes the models.
+type modelStates struct {
+	States
+	counts *Metrics
+	desc   *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (s modelStates) Describe(all chan<- *prometheus.Desc) { all <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s modelStates) Collect(all chan<- prometheus.Metric) {
+	states := s.States.States()
+	s.counts.expect(states)
+	for name, state := range states {
+		all <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(state), name)
+	}
 }
 
 // call counts a call and the parts of its models. A call that the caller cancelled is no error.

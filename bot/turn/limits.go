@@ -16,10 +16,11 @@ import (
 // If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the conversation or the
 // installation, else of one person. A turn that is tried again is counted again.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
-	if t.plan.Kind != kindAsk || r.cfg.Limits == (sessions.Limits{}) {
+	limits := r.cfg.Current.For(t.Key).Limits
+	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
 		return nil
 	}
-	reached, err := r.store.Admit(ctx, r.cfg.Limits, askersOf(t))
+	reached, err := r.store.Admit(ctx, limits, askersOf(t))
 	if err != nil {
 		return fmt.Errorf("count turn of session %s: %w", t.Key, err)
 	}
@@ -98,13 +99,14 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 		return "", err
 	}
 	r.stats.LimitReached(limit.Limit)
+	limits := r.cfg.Current.For(t.Key).Limits
 	switch at := limit.Until.In(r.cfg.Location); limit.Limit {
 	case sessions.PersonTurns:
-		return wording.Say(wording.LimitPersonTurns, t.Lang, r.cfg.Limits.PersonTurns, at.Format(time.TimeOnly)), nil
+		return wording.Say(wording.LimitPersonTurns, t.Lang, limits.PersonTurns, at.Format(time.TimeOnly)), nil
 	case sessions.GroupTurns:
-		return wording.Say(wording.LimitGroupTurns, t.Lang, r.cfg.Limits.GroupTurns, at.Format(time.TimeOnly)), nil
+		return wording.Say(wording.LimitGroupTurns, t.Lang, limits.GroupTurns, at.Format(time.TimeOnly)), nil
 	case sessions.PersonTokens:
-		return wording.Say(wording.LimitPersonTokens, t.Lang, wording.Thousands(r.cfg.Limits.PersonTokens), at.Format("01-02 15:04")), nil
+		return wording.Say(wording.LimitPersonTokens, t.Lang, wording.Thousands(limits.PersonTokens), at.Format("01-02 15:04")), nil
 	default:
 		return wording.Say(wording.LimitTokens, t.Lang, at.Format("01-02 15:04")), nil
 	}
@@ -113,7 +115,7 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 // spend adds the tokens of the turn to its askers, in equal parts. A failure is logged: the answer is more important.
 func (r *Runner) spend(ctx context.Context, t *Turn, a answer) {
 	tokens := a.usage.Prompt + a.usage.Completion
-	if r.cfg.Limits.PersonTokens <= 0 || tokens <= 0 {
+	if r.cfg.Current.For(t.Key).Limits.PersonTokens <= 0 || tokens <= 0 {
 		return
 	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)

@@ -39,7 +39,7 @@ func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 }
 
 // frame is the constant part of the turn's requests.
-func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Session.ConversationID) }
+func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Session) }
 
 // buildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
 // stands.

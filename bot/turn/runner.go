@@ -6,6 +6,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/compaction/tokens"
@@ -33,7 +34,7 @@ type Config struct {
 	Draining  <-chan struct{}  // closed when a stop begins
 	Languages wording.Languages
 	Location  *time.Location
-	Limits    sessions.Limits
+	Current   *reload.Current
 	Remember  view.Remember
 	Display   chat.Display // shows running turns; optional
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/bot/command"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/compaction"
@@ -25,15 +26,16 @@ func testRunner(t *testing.T) *Runner {
 		t.Fatal(err)
 	}
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
+	current := reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}})
 	views, err := view.New(view.Config{
 		Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh", Now: time.Now,
-		Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]},
-		Remember:   view.Remember{Recall: view.RecallAlways},
+		Current:  current,
+		Remember: view.Remember{Recall: view.RecallAlways},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Counter: counter, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
+	return New(Config{Counter: counter, Current: current, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
 }
 
 // waits makes a pending event: a letter says what, a number how many tokens.

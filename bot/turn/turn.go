@@ -52,6 +52,7 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	}
 	waiting{r}.show(ctx, key)
 	r.gather(ctx, key)
+	defer r.cfg.Current.Pin(key)()
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()

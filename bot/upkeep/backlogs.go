@@ -16,8 +16,9 @@ import (
 // erasures, smaller windows, failures and exhausted daily budgets. A session in which the upkeep found no work is
 // skipped until its context changes, so that its lease can be released.
 func (u *Worker) WakeBacklogs(ctx context.Context) {
-	least := u.cfg.Compaction.Window.Trigger()
-	for _, own := range u.cfg.Compactions {
+	file := u.cfg.Current.Get()
+	least := file.Compaction.Window.Trigger()
+	for _, own := range file.Compactions {
 		least = min(least, own.Window.Trigger())
 	}
 	var after sessions.Key

@@ -67,7 +67,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
-	r.RequestedModel = u.cfg.SummaryModel
+	r.RequestedModel = u.cfg.Current.For(l.Key).SummaryModel
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.RequestedModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
@@ -112,6 +112,9 @@ type run struct {
 	// memories is the pinned memory of the new view, read after the flush; nil: unchanged.
 	memories *sessions.Pinned
 }
+
+// engine writes the summaries of the session.
+func (r *run) engine() *summarize.Engine { return &summarize.Engine{Summarizer: r.summaries(r.Key)} }
 
 // pinnedGrowth is the growth of the view's pinned memory in tokens.
 func (r *run) pinnedGrowth() int {
@@ -246,9 +249,9 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		},
 	}
 	if p.Mode == compaction.PruneOnly {
-		draft = r.engine.WriteNote(task)
+		draft = r.engine().WriteNote(task)
 	} else {
-		draft, err = r.engine.Summarize(ctx, task)
+		draft, err = r.engine().Summarize(ctx, task)
 	}
 	r.recordDraft(draft)
 	if err != nil {

@@ -177,7 +177,7 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	for _, e := range events { // an answer may be later than the next day's first question
 		digest.At = maxTime(digest.At, e.CreatedAt)
 	}
-	summarizer := *u.engine.Summarizer
+	summarizer := u.summaries(s.Key)
 	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
 	summarizer.Language = languageOfDay(events, u.cfg.Language)
 	size := compaction.TokensOf(events)

@@ -83,7 +83,7 @@ func (u *Worker) flush(
 ) (extract.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	flusher := *u.flusher
+	flusher := u.flushes(l.Key)
 	if trigger == flushCandidates || trigger == flushEveryTurn {
 		flusher.Model = llm.Plain{Model: u.model, Kind: llm.KindExtract}
 	}

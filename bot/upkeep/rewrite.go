@@ -52,7 +52,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.SummaryModel,
+		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.Current.For(l.Key).SummaryModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
 	}
 	err = r.rewrite(ctx, old, began)
@@ -104,9 +104,9 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	}
 	var draft summarize.Draft
 	if p.Mode == compaction.PruneOnly {
-		draft = r.engine.WriteNote(task)
+		draft = r.engine().WriteNote(task)
 	} else {
-		draft, err = r.engine.Summarize(ctx, task)
+		draft, err = r.engine().Summarize(ctx, task)
 	}
 	r.recordDraft(draft)
 	if err != nil {

@@ -162,7 +162,7 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 	defer u.slots.Release(1)
 	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
-	done, err := u.consolidator.Run(one, p)
+	done, err := u.consolidations(p.Session).Run(one, p)
 	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {

@@ -7,9 +7,9 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
-	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
@@ -37,12 +37,9 @@ type Config struct {
 	Language  string // default language of summaries
 	Location  *time.Location
 
-	// Compaction has the default settings of compactions, Compactions those of single conversations.
-	Compaction      compaction.Settings
-	Compactions     map[sessions.ConversationID]compaction.Settings
+	Current         *reload.Current // settings of compactions
 	Remember        view.Remember
 	DigestAt        string        // time of day in Location, such as 04:00; empty: no digests
-	SummaryModel    string        // empty: the default model
 	SummaryRetries  int           // requests for one summary in all
 	SummaryBackoff  time.Duration // before the second request; each later pause is longer by it
 	CommitTimeout   time.Duration // timeout of one statement
@@ -63,9 +60,9 @@ type Worker struct {
 	languages    wording.Languages
 	now          func() time.Time
 	stopping     func() bool
-	engine       *summarize.Engine
-	flusher      *extract.Flusher
-	consolidator *consolidate.Consolidator
+	summarizer   summarize.Summarizer
+	flusher      extract.Flusher
+	consolidator consolidate.Consolidator
 	locks        *locks
 	slots        *semaphore.Weighted // limits upkeep over all sessions
 	idle         idleBacklogs
@@ -93,22 +90,42 @@ func New(cfg Config) *Worker {
 		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
 		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
-	window := cfg.Compaction.Window.Context
-	u.engine = &summarize.Engine{Summarizer: &summarize.Summarizer{
-		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter, Name: cfg.SummaryModel, Context: window, Language: cfg.Language,
+	u.summarizer = summarize.Summarizer{
+		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter, Language: cfg.Language,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
-	}}
-	u.flusher = &extract.Flusher{
-		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush}, Name: cfg.SummaryModel, Language: cfg.Language, Context: window,
+	}
+	u.flusher = extract.Flusher{
+		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush}, Language: cfg.Language,
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
 		Talk: cfg.Views.WithoutCommands, Clean: transcript.Clean,
 	}
-	u.consolidator = &consolidate.Consolidator{
-		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Name: cfg.SummaryModel, Fence: transcript.Fence,
-		Count: cfg.Counter.Count, Language: cfg.Language, Context: window,
+	u.consolidator = consolidate.Consolidator{
+		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
+		Count: cfg.Counter.Count, Language: cfg.Language,
 	}
 	return u
+}
+
+// summaries is the summarizer with the model and the window in force for a session.
+func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
+	s, set := u.summarizer, u.cfg.Current.For(key)
+	s.Name, s.Context = set.SummaryModel, set.Compaction.Window.Context
+	return &s
+}
+
+// flushes is the reader of facts with the model and the window in force for a session.
+func (u *Worker) flushes(key sessions.Key) *extract.Flusher {
+	f, set := u.flusher, u.cfg.Current.For(key)
+	f.Name, f.Context = set.SummaryModel, set.Compaction.Window.Context
+	return &f
+}
+
+// consolidations is the consolidator with the model and the window in force for a session.
+func (u *Worker) consolidations(key sessions.Key) *consolidate.Consolidator {
+	c, set := u.consolidator, u.cfg.Current.For(key)
+	c.Name, c.Context = set.SummaryModel, set.Compaction.Window.Context
+	return &c
 }
 
 // Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics. It is called once, before any other

@@ -11,9 +11,11 @@ import (
 	"text/template"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/compaction"
+	"ebb/bot/reload"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
@@ -29,27 +31,13 @@ type Config struct {
 	// Commands recognizes commands, which are no part of a conversation.
 	Commands interface{ IsCommand(text string) bool }
 
-	Name     string // the bot's name
-	Prompt   string // further instructions for the model
-	Groups   map[sessions.ConversationID]Group
-	Language string // zh or en
-	Location *time.Location
-	// Compaction holds the common settings, Compactions those of single conversations.
-	Compaction    compaction.Settings
-	Compactions   map[sessions.ConversationID]compaction.Settings
-	Models        []llm.Listed // that a conversation may choose, the default first
-	Own           Own          // resolves a conversation's own settings; nil: none
+	Name          string // the bot's name
+	Prompt        string // further instructions for the model
+	Language      string // zh or en
+	Location      *time.Location
+	Current       *reload.Current // settings of compactions and of single conversations, and the models
 	Remember      Remember
 	CommitTimeout time.Duration // timeout of one statement
-}
-
-// Group has the settings of one conversation in place of the common ones. An empty field keeps the common one.
-type Group struct {
-	Scope    sessions.Scope // scope of the sessions, for accepted messages
-	Language string         // zh or en: of fixed words, and of the model's answers
-	Prompt   string
-	Model    string
-	Tools    []string // names of the offered tools
 }
 
 // Builder builds requests: it decides what a view shows, measures it, and assembles it.
@@ -59,8 +47,8 @@ type Builder struct {
 	memory   memory.Store
 	counter  *tokens.Counter
 	Counted  *TokenCache
-	Frame    *Frame // frame of conversations without settings of their own
-	frames   map[sessions.ConversationID]*Frame
+	Frame    *Frame                       // frame of conversations without settings of their own
+	frames   *lru.Cache[frameKey, *Frame] // those of other conversations
 	resolved resolved
 	now      func() time.Time
 }
@@ -72,30 +60,44 @@ var systemPrompt string
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, counter: cfg.Counter, now: cfg.Now,
-		Counted: newTokenCache(cfg.Counter), resolved: newResolved(), frames: map[sessions.ConversationID]*Frame{},
+		Counted: newTokenCache(cfg.Counter), resolved: newResolved(),
 	}
+	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
-	if b.Frame, err = b.newFrame(Group{}); err != nil {
-		return nil, err
-	}
-	for id, g := range cfg.Groups {
-		if b.frames[id], err = b.newFrame(g); err != nil {
-			return nil, fmt.Errorf("group %s: %w", id, err)
-		}
-	}
-	return b, nil
+	b.Frame, err = b.newFrame(reload.Group{})
+	return b, err
 }
 
-// FrameOf returns the constant part of the requests of a conversation.
-func (b *Builder) FrameOf(id sessions.ConversationID) *Frame {
-	if f, ok := b.frames[id]; ok {
+// frameKey names the frame of a conversation with settings of its own.
+type frameKey struct {
+	file *reload.Values
+	id   sessions.ConversationID
+}
+
+// maxFrames bounds the frames of single conversations that are kept.
+const maxFrames = 1000
+
+// FrameOf returns the constant part of the requests of a session.
+func (b *Builder) FrameOf(s sessions.Session) *Frame {
+	file := b.cfg.Current.For(s.Key)
+	g, ok := file.Groups[s.ConversationID]
+	if !ok {
+		return b.Frame
+	}
+	key := frameKey{file, s.ConversationID}
+	if f, known := b.frames.Get(key); known {
 		return f
 	}
-	return b.Frame
+	f, err := b.newFrame(g)
+	if err != nil {
+		return b.Frame // never: it has all the parts that can fail
+	}
+	b.frames.Add(key, f)
+	return f
 }
 
 // newFrame renders the system prompt and sorts the tools.
-func (b *Builder) newFrame(g Group) (*Frame, error) {
+func (b *Builder) newFrame(g reload.Group) (*Frame, error) {
 	t, err := template.New("system.md").Parse(systemPrompt)
 	if err != nil {
 		return nil, fmt.Errorf("read system prompt: %w", err)

@@ -8,34 +8,32 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/sessions"
 )
 
-// Own resolves a conversation's own settings, a JSON object of keys of agent.compaction, on top of the file's. The
-// error names each invalid key with the expected value. It may be shown to members.
-type Own func(id sessions.ConversationID, settings string) (compaction.Settings, error)
-
 // Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
 // ones. No other place decides this.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
-	file, ok := b.cfg.Compactions[s.ConversationID]
+	set := b.cfg.Current.For(s.Key)
+	file, ok := set.Compactions[s.ConversationID]
 	if !ok {
-		file = b.cfg.Compaction
+		file = set.Compaction
 	}
-	if s.Settings == "" || b.cfg.Own == nil {
+	if s.Settings == "" || set.Own == nil {
 		return file
 	}
-	own, err := b.Resolve(s.ConversationID, s.Settings)
+	own, err := b.resolved.get(set, s.ConversationID, s.Settings)
 	if err != nil {
 		return file // the file has changed since the command; /status says so
 	}
 	return own
 }
 
-// Resolve caches [Own], for those of the settings that are about compactions.
+// Resolve caches [reload.Own], for those of the settings that are about compactions.
 func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	return b.resolved.get(b.cfg.Own, id, settings)
+	return b.resolved.get(b.cfg.Current.Get(), id, settings)
 }
 
 // ModelKey is the key of the chosen model in a conversation's own settings.
@@ -45,15 +43,16 @@ const ModelKey = "model"
 // the file has no more is not asked for.
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
-	if !slices.ContainsFunc(b.cfg.Models, func(m llm.Listed) bool { return m.Name == name }) {
-		return b.cfg.Groups[s.ConversationID].Model
+	file := b.cfg.Current.For(s.Key)
+	if !slices.ContainsFunc(file.Models, func(m llm.Listed) bool { return m.Name == name }) {
+		return file.Groups[s.ConversationID].Model
 	}
 	return name
 }
 
 // Price returns the price of a model by its name.
 func (b *Builder) Price(model string) llm.Price {
-	for _, m := range b.cfg.Models {
+	for _, m := range b.cfg.Current.Get().Models {
 		if m.Name == model {
 			return m.Price
 		}
@@ -84,12 +83,13 @@ func withoutModel(settings string) string {
 	return string(text)
 }
 
-// resolved caches the results of [Own], which are read often and seldom change.
+// resolved caches the results of [reload.Own], which are read often and seldom change.
 type resolved struct {
 	known *lru.Cache[ownSettings, resolution]
 }
 
 type ownSettings struct {
+	file     *reload.Values
 	id       sessions.ConversationID
 	settings string
 }
@@ -107,11 +107,11 @@ func newResolved() resolved {
 	return resolved{known}
 }
 
-func (r resolved) get(own Own, id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	key := ownSettings{id, settings}
+func (r resolved) get(file *reload.Values, id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	key := ownSettings{file, id, settings}
 	one, ok := r.known.Get(key)
 	if !ok {
-		one.set, one.err = own(id, withoutModel(settings))
+		one.set, one.err = file.Own(id, withoutModel(settings))
 		r.known.Add(key, one)
 	}
 	return one.set, one.err

@@ -11,7 +11,7 @@ import (
 // Estimate returns the uncalibrated token count of a request with the question asked. Events carry their counts; the
 // other texts are short, or cached by [TokenCache].
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
-	frame := b.FrameOf(v.Session.ConversationID)
+	frame := b.FrameOf(v.Session)
 	n := frame.Tokens + clockTokens
 	for _, text := range frame.references(v, b.Settings(v.Session).Policy) {
 		n += b.Counted.Count(text) + tokens.MessageOverhead
@@ -52,7 +52,7 @@ func (b *Builder) CountEvent(e sessions.Event) int {
 
 // Fixed counts the tokens of a view besides conversation and summaries.
 func (b *Builder) Fixed(v sessions.View) int {
-	return b.FrameOf(v.Session.ConversationID).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
+	return b.FrameOf(v.Session).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
 // Size estimates the tokens of a view as a request, corrected by the factor cal.

@@ -10,14 +10,16 @@ import (
 
 // Languages chooses the language of fixed words: zh or en.
 type Languages struct {
-	Preset   string // for texts without letters
-	Assigned map[sessions.ConversationID]string
+	Preset   string                               // for texts without letters
+	Assigned func(sessions.ConversationID) string // the configured language of a conversation, or ""; nil: none
 }
 
 // Choose returns the language of fixed words for the sender of a text: the conversation's configured one, or the text's.
 func (l Languages) Choose(id sessions.ConversationID, text string) string {
-	if set := l.Assigned[id]; set != "" {
-		return set
+	if l.Assigned != nil {
+		if set := l.Assigned(id); set != "" {
+			return set
+		}
 	}
 	return LanguageOf(text, l.Preset)
 }

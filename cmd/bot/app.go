@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"ebb/bot/config"
@@ -28,6 +29,8 @@ type App struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+	// Hangups delivers SIGHUP to a command that loads its configuration again; nil: SIGHUP stops the command.
+	Hangups <-chan os.Signal
 }
 
 // usageError marks an error as the caller's: exit code 2.
@@ -142,7 +145,7 @@ func noSession(key string, err error) error {
 var version = "dev"
 
 func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg *config.Config, url string) error) error {
-	log := gateway.NewLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
+	log, _ := gateway.NewLogger(config.LogConfig{Level: "warn", Format: "auto"}, app.Stderr)
 	url, stop, err := database(log.WithContext(ctx), cfg.Database)
 	if err != nil {
 		return err

@@ -246,7 +246,7 @@ func TestSignals(t *testing.T) {
 	exited := make(chan int, 1)
 	var stderr bytes.Buffer
 	registered := make(chan struct{})
-	go awaitSignals(cancel, &stderr, func(code int) { exited <- code }, registered)
+	go awaitSignals(cancel, &App{Stderr: &stderr}, func(code int) { exited <- code }, registered)
 	<-registered
 	send := func(s syscall.Signal) {
 		t.Helper()

@@ -70,7 +70,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	if t.prompt {
 		fmt.Fprintf(t.out, "Conversation %q. /help lists the commands; /quit or Ctrl-D ends.\n", c.Session)
 	}
-	log := gateway.NewLogger(cfg.Log, app.Stderr)
+	log, _ := gateway.NewLogger(cfg.Log, app.Stderr)
 	ctx, stop := context.WithCancel(log.WithContext(ctx))
 	defer stop()
 	t.end = stop

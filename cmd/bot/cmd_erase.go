@@ -30,7 +30,8 @@ func (f sureFlags) requireYes(what string) error {
 
 // withWaits returns a context in which an erasure logs to stderr that it waits for a turn or upkeep.
 func withWaits(ctx context.Context, app *App) context.Context {
-	return gateway.NewLogger(config.LogConfig{Level: "info", Format: "auto"}, app.Stderr).WithContext(ctx)
+	log, _ := gateway.NewLogger(config.LogConfig{Level: "info", Format: "auto"}, app.Stderr)
+	return log.WithContext(ctx)
 }
 
 // sessionsEraseCmd is bot sessions erase.

@@ -15,12 +15,15 @@ type serveCmd struct {
 
 // Run serves until a signal, then drains.
 func (c serveCmd) Run(ctx context.Context, app *App) error {
-	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
+	load := func() (*config.Config, error) { return config.Load(c.Config, app.Getenv, config.NeedServe) }
+	cfg, err := load()
 	if err != nil {
 		return err
 	}
-	log := gateway.NewLogger(cfg.Log, app.Stderr)
-	err = gateway.Serve(log.WithContext(ctx), cfg, gateway.Options{Version: version})
+	log, level := gateway.NewLogger(cfg.Log, app.Stderr)
+	err = gateway.Serve(log.WithContext(ctx), cfg, gateway.Options{
+		Version: version, Reload: gateway.Reload{Signals: app.Hangups, Load: load, Level: level},
+	})
 	if console, _ := gateway.LogFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
 		return err
 	}

@@ -41,22 +41,27 @@ type cli struct {
 func main() {
 	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	ctx, cancel := context.WithCancelCause(context.Background())
+	if len(os.Args) > 1 && os.Args[1] == "serve" { // from the first moment: a reload during the start is no stop
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		app.Hangups = hangups
+	}
 	listening := make(chan struct{})
-	go awaitSignals(cancel, app.Stderr, os.Exit, listening)
+	go awaitSignals(cancel, app, os.Exit, listening)
 	<-listening
 	os.Exit(execute(ctx, os.Args[1:], app))
 }
 
 // awaitSignals handles the signals that end a process. It closes ready when it listens.
-func awaitSignals(cancel context.CancelCauseFunc, stderr io.Writer, exit func(int), ready chan<- struct{}) {
+func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), ready chan<- struct{}) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP, which stays ignored
+	if app.Hangups == nil && !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP, which stays ignored
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	close(ready)
-	obey(signals, cancel, stderr, exit)
+	obey(signals, cancel, app.Stderr, exit)
 }
 
 // sameStop is the time after the first signal in which others count as the same stop, because a supervisor may signal a

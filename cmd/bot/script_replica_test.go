@@ -90,6 +90,11 @@ func (w *world) cmdReplica(args []string) error {
 		return r.process.Signal(syscall.SIGSTOP)
 	case "thaw":
 		return r.process.Signal(syscall.SIGCONT)
+	case "reload":
+		if err := w.writeConfig(filepath.Join(w.dir, name+".jsonc")); err != nil {
+			return err
+		}
+		return r.process.Signal(syscall.SIGHUP)
 	case "signal", "insist":
 		signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
 		s := signals[third(args)]

@@ -23,6 +23,7 @@ import (
 //	replica term|kill NAME      SIGTERM and a clean exit, or SIGKILL
 //	replica freeze|thaw NAME    SIGSTOP, SIGCONT
 //	replica signal NAME SIGNAL  and go on;  replica insist NAME SIGNAL  until it ends;  replica exits NAME CODE  wait for the end
+//	replica reload NAME         write the config as it is now, and SIGHUP
 //	ready NAME CODE             wait until /readyz answers with the code
 //	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
 //	say CONV NICK MSGID TEXT    a member speaks to the bot in a group;  dm NICK MSGID TEXT  in private

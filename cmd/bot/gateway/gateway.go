@@ -42,7 +42,7 @@ type gateway struct {
 	cfg       *config.Config
 	private   *localpg.Server // nil with an external database
 	store     *sql.Store
-	model     *openai.Client
+	model     *openai.Client   // the client of the configuration in force
 	embedder  *openai.Embedder // nil without an endpoint
 	replica   sessions.ReplicaID
 	transport chat.Transport
@@ -58,6 +58,7 @@ type Options struct {
 	Transport chat.Transport // nil: DingTalk
 	Display   chat.Display   // nil: DingTalk cards, as configured
 	Version   string         // the release, for log and metrics
+	Reload    Reload
 }
 
 // Serve runs a gateway until ctx ends: admin server, database, then the bot. It closes them in reverse order, so that
@@ -106,6 +107,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
 	defer g.fillVectors(ctx)()
 	defer g.watchCalls(ctx)()
+	defer g.watchReloads(ctx, o.Reload)()
 	return g.bot.Run(ctx)
 }
 
@@ -213,8 +215,7 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls,
 	}
-	groups := g.cfg.Groups
-	language := func(id sessions.ConversationID) string { return cmp.Or(groups[string(id)].Language, a.Language) }
+	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), a.Language) }
 	c.Reactions = &dingtalk.Reactions{Store: g.store, Language: language, Set: d.Reaction == config.ReactionOn}
 	if d.Reply == config.ReplyCard {
 		c.Cards = &dingtalk.Cards{
@@ -246,30 +247,20 @@ func (g *gateway) openBot(o Options) error {
 		return err
 	}
 	a, c := g.cfg.Agent, g.cfg.Agent.Compaction
-	admins := make([]sessions.UserID, len(a.Admins))
-	for i, id := range a.Admins {
-		admins[i] = sessions.UserID(id)
-	}
-	summaries := c.Model
-	if summaries == g.cfg.LLM.Default {
-		summaries = "" // no other model to fall back to
-	}
-	common, own := g.cfg.Policies()
-	rules, limits := g.cfg.Access.Rules(admins), a.Limits.Limits()
+	values := reloadable(g.cfg, g.model)
 	if o.Transport != nil {
-		rules, limits = nil, sessions.Limits{} // the operator's own terminal
+		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
-		Model: g.model, Models: g.model.Models(), Counter: counter, Metrics: g.registry,
+		Values: values, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
-		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Groups: g.cfg.GroupSettings(), Location: g.location, Admins: admins,
-		Access: rules, CommandRights: g.cfg.Access.Rights(), Limits: limits,
+		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent,
 		BusyNote:      a.BusyNote, StaleAfter: a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
-		Compaction: common, Compactions: own, Own: g.cfg.Own, SummaryModel: summaries, SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
+		SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
@@ -288,23 +279,6 @@ func Remember(m config.MemoryConfig) view.Remember {
 		r.Recall = view.RecallOff
 	}
 	return r
-}
-
-// OpenModel returns the client of the configured models.
-func OpenModel(cfg *config.Config) (*openai.Client, error) {
-	conf := openai.Config{Default: cfg.LLM.Default}
-	for _, m := range cfg.LLM.Models {
-		mc := openai.ModelConfig{
-			Name: m.Name, BaseURL: m.BaseURL.Reveal(), APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
-			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceCached: m.PriceCached, PriceOut: m.PriceOut, Retries: m.Retries,
-		}
-		if m.Temperature != nil {
-			t := float32(*m.Temperature)
-			mc.Temperature = &t
-		}
-		conf.Models = append(conf.Models, mc)
-	}
-	return openai.New(conf)
 }
 
 // replicaID returns a unique name with the configured one as prefix.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -18,15 +19,28 @@ func LogFormat(c config.LogConfig, w io.Writer) (console, terminal bool) {
 	return c.Format == "console" || c.Format == "auto" && terminal, terminal
 }
 
-// NewLogger returns a logger of JSON lines, or of readable lines on a terminal.
-func NewLogger(cfg config.LogConfig, w io.Writer) zerolog.Logger {
-	level, err := zerolog.ParseLevel(cfg.Level)
+// LogLevel is the lowest level that a logger and its children write. It can change while they are in use.
+type LogLevel struct{ least atomic.Int32 }
+
+// Sample implements zerolog.Sampler.
+func (l *LogLevel) Sample(level zerolog.Level) bool { return level >= zerolog.Level(l.least.Load()) }
+
+// Set sets the level by its name in the configuration; an unknown one is info.
+func (l *LogLevel) Set(name string) {
+	level, err := zerolog.ParseLevel(name)
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
+	l.least.Store(int32(level))
+}
+
+// NewLogger returns a logger of JSON lines, or of readable lines on a terminal, and its level.
+func NewLogger(cfg config.LogConfig, w io.Writer) (zerolog.Logger, *LogLevel) {
+	level := &LogLevel{}
+	level.Set(cfg.Level)
 	if console, terminal := LogFormat(cfg, w); console {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return zerolog.New(w).Level(zerolog.TraceLevel).Sample(level).With().Timestamp().Logger(), level
 }

@@ -12,6 +12,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/llm"
+	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
 	"ebb/cmd/lab/rig"
@@ -89,8 +90,8 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 	config := config.Default()
 	set, _ := config.Policies()
 	return bot.New(bot.Config{
-		Store: insideStore{store, s}, Memory: store, Transport: transport, Model: insideModel{}, Counter: counter,
-		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Compaction: set,
+		Store: insideStore{store, s}, Memory: store, Transport: transport, Counter: counter,
+		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Values: reload.Values{Model: insideModel{}, Compaction: set},
 		Remember: gateway.Remember(config.Agent.Memory),
 		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
 	})

@@ -12,6 +12,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/config"
+	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/cmd/lab/rig"
@@ -83,8 +84,8 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
 	ready := make(chan chat.Accept, 1)
 	r.gateway, err = bot.New(bot.Config{
-		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Model: r.countingModel, Counter: counter,
-		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Compaction: c.settings,
+		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Counter: counter,
+		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
 		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
 		Flush:    time.Millisecond,                                                        // the flush at a stop is not measured
 	})

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// reloaded are the values that a running bot takes from a newer file, each with all values below it. fixed are those
+// among them that it does not.
+var (
+	reloaded = []string{
+		"llm.default", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "log.level",
+	}
+	fixed = []string{
+		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries", "agent.compaction.retry_backoff",
+		"agent.compaction.notify",
+	}
+)
+
+// Changes returns the paths of the values that differ in next: those that a running bot takes over, and those that need a
+// restart. A list or map is one value.
+func (c *Config) Changes(next *Config) (live, restart []string) {
+	for _, path := range differences("", reflect.ValueOf(*c), reflect.ValueOf(*next)) {
+		if isBelow(path, reloaded) && !isBelow(path, fixed) {
+			live = append(live, path)
+		} else {
+			restart = append(restart, path)
+		}
+	}
+	return live, restart
+}
+
+func isBelow(path string, list []string) bool {
+	return slices.ContainsFunc(list, func(above string) bool { return path == above || strings.HasPrefix(path, above+".") })
+}
+
+func differences(path string, a, b reflect.Value) []string {
+	if a.Kind() != reflect.Struct {
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return nil
+		}
+		return []string{path}
+	}
+	var all []string
+	set := jsonFields(a.Type())
+	for _, name := range set.names {
+		all = append(all, differences(join(path, name), a.FieldByIndex(set.index[name]), b.FieldByIndex(set.index[name]))...)
+	}
+	return all
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A change is named by the path of its value, and stands on the list of its kind.
+func TestChangesAreNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ live, restart []string }{
+		`{}`: {},
+		`{"agent": {"limits": {"tokens_per_day": 5}, "admins": ["u1"]}}`:                                             {live: []string{"agent.admins", "agent.limits.tokens_per_day"}},
+		`{"access": {"deny": ["c1"]}, "log": {"level": "debug"}}`:                                                    {live: []string{"access.deny", "log.level"}},
+		`{"log": {"format": "json"}, "cluster": {"replica_id": "a"}}`:                                                {restart: []string{"cluster.replica_id", "log.format"}},
+		`{"llm": {"max_concurrent": 3}}`:                                                                             {restart: []string{"llm.max_concurrent"}},
+		`{"agent": {"compaction": {"notify": true, "policy": "balanced"}}}`:                                          {live: []string{"agent.compaction.policy"}, restart: []string{"agent.compaction.notify"}},
+		`{"agent": {"compaction": {"groups": {"c1": {"policy": "turns"}}}}}`:                                         {live: []string{"agent.compaction.groups"}},
+		`{"llm": {"models": [{"name": "main", "base_url": "http://127.0.0.1/v1", "api_key": "new", "model": "m"}]}}`: {live: []string{"llm.models"}},
+	} {
+		base, err := parseConfig("", []byte(`{}`), env(), NeedNothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := parseConfig("", []byte(text), env(), NeedNothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live, restart := base.Changes(next)
+		slices.Sort(live)
+		slices.Sort(restart)
+		if !slices.Equal(live, want.live) || !slices.Equal(restart, want.restart) {
+			t.Errorf("%s: %q and %q, want %q and %q", text, live, restart, want.live, want.restart)
+		}
+	}
+}
+
+// The lists of what a reload takes over name keys that exist.
+func TestReloadedKeysExist(t *testing.T) {
+	t.Parallel()
+	for _, path := range slices.Concat(reloaded, fixed) {
+		at := reflect.TypeFor[Config]()
+		for _, key := range strings.Split(path, ".") {
+			set := jsonFields(at)
+			if set.index[key] == nil {
+				t.Fatalf("%s: there is no %s", path, key)
+			}
+			at = at.FieldByIndex(set.index[key]).Type
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package reload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"ebb/bot/access"
+	"ebb/bot/llm"
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// Own resolves a conversation's own settings, a JSON object of keys of agent.compaction, on top of the file's. The
+// error names each invalid key with the expected value. It may be shown to members.
+type Own func(id sessions.ConversationID, settings string) (compaction.Settings, error)
+
+// Values are the settings that a reload replaces. They are never changed in place.
+type Values struct {
+	Admins []sessions.UserID
+	Access *access.Rules // nil: everyone is served
+	// CommandRights replace rights of commands: "anyone", "owner" or "admin" by the command's English name.
+	CommandRights map[string]string
+	Limits        sessions.Limits
+
+	Model        llm.Model
+	Models       []llm.Listed // that a conversation may choose, the default first; nil: none
+	SummaryModel string       // empty: the default model
+
+	// Compaction holds the common settings, Compactions those of single conversations.
+	Compaction  compaction.Settings
+	Compactions map[sessions.ConversationID]compaction.Settings
+	Own         Own // resolves a conversation's own settings; nil: none
+	// Groups are the settings of single conversations, in place of the common ones.
+	Groups map[sessions.ConversationID]Group
+}
+
+// Group has the settings of one conversation in place of the common ones. An empty field keeps the common one.
+type Group struct {
+	Scope    sessions.Scope // scope of the sessions, for accepted messages
+	Language string         // zh or en: of fixed words, and of the model's answers
+	Prompt   string
+	Model    string
+	Tools    []string // names of the offered tools
+}
+
+// Validate returns why compactions can't work with the settings, or nil.
+func (v *Values) Validate() error {
+	if err := v.Compaction.Validate(); err != nil {
+		return fmt.Errorf("compaction: %w", err)
+	}
+	for id, own := range v.Compactions {
+		if err := own.Validate(); err != nil {
+			return fmt.Errorf("compaction of group %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Current is the values in force.
+type Current struct {
+	mu     sync.RWMutex
+	newest *Values
+	pinned map[sessions.Key]*Values // the values of turns in progress
+}
+
+// New returns values that can be replaced.
+func New(v Values) *Current {
+	return &Current{newest: &v, pinned: map[sessions.Key]*Values{}}
+}
+
+// Replace puts v in force, for all work that begins from now on.
+func (c *Current) Replace(v Values) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newest = &v
+}
+
+// Get returns the newest values.
+func (c *Current) Get() *Values {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.newest
+}
+
+// For returns the values of a session: those that its turn in progress began with, else the newest.
+func (c *Current) For(key sessions.Key) *Values {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if v := c.pinned[key]; v != nil {
+		return v
+	}
+	return c.newest
+}
+
+// Pin keeps the newest values in force for a session until release is called. A session has one turn at a time.
+func (c *Current) Pin(key sessions.Key) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pinned[key] = c.newest
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.pinned, key)
+	}
+}
+
+// Language returns the language that is set for a conversation; empty for none.
+func (c *Current) Language(id sessions.ConversationID) string { return c.Get().Groups[id].Language }
+
+// Generate implements llm.Model with the model of the session that ctx names. Background work that began before a reload
+// may name a model that is configured no more; the default one takes its place.
+func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
+	v := c.For(llm.SessionOf(ctx))
+	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.Listed) bool { return m.Name == r.Model }) {
+		r.Model = ""
+	}
+	return v.Model.Generate(ctx, r)
+}
+
+// States implements llm.States.
+func (c *Current) States() map[string]llm.State {
+	if m, ok := c.Get().Model.(llm.States); ok {
+		return m.States()
+	}
+	return nil
+}

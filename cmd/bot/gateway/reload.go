@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/config"
+	"ebb/bot/openai"
+	"ebb/bot/reload"
+	"ebb/sessions"
+)
+
+// Reload says how the configuration is loaded again. Without signals it never is.
+type Reload struct {
+	Signals <-chan os.Signal
+	Load    func() (*config.Config, error)
+	Level   *LogLevel
+}
+
+// reloader puts newer configurations in force.
+type reloader struct {
+	*gateway
+	Reload
+	inForce *config.Config // the newest one that was accepted
+	total   *prometheus.CounterVec
+}
+
+// The outcomes of reloads, for metrics.
+const (
+	reloadApplied = "applied"
+	reloadRefused = "refused"
+)
+
+// watchReloads loads the configuration again at each signal until stop is called. Signals during a reload are one.
+func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
+	if o.Signals == nil {
+		return func() {}
+	}
+	r := &reloader{gateway: g, Reload: o, inForce: g.cfg, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "ebb", Name: "config_reloads_total", Help: "Signals to load the configuration again, by outcome: applied, refused.",
+	}, []string{"outcome"})}
+	r.total.WithLabelValues(reloadApplied)
+	r.total.WithLabelValues(reloadRefused)
+	g.registry.MustRegister(r.total)
+	return inBackground(ctx, func(ctx context.Context) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-o.Signals:
+				r.run(ctx)
+			}
+		}
+	})
+}
+
+// run loads the configuration once. It takes over all of the values that can change, or none.
+func (r *reloader) run(ctx context.Context) {
+	log := zerolog.Ctx(ctx).Sample(nil) // each level: an administrator waits for the line
+	next, err := r.Load()
+	if err == nil {
+		err = r.apply(next)
+	}
+	if err != nil {
+		r.total.WithLabelValues(reloadRefused).Inc()
+		for _, fault := range faults(err) {
+			log.Error().Err(fault).Msg("Configuration refused, the old one stays in force")
+		}
+		return
+	}
+	for _, w := range next.Warnings {
+		log.Warn().Msg(w)
+	}
+	if _, restart := r.cfg.Changes(next); len(restart) > 0 {
+		log.Warn().Strs("keys", restart).Msg("Changed keys need a restart")
+	}
+	changed, _ := r.inForce.Changes(next)
+	r.inForce = next
+	r.total.WithLabelValues(reloadApplied).Inc()
+	log.Info().Strs("keys", changed).Msg("Configuration reloaded")
+}
+
+// apply puts a configuration in force. Unchanged models keep their client, which knows the models that are down.
+func (r *reloader) apply(next *config.Config) error {
+	model := r.model
+	if !reflect.DeepEqual(r.inForce.LLM, next.LLM) {
+		var err error
+		if model, err = OpenModel(next); err != nil {
+			return err
+		}
+	}
+	if err := r.bot.Reload(reloadable(next, model)); err != nil {
+		return err
+	}
+	if model != r.model {
+		r.model.Close() // calls in progress finish
+		r.model = model
+	}
+	r.Level.Set(next.Log.Level)
+	return nil
+}
+
+// faults lists the faults of a configuration, each with its file, line and field.
+func faults(err error) []error {
+	bad, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		return []error{err}
+	}
+	all := make([]error, len(bad.Fields))
+	for i, f := range bad.Fields {
+		all[i] = f
+	}
+	return all
+}
+
+// reloadable returns the settings that change without a restart.
+func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
+	a := cfg.Agent
+	v := reload.Values{
+		Admins: make([]sessions.UserID, len(a.Admins)), CommandRights: cfg.Access.Rights(), Limits: a.Limits.Limits(),
+		Model: model, Models: model.Models(), SummaryModel: a.Compaction.Model, Own: cfg.Own, Groups: cfg.GroupSettings(),
+	}
+	for i, id := range a.Admins {
+		v.Admins[i] = sessions.UserID(id)
+	}
+	if v.SummaryModel == cfg.LLM.Default {
+		v.SummaryModel = "" // no other model to fall back to
+	}
+	v.Access = cfg.Access.Rules(v.Admins)
+	v.Compaction, v.Compactions = cfg.Policies()
+	return v
+}
