@@ -10,6 +10,7 @@ import (
 var (
 	errUnreadable = errors.New("the frame holds no JSON object")
 	errNoMessage  = errors.New("the frame has no usable message id")
+	errOwn        = errors.New("the bot sent the message itself")
 	errNoPlace    = errors.New("the frame has no usable conversation id")
 )
 
@@ -20,7 +21,7 @@ const maxID = 512
 const overQuota = "20001"
 
 // decode reads a bot message's frame. robot is the default robot code. Only a message without message id or
-// conversation id is an error: it can't be stored.
+// conversation id is an error: it can't be stored. errOwn is a message of the bot itself, which gets no answer.
 func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	o, err := parse(data)
 	if err != nil {
@@ -51,6 +52,9 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	}
 	if m.ID == "" || len(m.ID) > maxID {
 		return sessions.Message{}, errNoMessage
+	}
+	if bot := o.str("chatbotUserId"); bot != "" && m.StaffID == "" && o.str("senderId") == bot {
+		return sessions.Message{}, errOwn
 	}
 	if m.ConversationID == "" || len(m.ConversationID) > maxID {
 		return sessions.Message{}, errNoPlace

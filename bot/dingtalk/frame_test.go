@@ -2,6 +2,7 @@ package dingtalk
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -300,6 +301,17 @@ func TestDecodeRefusesOnlyUnstorableFrames(t *testing.T) {
 	}
 }
 
+// A message of the bot itself is none to answer: two answers would call each other.
+func TestDecodeKnowsTheBotsOwnMessages(t *testing.T) {
+	t.Parallel()
+	if _, err := decode(asJSON(t, envelope(dict{"senderId": testBot, "senderStaffId": nil})), "r"); !errors.Is(err, errOwn) {
+		t.Errorf("error %v, want %v", err, errOwn)
+	}
+	if _, err := decode(asJSON(t, envelope(dict{"senderId": nil, "chatbotUserId": nil})), "r"); err != nil {
+		t.Errorf("without both ids: %v", err)
+	}
+}
+
 // The law: whatever type a field other than the ids has, the message decodes, and its text is storable.
 func TestDecodeBearsAnyTypes(t *testing.T) {
 	t.Parallel()
@@ -318,7 +330,7 @@ func TestDecodeBearsAnyTypes(t *testing.T) {
 		o["msgtype"] = rapid.SampledFrom(kinds).Draw(r, "kind")
 		o["content"] = dict{"richText": []any{dict{"text": "a"}}, "downloadCode": "d", "repliedMsg": dict{"content": dict{"text": "q"}}}
 		spoil(r, o, values, 0)
-		o["msgId"], o["conversationId"] = "m", "c"
+		o["msgId"], o["conversationId"], o["chatbotUserId"] = "m", "c", testBot // no person is the bot
 		m, err := decode(asJSON(t, o), "robot")
 		if err != nil {
 			r.Fatalf("%v did not decode: %v", o, err)

@@ -53,7 +53,12 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 		m, err = in.decode(f.Data, in.t.robot())
 		return err
 	})
-	f.Data = "" // the message holds all needed data
+	f.Data = ""                 // the message holds all needed data
+	if errors.Is(err, errOwn) { // an answer to it would be the next such message
+		in.t.held.Release(weight)
+		log.Warn().Msg("Message of the bot itself ignored")
+		return acknowledge
+	}
 	if err != nil {
 		in.t.held.Release(weight)
 		c.unreadable.Add(1)
@@ -93,6 +98,11 @@ func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFram
 		return refuse()
 	}
 	in.t.counters.accepted.Add(1)
+	return acknowledge()
+}
+
+// acknowledge is the ack of a message.
+func acknowledge() *payload.DataFrameResponse {
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
 	ack.SetData(`{"response":null}`)
