@@ -122,7 +122,8 @@ func TestStopByAButton(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t, setup{model: &script{chat: halfway("slow", "half")}})
 			w.say("m1", "alice", "a slow question")
-			click := said("stop-x", "alice", "/stop")
+			card := chat.ReplyKey(group, w.store.mem.Events(t.Context(), group)[0])
+			click := said(string(chat.StopID(card, "u-alice")), "alice", "/stop")
 			click.Quiet = true
 			w.post(click)
 			expected := []string{"half\n\n" + wording.Say(wording.CutShort, "en")}
