@@ -19,8 +19,8 @@ type Config struct {
 	Manage *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
-	// Settings returns the configuration in force as JSON, with its secrets masked.
-	Settings func() ([]byte, error)
+	// Settings returns the configuration as JSON, with its secrets masked, and its keys that wait for a restart.
+	Settings func() (text []byte, waiting []string, err error)
 	// Calls returns the calls to DingTalk's open API in the month and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location

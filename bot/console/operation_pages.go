@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"ebb/pages"
 	"ebb/sessions"
@@ -57,12 +58,15 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// settingsView is the configuration, and its keys that wait for a restart.
+type settingsView struct{ Text, Waiting string }
+
 func (c *Console) settings(w http.ResponseWriter, r *request) error {
-	text, err := c.cfg.Settings()
+	text, waiting, err := c.cfg.Settings()
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "settings", string(text))
+	c.pages.show(w, r, http.StatusOK, "settings", settingsView{string(text), strings.Join(waiting, ", ")})
 	return nil
 }
 

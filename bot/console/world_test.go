@@ -109,8 +109,10 @@ func (w *world) serve(change func(*console.Config)) string {
 	}
 	cfg := console.Config{
 		Lists: lists, Logins: lists, Audit: lists, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
-		Manage:   manage.New(manage.Config{Rights: w.store, Operators: w.store, Settings: policy}),
-		Settings: func() ([]byte, error) { return []byte(`{"llm": {"api_key": "***"}}`), nil },
+		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Settings: policy}),
+		Settings: func() ([]byte, []string, error) {
+			return []byte(`{"llm": {"api_key": "***"}}`), []string{"database.url"}, nil
+		},
 	}
 	if change != nil {
 		change(&cfg)

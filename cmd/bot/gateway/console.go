@@ -15,12 +15,13 @@ import (
 
 // Manager returns the actions of operators on a database.
 func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Rights: s, Operators: s, Settings: policyOf(cfg)})
+	return manage.New(manage.Config{Rights: s, Operators: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
 // policyOf returns the compaction settings in force for a session: its own over its group's over the common ones.
-func policyOf(cfg *config.Config) func(sessions.Session) compaction.Settings {
+func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.Settings {
 	return func(session sessions.Session) compaction.Settings {
+		cfg := inForce()
 		settings, groups := cfg.Policies()
 		if own, ok := groups[session.ConversationID]; ok {
 			settings = own
@@ -34,9 +35,10 @@ func policyOf(cfg *config.Config) func(sessions.Session) compaction.Settings {
 
 // openConsole builds the pages for administrators.
 func (g *gateway) openConsole() (http.Handler, error) {
-	lists := g.store.Pages()
+	lists, policy := g.store.Pages(), policyOf(g.inForce.Load)
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Manage: Manager(g.cfg, g.store), Policy: policyOf(g.cfg), Settings: g.cfg.JSON,
+		Lists: lists, Logins: lists, Audit: lists, Settings: g.settings, Policy: policy,
+		Manage:   manage.New(manage.Config{Rights: g.store, Operators: g.store, Settings: policy}),
 		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), IsLocal: admin.Local,
 	}
 	if g.calls != nil {
@@ -46,6 +48,14 @@ func (g *gateway) openConsole() (http.Handler, error) {
 		}
 	}
 	return console.New(cfg)
+}
+
+// settings returns the newest configuration, and its keys that are in force only after a restart.
+func (g *gateway) settings() ([]byte, []string, error) {
+	newest := g.inForce.Load()
+	_, restart := g.cfg.Changes(newest)
+	text, err := newest.JSON()
+	return text, restart, err
 }
 
 // consoleOf serves the console of a gateway once it runs.

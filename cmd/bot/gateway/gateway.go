@@ -40,7 +40,8 @@ import (
 // gateway is one running replica and its parts, in the order of construction.
 type gateway struct {
 	cfg       *config.Config
-	private   *localpg.Server // nil with an external database
+	inForce   atomic.Pointer[config.Config] // the newest one that was accepted: what can change without a restart is of it
+	private   *localpg.Server               // nil with an external database
 	store     *sql.Store
 	model     *openai.Client   // the client of the configuration in force
 	embedder  *openai.Embedder // nil without an endpoint
@@ -125,6 +126,7 @@ func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry
 		return nil, fmt.Errorf("agent.timezone: %w", err)
 	}
 	g := &gateway{cfg: cfg, registry: registry, transport: o.Transport, location: loc, replica: replicaID(cfg)}
+	g.inForce.Store(cfg)
 	if g.embedder, err = openEmbedder(cfg.Agent.Memory.Embeddings); err != nil {
 		return nil, err
 	}

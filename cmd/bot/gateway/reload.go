@@ -26,8 +26,7 @@ type Reload struct {
 type reloader struct {
 	*gateway
 	Reload
-	inForce *config.Config // the newest one that was accepted
-	total   *prometheus.CounterVec
+	total *prometheus.CounterVec
 }
 
 // The outcomes of reloads, for metrics.
@@ -41,7 +40,7 @@ func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
 	if o.Signals == nil {
 		return func() {}
 	}
-	r := &reloader{gateway: g, Reload: o, inForce: g.cfg, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+	r := &reloader{gateway: g, Reload: o, total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "config_reloads_total", Help: "Signals to load the configuration again, by outcome: applied, refused.",
 	}, []string{"outcome"})}
 	r.total.WithLabelValues(reloadApplied)
@@ -79,8 +78,7 @@ func (r *reloader) run(ctx context.Context) {
 	if _, restart := r.cfg.Changes(next); len(restart) > 0 {
 		log.Warn().Strs("keys", restart).Msg("Changed keys need a restart")
 	}
-	changed, _ := r.inForce.Changes(next)
-	r.inForce = next
+	changed, _ := r.inForce.Swap(next).Changes(next)
 	r.total.WithLabelValues(reloadApplied).Inc()
 	log.Info().Strs("keys", changed).Msg("Configuration reloaded")
 }
@@ -88,7 +86,7 @@ func (r *reloader) run(ctx context.Context) {
 // apply puts a configuration in force. Unchanged models keep their client, which knows the models that are down.
 func (r *reloader) apply(next *config.Config) error {
 	model := r.model
-	if !reflect.DeepEqual(r.inForce.LLM, next.LLM) {
+	if !reflect.DeepEqual(r.inForce.Load().LLM, next.LLM) {
 		var err error
 		if model, err = OpenModel(next); err != nil {
 			return err
