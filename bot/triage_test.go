@@ -47,7 +47,7 @@ func TestFixedWords(t *testing.T) {
 				a := start(t, setup{name: "a", shelf: shelf, model: &script{chat: hang}})
 				if c.wait > 0 {
 					a.store.fail(func(op string) error { // accepts, and gets to nothing
-						if op == "accept" {
+						if op == "place" || op == "accept" {
 							return nil
 						}
 						return errAway
