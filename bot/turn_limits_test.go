@@ -122,3 +122,52 @@ func TestOtherLimits(t *testing.T) {
 		})
 	}
 }
+
+// Askers read their own use of the configured limits, the rest, and the end of a running window. Another person's use
+// shows only in the sums of the group and the installation.
+func TestUsageOfLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answered := text("fine")
+		answered.Usage = sessions.Usage{Prompt: 900, Completion: 100}
+		all := sessions.Limits{PersonTurns: 3, GroupTurns: 5, PersonTokens: 1500, Tokens: 1800}
+		w := start(t, setup{model: &script{chat: rounds(answered, answered)}, config: func(c *Config) { c.Limits = all }})
+		limits := func(id, who, command string, kind sessions.ConversationType) string {
+			m := said(id, who, command)
+			if kind == sessions.Private {
+				m.ConversationType, m.ConversationID = kind, "p1"
+			}
+			w.post(m)
+			after(time.Second)
+			texts := w.wire.texts()
+			_, own, _ := strings.Cut(texts[len(texts)-1], "imits")
+			return own
+		}
+		want(t, "/whoami", limits("m1", "alice", "/whoami", sessions.Group), ":\n- your questions in a minute: 3\n"+
+			"- questions of this group in a minute: 5\n- your tokens in a day of UTC: 1,500\n- tokens of all conversations in a day of UTC: 1,800\n")
+		w.say("m2", "alice", "hello")
+		w.say("m3", "bob", "hello")
+		const minute, day = "; the window ends at 00:01:01\n", "; the window ends at 01-02 00:00\n"
+		want(t, "/usage", limits("m4", "alice", "/usage", sessions.Group), " here:\n"+
+			"- your questions in a minute: 1 of 3 used, 2 left"+minute+
+			"- questions of this group in a minute: 2 of 5 used, 3 left"+minute+
+			"- your tokens in a day of UTC: 1,000 of 1,500 used, 500 left"+day+
+			"- tokens of all conversations in a day of UTC: 2,000 of 1,800 used, 0 left"+day)
+		private := " here:\n- your questions in a minute: 0 of 3 used, 3 left\n- your tokens in a day of UTC: 0 of 1,500 used, 1,500 left\n" +
+			"- tokens of all conversations in a day of UTC: 2,000 of 1,800 used, 0 left" + day
+		want(t, "/usage of a person without a turn, in private", limits("m5", "carol", "/usage", sessions.Private), private)
+		after(time.Minute)
+		want(t, "/usage after the minute", strings.Contains(limits("m6", "bob", "/usage", sessions.Group), "in a minute: 0 of 3 used, 3 left\n"), true)
+
+		values := *w.bot.current.Get()
+		values.Limits = sessions.Limits{GroupTurns: 2}
+		if err := w.bot.Reload(values); err != nil {
+			t.Fatal(err)
+		}
+		w.say("m7", "alice", "/用量")
+		if got := w.last().Reply.Text; !strings.HasSuffix(got, "你在这里的限额：\n- 这个群每分钟的提问: 已用 0 / 2，剩 2\n") {
+			t.Errorf("after a reload the usage is %q, want the group's limit alone", got)
+		}
+		want(t, "/whoami in private, without a limit there", limits("m8", "alice", "/whoami", sessions.Private), "")
+	})
+}

@@ -36,9 +36,15 @@ type Reached struct {
 	Until  time.Time
 }
 
-// Used is the use of the current windows. PersonTokens is counted only while such a limit is configured.
+// Use is the use of one window.
+type Use struct {
+	Count int
+	Until time.Time // end of the window; zero: no window is running
+}
+
+// Used is the use of the current windows. Use is counted only while its limit is configured, except Tokens.
 type Used struct {
-	PersonTurns, GroupTurns, PersonTokens, Tokens int
+	PersonTurns, GroupTurns, PersonTokens, Tokens Use
 }
 
 // Notice is a notice that is given once in a window: about a limit of a subject, or a refusal. The subject is a person

@@ -163,11 +163,11 @@ var callLevels = [][2]string{
 	{"充足", "plenty"}, {"卡片不再流式更新", "no streaming"}, {"仅用 webhook", "webhook only"}, {"已用完，仅用 webhook", "used up, webhook only"},
 }
 
-// callsLine describes the month's calls and the level of their use.
+// callsLine describes the month's calls, the rest of the quota, and the level of their use.
 func callsLine(b CallBudget, lang string) string {
 	number := wording.Thousands(int(b.Calls))
 	if b.Quota > 0 {
-		number += " / " + wording.Thousands(int(b.Quota))
+		number += " / " + wording.Thousands(int(b.Quota)) + wording.Say(wording.CallsLeft, lang, wording.Thousands(int(max(0, b.Quota-b.Calls))))
 	}
 	if lang == "en" {
 		return number + " (" + callLevels[b.Level][1] + ")"

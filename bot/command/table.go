@@ -129,11 +129,11 @@ var Commands = Table{
 		Run: scopeTo(""),
 	}}},
 	{ZH: []string{"我是谁"}, EN: []string{"whoami"}, Uses: []Use{{
-		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID 和角色", "your id and role"},
+		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID、角色和限额", "your id, role and limits"},
 		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.who() },
 	}}},
 	{ZH: []string{"用量"}, EN: []string{"usage"}, Uses: []Use{{
-		Usage: wording.Text{"/用量", "/usage"}, Does: wording.Text{"这个会话今天和本月的用量", "tokens of this conversation, today and this month"},
+		Usage: wording.Text{"/用量", "/usage"}, Does: wording.Text{"这个会话今天和本月的用量，你的限额还剩多少", "tokens of this conversation, today and this month, and the rest of your limits"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.usage(ctx) },
 	}}},
 	{ZH: []string{"记忆"}, EN: []string{"memory"}, Uses: []Use{{

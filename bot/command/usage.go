@@ -14,7 +14,7 @@ type asking struct {
 	*view.Exchange
 }
 
-// who answers /whoami: the asker's id, which an administrator asks for, and role.
+// who answers /whoami: the asker's id, which an administrator asks for, role and limits.
 func (a asking) who() string {
 	m := a.Asked[0].Message
 	role := wording.RoleMember
@@ -24,10 +24,11 @@ func (a asking) who() string {
 	case a.isAdmin(a.Asked[0]):
 		role = wording.RoleAdmin
 	}
-	return wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
+	answer := wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
+	return answer + a.bounds()
 }
 
-// usage is /usage: tokens and price of the conversation, today and this month.
+// usage is /usage: tokens and price of the conversation, today and this month, and the rest of the asker's limits.
 func (a asking) usage(ctx context.Context) string {
 	now := a.now().UTC()
 	none := wording.Say(wording.UsageNone, a.Lang)
@@ -37,5 +38,5 @@ func (a asking) usage(ctx context.Context) string {
 		}
 		return none
 	}
-	return wording.Say(wording.UsageOf, a.Lang, since(now), since(now.AddDate(0, 0, 1-now.Day())))
+	return wording.Say(wording.UsageOf, a.Lang, since(now), since(now.AddDate(0, 0, 1-now.Day()))) + a.left(ctx)
 }

@@ -131,6 +131,14 @@ const (
 	RoleMember
 	RoleOutside
 	UsageOf
+	LimitsHere
+	LimitsLeft
+	OnePersonTurns
+	OneGroupTurns
+	OnePersonTokens
+	OneTokens
+	LimitLeft
+	LimitEnds
 	UsageNone
 	CutShort
 	StillBusy
@@ -145,6 +153,7 @@ const (
 	StatusBusy
 	StatusSpent
 	StatusFailed
+	CallsLeft
 	ButtonGone
 	ButtonNotYours
 	ButtonLate
@@ -293,6 +302,15 @@ var phrases = map[Phrase]Text{
 	UsageOf:     {"这个会话的用量（按 UTC 日期）：\n\n- 今天：%s\n- 本月：%s", "Usage of this conversation, in days of UTC:\n\n- today: %s\n- this month: %s"},
 	UsageNone:   {"没有", "none"},
 
+	LimitsHere:      {"\n\n限额：\n", "\n\nLimits:\n"},
+	LimitsLeft:      {"\n\n你在这里的限额：\n", "\n\nYour limits here:\n"},
+	OnePersonTurns:  {"你每分钟的提问", "your questions in a minute"},
+	OneGroupTurns:   {"这个群每分钟的提问", "questions of this group in a minute"},
+	OnePersonTokens: {"你每天（UTC）的 tokens", "your tokens in a day of UTC"},
+	OneTokens:       {"全部会话每天（UTC）的 tokens", "tokens of all conversations in a day of UTC"},
+	LimitLeft:       {"已用 %s / %s，剩 %s", "%s of %s used, %s left"},
+	LimitEnds:       {"，%s 重新计算", "; the window ends at %s"},
+
 	ScopeOfGroup:    {"这个群共用一个上下文。", "This group shares one context."},
 	ScopeOfMember:   {"这个群的每个成员各有一个上下文。", "Each member of this group has a context of their own."},
 	ScopeConfigured: {"这是配置里的范围。", " The configuration says so."},
@@ -315,6 +333,8 @@ var phrases = map[Phrase]Text{
 	StatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
 	StatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
 	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
+
+	CallsLeft: {"，剩 %s", ", %s left"},
 
 	ButtonGone:     {"这张卡片的按钮已经失效。", "The buttons of this card no longer work."},
 	ButtonNotYours: {"只有提问的人和管理员可以按这个按钮。", "Only the person who asked and administrators may use this button."},

@@ -109,8 +109,11 @@ func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
 func (m *Store) Used(_ context.Context, a sessions.Askers) (sessions.Used, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	used := func(limit sessions.Limit, id string) int { return m.window(string(limit), a.Robot, id).used }
-	u := sessions.Used{GroupTurns: used(sessions.GroupTurns, string(a.Group)), Tokens: m.tokensToday()}
+	used := func(limit sessions.Limit, id string) sessions.Use {
+		w := m.window(string(limit), a.Robot, id)
+		return sessions.Use{Count: w.used, Until: w.ends}
+	}
+	u := sessions.Used{GroupTurns: used(sessions.GroupTurns, string(a.Group)), Tokens: sessions.Use{Count: m.tokensToday(), Until: endOfDay()}}
 	if len(a.People) > 0 {
 		u.PersonTurns = used(sessions.PersonTurns, string(a.People[0]))
 		u.PersonTokens = used(sessions.PersonTokens, string(a.People[0]))

@@ -43,8 +43,19 @@ func testAdmit(b *suite) {
 	}
 	used, err := b.Other.Used(b.ctx, askersOf("g1", "bob"))
 	b.checkError(err)
-	if used.PersonTurns != 2 || used.GroupTurns != 0 {
+	if used.PersonTurns.Count != 2 || used.GroupTurns != (sessions.Use{}) {
 		b.Errorf("used are %+v, want 2 turns: the other person was admitted", used)
+	}
+	if left := time.Until(used.PersonTurns.Until); left <= 0 || left > time.Minute {
+		b.Errorf("the window that is read ends in %v, want at most a minute", left)
+	}
+	own, err := b.Store.Used(b.ctx, askersOf("g1", "alice"))
+	b.checkError(err)
+	if !own.PersonTurns.Until.Equal(r[0].Until) {
+		b.Errorf("the window that is read ends at %v, want %v as with the refused turn", own.PersonTurns.Until, r[0].Until)
+	}
+	if own.PersonTokens != (sessions.Use{}) {
+		b.Errorf("used tokens are %+v, want no window", own.PersonTokens)
 	}
 	if r := b.admit(sessions.Limits{}, askersOf("g1", "alice")); len(r) > 0 {
 		b.Errorf("without a limit the turn met %+v", r)
@@ -71,8 +82,8 @@ func testAdmitGroup(b *suite) {
 	}
 	used, err := b.Store.Used(b.ctx, askersOf("g2", "alice"))
 	b.checkError(err)
-	if used.GroupTurns != 0 {
-		b.Errorf("the group used %d turns, want 0: its only asker was over their limit", used.GroupTurns)
+	if used.GroupTurns.Count != 0 {
+		b.Errorf("the group used %d turns, want 0: its only asker was over their limit", used.GroupTurns.Count)
 	}
 }
 
@@ -109,10 +120,10 @@ func testSpendTokens(b *suite) {
 	for i, want := range []int{44, 33, 33} {
 		used, err := b.Other.Used(b.ctx, askersOf("", people[i]))
 		b.checkError(err)
-		if used.PersonTokens != want {
-			b.Errorf("%s used %d tokens, want %d", people[i], used.PersonTokens, want)
+		if used.PersonTokens.Count != want {
+			b.Errorf("%s used %d tokens, want %d", people[i], used.PersonTokens.Count, want)
 		}
-		total += used.PersonTokens
+		total += used.PersonTokens.Count
 	}
 	if total != 110 {
 		b.Errorf("they used %d tokens together, want all 110", total)
@@ -134,8 +145,13 @@ func testSpendTokens(b *suite) {
 	if len(r) != 1 || r[0].Limit != sessions.AllTokens || r[0].Person != "" || !r[0].Until.After(time.Now()) {
 		b.Errorf("the turn met %+v, want the limit of the installation alone", r)
 	}
-	if used, err := b.Other.Used(b.ctx, askersOf("g1", "alice")); err != nil || used.Tokens != 100 {
-		b.Errorf("the installation used %d tokens (%v), want 100", used.Tokens, err)
+	used, err := b.Other.Used(b.ctx, askersOf("g1", "alice"))
+	b.checkError(err)
+	if used.Tokens.Count != 100 || !used.Tokens.Until.Equal(r[0].Until) {
+		b.Errorf("the installation used %+v, want 100 tokens until %v", used.Tokens, r[0].Until)
+	}
+	if !used.PersonTokens.Until.Equal(r[0].Until) {
+		b.Errorf("the day of a person ends at %v, want %v", used.PersonTokens.Until, r[0].Until)
 	}
 }
 

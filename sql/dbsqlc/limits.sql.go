@@ -141,12 +141,13 @@ func (q *Queries) LimitsTrim(ctx context.Context, db DBTX) error {
 }
 
 const limitsUsed = `-- name: LimitsUsed :many
-SELECT l.subject, l.used FROM limit_windows l WHERE l.subject = ANY($1::bytea[]) AND l.ends_at > now()
+SELECT l.subject, l.used, l.ends_at FROM limit_windows l WHERE l.subject = ANY($1::bytea[]) AND l.ends_at > now()
 `
 
 type LimitsUsedRow struct {
 	Subject []byte
 	Used    int64
+	EndsAt  time.Time
 }
 
 func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([]LimitsUsedRow, error) {
@@ -158,7 +159,7 @@ func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([
 	var items []LimitsUsedRow
 	for rows.Next() {
 		var i LimitsUsedRow
-		if err := rows.Scan(&i.Subject, &i.Used); err != nil {
+		if err := rows.Scan(&i.Subject, &i.Used, &i.EndsAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

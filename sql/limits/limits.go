@@ -105,7 +105,7 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 // Used implements sessions.Limiter.
 func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
 	var u sessions.Used
-	into := map[string]*int{string(subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
+	into := map[string]*sessions.Use{string(subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
 	if len(a.People) > 0 {
 		into[string(subject(string(sessions.PersonTurns), a.Robot, string(a.People[0])))] = &u.PersonTurns
 		into[string(subject(string(sessions.PersonTokens), a.Robot, string(a.People[0])))] = &u.PersonTokens
@@ -119,12 +119,12 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
 	for _, row := range rows {
-		*into[string(row.Subject)] = int(row.Used)
+		*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
 	}
 	day, err := s.Q.SpendDay(ctx, s.Pool)
 	if err != nil {
 		return u, fmt.Errorf("reading the day's tokens: %w", err)
 	}
-	u.Tokens = int(day.Tokens)
+	u.Tokens = sessions.Use{Count: int(day.Tokens), Until: day.EndsAt}
 	return u, nil
 }

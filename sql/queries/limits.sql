@@ -48,7 +48,7 @@ ON CONFLICT (subject) DO UPDATE SET ends_at = EXCLUDED.ends_at, noticed = EXCLUD
 WHERE l.ends_at <= now() OR l.noticed = @noticed::text AND @noticed::text <> '';
 
 -- name: LimitsUsed :many
-SELECT l.subject, l.used FROM limit_windows l WHERE l.subject = ANY(@subjects::bytea[]) AND l.ends_at > now();
+SELECT l.subject, l.used, l.ends_at FROM limit_windows l WHERE l.subject = ANY(@subjects::bytea[]) AND l.ends_at > now();
 
 -- name: LimitsTrim :exec
 DELETE FROM limit_windows l WHERE l.ends_at < now();
