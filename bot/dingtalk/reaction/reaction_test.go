@@ -74,6 +74,16 @@ func (d *fakeDingTalk) left() int {
 	return len(d.marks)
 }
 
+// sets and removals count the calls.
+func (d *fakeDingTalk) sets() int     { return d.count(&d.set) }
+func (d *fakeDingTalk) removals() int { return d.count(&d.removed) }
+
+func (d *fakeDingTalk) count(n *int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return *n
+}
+
 // fakeRows are the rows of marks.
 type fakeRows struct {
 	sessions.Cards
@@ -186,8 +196,8 @@ func TestMarkStaysUntilAnswered(t *testing.T) {
 		f.asked(f.Reactions, 1)
 		f.asked(f.replica(), 1)
 		time.Sleep(time.Hour)
-		if f.ding.left() != 1 || f.ding.set != 1 || f.made() != 2 {
-			t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.set, f.made())
+		if f.ding.left() != 1 || f.ding.sets() != 1 || f.made() != 2 {
+			t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.sets(), f.made())
 		}
 		f.rows.answer(1)
 		time.Sleep(2 * removeEvery)
@@ -205,8 +215,8 @@ func TestRemovalWaitsForTheMark(t *testing.T) {
 		f.rows.answer(1)
 		f.asked(f.Reactions, 1)
 		time.Sleep(setTime + 2*removeEvery)
-		if f.ding.set != 1 || f.ding.left() != 0 || f.ding.removed != 1 {
-			t.Errorf("%d marks remain after %d removals", f.ding.left(), f.ding.removed)
+		if f.ding.sets() != 1 || f.ding.left() != 0 || f.ding.removals() != 1 {
+			t.Errorf("%d marks remain after %d removals", f.ding.left(), f.ding.removals())
 		}
 	})
 }
@@ -234,8 +244,8 @@ func TestMarkNotSet(t *testing.T) {
 				f.ding.onSet = tt.script
 				f.asked(f.Reactions, 1)
 				time.Sleep(setTime)
-				if f.ding.set != tt.set || f.made() != tt.counted || f.ding.left() != tt.marks {
-					t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.set, f.made())
+				if f.ding.sets() != tt.set || f.made() != tt.counted || f.ding.left() != tt.marks {
+					t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.sets(), f.made())
 				}
 				f.asked(f.Reactions, 2)
 				time.Sleep(setTime)
@@ -265,8 +275,8 @@ func TestNoMarksNearTheEndOfTheMonth(t *testing.T) {
 			f.rows.answer(id)
 		}
 		time.Sleep(2 * removeEvery)
-		if f.ding.set != 7 || f.made() != 14 || f.ding.left() != 0 {
-			t.Errorf("%d marks were set, %d calls counted, %d marks remain", f.ding.set, f.made(), f.ding.left())
+		if f.ding.sets() != 7 || f.made() != 14 || f.ding.left() != 0 {
+			t.Errorf("%d marks were set, %d calls counted, %d marks remain", f.ding.sets(), f.made(), f.ding.left())
 		}
 	})
 }
@@ -281,8 +291,8 @@ func TestRemovalIsGivenUp(t *testing.T) {
 		f.asked(f.Reactions, 1)
 		f.rows.answer(1)
 		time.Sleep(24 * time.Hour)
-		if f.ding.removed != maxRemovals || f.rows.open() != 0 {
-			t.Errorf("%d removals, %d rows are open", f.ding.removed, f.rows.open())
+		if f.ding.removals() != maxRemovals || f.rows.open() != 0 {
+			t.Errorf("%d removals, %d rows are open", f.ding.removals(), f.rows.open())
 		}
 	})
 }
