@@ -10,3 +10,15 @@ type CallMonth struct {
 	First          bool      // this caller began the month
 	LowBefore      bool      // the month before reached a lower level or was exhausted, when First
 }
+
+// CallCount is a number of calls: in a month or on a day, of one API or of all.
+type CallCount struct {
+	Period string // a month like 2026-11, or a day like 2026-11-23
+	API    string // empty: all APIs together, in a month
+	Calls  int64
+	Quota  int64 // a month's, in the row of all APIs; 0: no bound
+	Level  int   // lowest reported level of a month, in the row of all APIs
+}
+
+// MonthOf returns the month, like 2026-11, of a day like 2026-11-23.
+func MonthOf(day string) string { return day[:len("2006-01")] }

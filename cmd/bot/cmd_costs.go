@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"ebb/bot/config"
+	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/spend"
@@ -78,6 +80,59 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 				strings.Join(names, ", "))
 		}
 		return nil
+	})
+}
+
+// callsCmd is bot calls.
+type callsCmd struct {
+	listFlags
+	Month string `placeholder:"YYYY-MM" help:"Only this month (default: all)."`
+	By    string `enum:"month,day" default:"month" help:"Sum by month or by day (default: ${default})."`
+}
+
+// callView is a count of calls in the output of --json. The row of all APIs has no api, and the limit of its month.
+type callView struct {
+	Period string `json:"period"`
+	API    string `json:"api,omitempty"`
+	Calls  int64  `json:"calls"`
+	Limit  *int64 `json:"limit,omitempty"` // 0: no bound
+	Left   *int64 `json:"left,omitempty"`  // absent without a bound
+	Level  string `json:"level,omitempty"`
+}
+
+func viewCalls(c sessions.CallCount) callView {
+	v := callView{Period: c.Period, API: c.API, Calls: c.Calls}
+	if c.API == "" {
+		v.Limit, v.Level = &c.Quota, calls.Level(c.Level).String()
+		if left, bounded := (calls.Status{Calls: c.Calls, Quota: c.Quota}).Left(); bounded {
+			v.Left = &left
+		}
+	}
+	return v
+}
+
+// line returns a row of the table.
+func (v callView) line() string {
+	limit, left := "-", "-"
+	if v.Limit != nil {
+		limit = "no limit"
+	}
+	if v.Left != nil {
+		limit, left = fmt.Sprint(*v.Limit), fmt.Sprint(*v.Left)
+	}
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s", v.Period, cmp.Or(v.API, "all"), v.Calls, limit, left, orDash(v.Level))
+}
+
+// Run lists counts of calls, the newest period first.
+func (c callsCmd) Run(ctx context.Context, app *App) error {
+	if _, err := time.Parse("2006-01", c.Month); c.Month != "" && err != nil {
+		return usageError{fmt.Errorf("--month: got %q, want a month like 2026-11", c.Month)}
+	}
+	read := func(s *sql.Store, ctx context.Context, limit int) ([]sessions.CallCount, error) {
+		return s.CallCounts(ctx, c.Month, c.By == "day", limit)
+	}
+	return listRows(ctx, app, c.listFlags, read, viewCalls, func(clock) (string, func(callView) string) {
+		return "PERIOD (" + calls.Zone + ")\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL", callView.line
 	})
 }
 

@@ -94,7 +94,7 @@ var importRules = []struct {
 	{"cmd/lab", []string{"cmd/lab/*"}},
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/rig", "cmd/lab/replay"}},
-	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
+	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 
 // owners maps a third-party package, and those below it, to the packages that alone may import it.

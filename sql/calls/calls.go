@@ -45,24 +45,24 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
 }
 
-// ReserveCalls counts one call for each entry of apis, or returns false and counts none. It refuses calls beyond
-// bound, below the level lowest, and while the platform refuses calls at now.
-func (s *Store) ReserveCalls(ctx context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
-	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
+// ReserveCalls counts one call for each entry of apis on a day, or returns false and counts none. It refuses calls beyond
+// bound in the month of the day, below the level lowest, and while the platform refuses calls at now.
+func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: sessions.MonthOf(day), Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.CallMonth{}, false, nil
 	}
 	if err != nil {
-		return sessions.CallMonth{}, false, fmt.Errorf("counting %d calls of %s: %w", len(apis), month, err)
+		return sessions.CallMonth{}, false, fmt.Errorf("counting %d calls of %s: %w", len(apis), day, err)
 	}
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, true, nil
 }
 
-// ReturnCall takes back a call that ReserveCalls counted.
-func (s *Store) ReturnCall(ctx context.Context, month, api string) (sessions.CallMonth, error) {
-	r, err := s.Q.CallsReturn(ctx, s.Pool, &dbsqlc.CallsReturnParams{Month: month, Api: api})
+// ReturnCall takes back a call that ReserveCalls counted on a day.
+func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error) {
+	r, err := s.Q.CallsReturn(ctx, s.Pool, &dbsqlc.CallsReturnParams{Month: sessions.MonthOf(day), Day: day, Api: api})
 	if err != nil {
-		return sessions.CallMonth{}, fmt.Errorf("returning a call of %s: %w", month, pg.AsNotFound(err))
+		return sessions.CallMonth{}, fmt.Errorf("returning a call of %s: %w", day, pg.AsNotFound(err))
 	}
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, nil
 }
@@ -84,4 +84,29 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 		return false, fmt.Errorf("storing that the calls of %s are exhausted: %w", month, pg.AsNotFound(err))
 	}
 	return first, nil
+}
+
+// CallCounts lists counts, the newest period first. Each month begins with the row of all APIs. An empty month means all
+// months; byDay lists days instead.
+func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit int) ([]sessions.CallCount, error) {
+	if byDay {
+		rows, err := s.Q.CallsDays(ctx, s.Pool, &dbsqlc.CallsDaysParams{Month: month, MaxRows: limit})
+		if err != nil {
+			return nil, fmt.Errorf("listing the calls by day: %w", err)
+		}
+		out := make([]sessions.CallCount, len(rows))
+		for i, r := range rows {
+			out[i] = sessions.CallCount{Period: r.Day, API: r.Api, Calls: r.Count}
+		}
+		return out, nil
+	}
+	rows, err := s.Q.CallsList(ctx, s.Pool, &dbsqlc.CallsListParams{Month: month, MaxRows: limit})
+	if err != nil {
+		return nil, fmt.Errorf("listing the calls by month: %w", err)
+	}
+	out := make([]sessions.CallCount, len(rows))
+	for i, r := range rows {
+		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, Level: r.Level}
+	}
+	return out, nil
 }

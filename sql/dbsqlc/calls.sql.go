@@ -10,6 +10,39 @@ import (
 	"time"
 )
 
+const callsDays = `-- name: CallsDays :many
+SELECT d.day, d.api, d.count FROM api_days d
+WHERE d.day LIKE $1::text || '%'
+ORDER BY d.day DESC, d.api
+LIMIT $2::integer
+`
+
+type CallsDaysParams struct {
+	Month   string
+	MaxRows int
+}
+
+// CallsDays lists the newest days by API.
+func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) ([]ApiDay, error) {
+	rows, err := db.Query(ctx, callsDays, arg.Month, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ApiDay
+	for rows.Next() {
+		var i ApiDay
+		if err := rows.Scan(&i.Day, &i.Api, &i.Count); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const callsExhaust = `-- name: CallsExhaust :one
 UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, $1::timestamptz)
 FROM (SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = $2 FOR UPDATE) before
@@ -28,6 +61,56 @@ func (q *Queries) CallsExhaust(ctx context.Context, db DBTX, arg *CallsExhaustPa
 	var first bool
 	err := row.Scan(&first)
 	return first, err
+}
+
+const callsList = `-- name: CallsList :many
+SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level FROM api_months m
+WHERE $2::text = '' OR m.month = $2
+UNION ALL
+SELECT c.month, c.api, c.count, 0, 0 FROM api_calls c
+WHERE $2::text = '' OR c.month = $2
+ORDER BY month DESC, api
+LIMIT $1::integer
+`
+
+type CallsListParams struct {
+	MaxRows int
+	Month   string
+}
+
+type CallsListRow struct {
+	Month string
+	Api   string
+	Count int64
+	Quota int64
+	Level int
+}
+
+// CallsList lists the newest months: each with its sum, as the row without an API, and then by API.
+func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) ([]CallsListRow, error) {
+	rows, err := db.Query(ctx, callsList, arg.MaxRows, arg.Month)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CallsListRow
+	for rows.Next() {
+		var i CallsListRow
+		if err := rows.Scan(
+			&i.Month,
+			&i.Api,
+			&i.Count,
+			&i.Quota,
+			&i.Level,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const callsLower = `-- name: CallsLower :execrows
@@ -103,6 +186,10 @@ WITH m AS (
     INSERT INTO api_calls AS c (month, api, count)
     SELECT m.month, a.api, count(*) FROM m, unnest($1::text[]) AS a(api) GROUP BY m.month, a.api
     ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
+), of_day AS (
+    INSERT INTO api_days AS d (day, api, count)
+    SELECT $6::text, a.api, count(*) FROM m, unnest($1::text[]) AS a(api) GROUP BY a.api
+    ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
 )
 SELECT m.calls, m.level, m.exhausted_until FROM m
 `
@@ -113,6 +200,7 @@ type CallsReserveParams struct {
 	Bound  int64
 	Lowest int
 	Now    time.Time
+	Day    string
 }
 
 type CallsReserveRow struct {
@@ -129,6 +217,7 @@ func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg *CallsReservePa
 		arg.Bound,
 		arg.Lowest,
 		arg.Now,
+		arg.Day,
 	)
 	var i CallsReserveRow
 	err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
@@ -142,6 +231,8 @@ WITH m AS (
     RETURNING m.month, m.calls, m.level, m.exhausted_until
 ), counted AS (
     UPDATE api_calls c SET count = c.count - 1 FROM m WHERE c.month = m.month AND c.api = $2
+), of_day AS (
+    UPDATE api_days d SET count = d.count - 1 FROM m WHERE d.day = $3::text AND d.api = $2
 )
 SELECT m.calls, m.level, m.exhausted_until FROM m
 `
@@ -149,6 +240,7 @@ SELECT m.calls, m.level, m.exhausted_until FROM m
 type CallsReturnParams struct {
 	Month string
 	Api   string
+	Day   string
 }
 
 type CallsReturnRow struct {
@@ -159,7 +251,7 @@ type CallsReturnRow struct {
 
 // CallsReturn takes back a counted call.
 func (q *Queries) CallsReturn(ctx context.Context, db DBTX, arg *CallsReturnParams) (CallsReturnRow, error) {
-	row := db.QueryRow(ctx, callsReturn, arg.Month, arg.Api)
+	row := db.QueryRow(ctx, callsReturn, arg.Month, arg.Api, arg.Day)
 	var i CallsReturnRow
 	err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
 	return i, err

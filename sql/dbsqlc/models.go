@@ -18,6 +18,12 @@ type ApiCall struct {
 	Count int64
 }
 
+type ApiDay struct {
+	Day   string
+	Api   string
+	Count int64
+}
+
 type ApiMonth struct {
 	Month          string
 	Calls          int64

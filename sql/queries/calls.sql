@@ -24,6 +24,10 @@ WITH m AS (
     INSERT INTO api_calls AS c (month, api, count)
     SELECT m.month, a.api, count(*) FROM m, unnest(@apis::text[]) AS a(api) GROUP BY m.month, a.api
     ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
+), of_day AS (
+    INSERT INTO api_days AS d (day, api, count)
+    SELECT @day::text, a.api, count(*) FROM m, unnest(@apis::text[]) AS a(api) GROUP BY a.api
+    ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
 )
 SELECT m.calls, m.level, m.exhausted_until FROM m;
 
@@ -35,6 +39,8 @@ WITH m AS (
     RETURNING m.month, m.calls, m.level, m.exhausted_until
 ), counted AS (
     UPDATE api_calls c SET count = c.count - 1 FROM m WHERE c.month = m.month AND c.api = @api
+), of_day AS (
+    UPDATE api_days d SET count = d.count - 1 FROM m WHERE d.day = @day::text AND d.api = @api
 )
 SELECT m.calls, m.level, m.exhausted_until FROM m;
 
@@ -48,3 +54,20 @@ UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, @until::ti
 FROM (SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = @month FOR UPDATE) before
 WHERE m.month = before.month
 RETURNING (before.exhausted_until IS NULL)::boolean AS first;
+
+-- name: CallsList :many
+-- CallsList lists the newest months: each with its sum, as the row without an API, and then by API.
+SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level FROM api_months m
+WHERE @month::text = '' OR m.month = @month
+UNION ALL
+SELECT c.month, c.api, c.count, 0, 0 FROM api_calls c
+WHERE @month::text = '' OR c.month = @month
+ORDER BY month DESC, api
+LIMIT @max_rows::integer;
+
+-- name: CallsDays :many
+-- CallsDays lists the newest days by API.
+SELECT d.day, d.api, d.count FROM api_days d
+WHERE d.day LIKE @month::text || '%'
+ORDER BY d.day DESC, d.api
+LIMIT @max_rows::integer;

@@ -15,7 +15,7 @@ import (
 	"ebb/sessions"
 )
 
-// Store counts the calls of months for all replicas. Months are like 2026-11.
+// Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.
 type Store interface {
 	// OpenCallMonth begins a month, or reads it. A quota other than the stored one makes the month begin with the
 	// highest level again.
@@ -24,12 +24,12 @@ type Store interface {
 	// CallMonth reads a month: sessions.ErrNotFound before it began.
 	CallMonth(ctx context.Context, month string) (sessions.CallMonth, error)
 
-	// ReserveCalls counts one call for each entry of apis, or returns false and counts none. It refuses calls beyond
-	// bound, below the level lowest, and while the platform refuses calls at now.
-	ReserveCalls(ctx context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error)
+	// ReserveCalls counts one call for each entry of apis on a day, or returns false and counts none. It refuses calls
+	// beyond bound in the month of the day, below the level lowest, and while the platform refuses calls at now.
+	ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error)
 
-	// ReturnCall takes back a call that ReserveCalls counted.
-	ReturnCall(ctx context.Context, month, api string) (sessions.CallMonth, error)
+	// ReturnCall takes back a call that ReserveCalls counted on a day.
+	ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error)
 
 	// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
 	LowerCallLevel(ctx context.Context, month string, level int) (bool, error)
@@ -83,10 +83,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the month's remaining API calls do not permit this one (level %s)", e.Level)
 }
 
-// shanghai is the time zone of DingTalk's months. China has no daylight saving time.
-var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
+// Zone is the time zone of DingTalk's months and days.
+const Zone = "Asia/Shanghai"
 
-const monthForm = "2006-01"
+// shanghai is Zone. China has no daylight saving time.
+var shanghai = time.FixedZone(Zone, 8*60*60)
+
+const dayForm = "2006-01-02"
 
 // New returns a governor.
 func New(o Options) *Governor {
@@ -102,13 +105,13 @@ func New(o Options) *Governor {
 // Reservation is a number of counted calls. The zero value is one of an earlier process; nothing of it is returned.
 type Reservation struct {
 	governor *Governor
-	month    string
+	day      string
 }
 
 // Reserve counts one call for each API before they are made, all or none. Its error is a [*RefusedError] when the month
 // does not permit them.
 func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reservation, error) {
-	month, err := g.open(ctx)
+	day, err := g.open(ctx)
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -119,7 +122,7 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 	for i, api := range apis {
 		names[i] = string(api)
 	}
-	m, ok, err := g.store.ReserveCalls(ctx, month, names, need.bound(g.quota), int(need.lowest()), g.now())
+	m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), int(need.lowest()), g.now())
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -131,8 +134,8 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 		defer g.mu.Unlock()
 		return Reservation{}, g.refusedLocked(need)
 	}
-	g.note(ctx, month, m)
-	return Reservation{g, month}, nil
+	g.note(ctx, sessions.MonthOf(day), m)
+	return Reservation{g, day}, nil
 }
 
 // Return takes back a call that DingTalk did not count: one refused for its rate, or one that was not sent.
@@ -140,11 +143,11 @@ func (r Reservation) Return(ctx context.Context, api API) error {
 	if r.governor == nil {
 		return nil
 	}
-	m, err := r.governor.store.ReturnCall(ctx, r.month, string(api))
+	m, err := r.governor.store.ReturnCall(ctx, r.day, string(api))
 	if err != nil {
 		return err
 	}
-	r.governor.note(ctx, r.month, m)
+	r.governor.note(ctx, sessions.MonthOf(r.day), m)
 	return nil
 }
 
@@ -168,11 +171,11 @@ func (g *Governor) Pause(api API, d time.Duration) { g.pacer(api).pause(d) }
 // Exhaust refuses all calls of all replicas for a time, after DingTalk reported that the organization's month is used
 // up. It is reported once a month.
 func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
-	month, err := g.open(ctx)
+	day, err := g.open(ctx)
 	if err != nil {
 		return err
 	}
-	until := g.now().Add(d)
+	month, until := sessions.MonthOf(day), g.now().Add(d)
 	g.mu.Lock()
 	g.until = until
 	calls := g.status.Calls
@@ -192,7 +195,7 @@ func (g *Governor) Level() Level { return g.Status().Level }
 func (g *Governor) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if month := g.month(); g.status.Month != month {
+	if month := sessions.MonthOf(g.day()); g.status.Month != month {
 		return Status{Month: month, Quota: g.quota}
 	}
 	s := g.status
@@ -224,10 +227,11 @@ func (g *Governor) Watch(ctx context.Context) {
 
 // Refresh reads the month.
 func (g *Governor) Refresh(ctx context.Context) error {
-	month, err := g.open(ctx)
+	day, err := g.open(ctx)
 	if err != nil {
 		return err
 	}
+	month := sessions.MonthOf(day)
 	m, err := g.store.CallMonth(ctx, month)
 	if err != nil {
 		return err
@@ -236,16 +240,17 @@ func (g *Governor) Refresh(ctx context.Context) error {
 	return nil
 }
 
-func (g *Governor) month() string { return g.now().In(shanghai).Format(monthForm) }
+func (g *Governor) day() string { return g.now().In(shanghai).Format(dayForm) }
 
-// open begins the present month at its first use.
-func (g *Governor) open(ctx context.Context) (string, error) {
-	month := g.month()
+// open returns the present day. It begins its month at the first use.
+func (g *Governor) open(ctx context.Context) (day string, err error) {
+	day = g.day()
+	month := sessions.MonthOf(day)
 	g.mu.Lock()
 	opened := g.status.Month == month
 	g.mu.Unlock()
 	if opened {
-		return month, nil
+		return day, nil
 	}
 	m, err := g.store.OpenCallMonth(ctx, month, g.quota)
 	if err != nil {
@@ -256,7 +261,7 @@ func (g *Governor) open(ctx context.Context) (string, error) {
 			Msg("DingTalk API calls available again: a new month began")
 	}
 	g.note(ctx, month, m)
-	return month, nil
+	return day, nil
 }
 
 // note keeps what the store returned, and reports a lower level once over all replicas.

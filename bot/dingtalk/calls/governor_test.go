@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"ebb/sessions"
 )
 
 // The governor grants calls as far as the month permits, and a refusal names the level and the next month.
@@ -217,7 +219,7 @@ func (m *replicasModel) giveBack(t *rapid.T) {
 	if err := one.Return(t.Context(), one.api); err != nil {
 		t.Fatal(err)
 	}
-	if one.month == m.clock.now().In(shanghai).Format(monthForm) {
+	if one.month == sessions.MonthOf(m.clock.now().In(shanghai).Format(dayForm)) {
 		m.counted--
 	}
 }

@@ -56,10 +56,10 @@ func (s *Memory) CallMonth(_ context.Context, month string) (sessions.CallMonth,
 }
 
 // ReserveCalls implements Store.
-func (s *Memory) ReserveCalls(_ context.Context, month string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+func (s *Memory) ReserveCalls(_ context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, n := s.months[month], int64(len(apis))
+	m, n := s.months[sessions.MonthOf(day)], int64(len(apis))
 	if m == nil || m.Calls+n > bound || m.Level > lowest || m.ExhaustedUntil.After(now) {
 		return sessions.CallMonth{}, false, nil
 	}
@@ -71,10 +71,10 @@ func (s *Memory) ReserveCalls(_ context.Context, month string, apis []string, bo
 }
 
 // ReturnCall implements Store.
-func (s *Memory) ReturnCall(_ context.Context, month, api string) (sessions.CallMonth, error) {
+func (s *Memory) ReturnCall(_ context.Context, day, api string) (sessions.CallMonth, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.months[month]
+	m := s.months[sessions.MonthOf(day)]
 	if m == nil {
 		return sessions.CallMonth{}, sessions.ErrNotFound
 	}
