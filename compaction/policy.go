@@ -157,24 +157,7 @@ func (p Policy) turnsKey() string {
 
 // checkSigns rejects negative values.
 func (p Policy) checkSigns(f *faults) {
-	for _, rule := range []struct {
-		key string
-		n   int
-	}{
-		{"context_size", p.ContextSize},
-		{"window_messages", p.Window},
-		{"hard_limit", p.HardLimit},
-		{"cooldown_min", p.CooldownMin},
-		{"tail_messages", p.TailMessages},
-		{p.turnsKey(), p.TailTurns},
-		{"max_messages", p.MaxMessages},
-		{segmentKey, p.Segment},
-		{"offload_over", p.OffloadOver},
-		{"offload_enough", p.OffloadEnough},
-		{"roll_up_tokens", p.RollUpTokens},
-		{"roll_up_segments", p.RollUpSegments},
-		{"summary_tokens", p.SummaryTokens},
-	} {
+	for _, rule := range p.counts() {
 		f.wantSetting(rule.n >= 0, rule.key, rule.n, "0 or more")
 	}
 	f.wantSetting(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
@@ -182,10 +165,7 @@ func (p Policy) checkSigns(f *faults) {
 
 // checkShares rejects values outside 0 to 1.
 func (p Policy) checkShares(f *faults) {
-	for _, rule := range []struct {
-		key string
-		x   float64
-	}{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}} {
+	for _, rule := range p.shares() {
 		f.wantSetting(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN
 	}
 }

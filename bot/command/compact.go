@@ -27,7 +27,7 @@ func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string 
 
 // compactNow compacts at once, with one-time settings and a focus, and returns a receipt.
 func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) string {
-	settings, focus, why := h.overrides(ctx, t, c.Arg)
+	settings, focus, why := h.overrides(ctx, t, c)
 	if why != "" {
 		return why
 	}

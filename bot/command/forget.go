@@ -276,12 +276,12 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	asked := t.Asked[0]
 	who, answer := forgetWords(c.Rest)
 	switch {
-	case h.cfg.Rights == nil:
-		return wording.Say(wording.NoRights, t.Lang)
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetLast:
 		return c.Command.usage(t.Lang)
+	case h.cfg.Rights == nil:
+		return wording.Say(wording.NoRights, t.Lang)
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}

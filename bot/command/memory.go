@@ -52,15 +52,14 @@ func (h *Handler) asker(t *view.Exchange) memory.Asker {
 // listMemories is /memory: the facts about the sender and the conversation by their permanent numbers, in pages.
 // "/memory #12" shows one of them.
 func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) string {
-	if h.cfg.Rights == nil {
-		return wording.Say(wording.NoRights, t.Lang)
-	}
 	page, ok := pageOf(c.Arg)
 	switch {
 	case !ok && memoryID(c.Arg) > 0:
 		return h.showMemory(ctx, t, c)
 	case !ok:
 		return c.Command.usage(t.Lang)
+	case h.cfg.Rights == nil:
+		return wording.Say(wording.NoRights, t.Lang)
 	}
 	a := h.asker(t)
 	skip := (page - 1) * listedMemories

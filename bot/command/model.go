@@ -49,14 +49,15 @@ func (c choosing) price(m llm.Listed) string {
 }
 
 // choose sets the model of the conversation; the others stay behind it as fallbacks.
-func (c choosing) choose(ctx context.Context, name string) string {
+func (c choosing) choose(ctx context.Context, call Call) string {
+	name := call.Arg
 	models := c.models()
 	at := slices.IndexFunc(models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
 	switch {
 	case strings.EqualFold(name, "default") || name == "默认":
 		name = "default"
 	case at < 0:
-		return wording.Say(wording.NoModel, c.Lang, name) + c.list()
+		return wording.Say(wording.NoModel, c.Lang, name) + call.Command.usage(c.Lang) + "\n\n" + c.list()
 	default:
 		name = models[at].Name
 	}

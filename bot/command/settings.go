@@ -44,7 +44,7 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	}
 	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
 	if err != nil {
-		return notSet(ctx, words[0], err, t.Lang)
+		return notSet(ctx, words[0], err, t.Lang, wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang)))
 	}
 	s.Settings = settings
 	set := h.views.Settings(*s)
@@ -52,14 +52,22 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
-// notSet answers a setting that was refused.
-func notSet(ctx context.Context, key string, err error, lang string) string {
+// notSet answers a setting that was refused. usage ends the answer to a wrong argument.
+func notSet(ctx context.Context, key string, err error, lang, usage string) string {
 	var invalid *manage.InvalidSetting
+	var idle *manage.IdleSetting
 	switch {
+	case errors.As(err, &idle):
+		needs := idle.Needs
+		if lang != "en" {
+			needs = strings.NewReplacer("policy ", "策略 ", "mode ", "模式 ").Replace(needs)
+		}
+		parameters := strings.Join(idle.Policy.Parameters(), ", ")
+		return wording.Say(wording.IdleSetting, lang, idle.Key, needs, idle.Policy.Name, parameters) + "\n\n" + usage
 	case errors.Is(err, manage.FileOnly):
 		return wording.Say(wording.FileOnly, lang, strings.ToLower(key))
 	case errors.As(err, &invalid):
-		return wording.Say(wording.NotSet, lang, faultWord(invalid.Reason, lang))
+		return wording.Say(wording.NotSet, lang, faultWord(invalid.Reason, lang)) + "\n\n" + usage
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the settings of a conversation")
 	return wording.Say(wording.SetFailed, lang)
@@ -79,9 +87,13 @@ func faultWord(fault error, lang string) string {
 
 // overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
 // answer for an invalid one.
-func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) (settings, focus, why string) {
+func (h *Handler) overrides(ctx context.Context, t *view.Exchange, c Call) (settings, focus, why string) {
 	settings = t.View.Session.Settings
-	words, changed := strings.Fields(rest), false
+	words := strings.Fields(c.Arg)
+	var keys []string
+	refuse := func(key string, err error) (string, string, string) {
+		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+c.Use.Usage.In(t.Lang)+"`"))
+	}
 	for len(words) > 0 && h.cfg.Current.For(t.Key).Own != nil {
 		name, value, ok := strings.Cut(words[0], "=")
 		if !ok || !plainSetting.MatchString(name) || value == "" {
@@ -89,16 +101,20 @@ func (h *Handler) overrides(ctx context.Context, t *view.Exchange, rest string) 
 		}
 		key, err := manage.SettingKey(name)
 		if err != nil {
-			return "", "", notSet(ctx, key, err, t.Lang)
+			return refuse(key, err)
 		}
-		settings, words, changed = manage.WithSetting(settings, key, value), words[1:], true
+		settings, words, keys = manage.WithSetting(settings, key, value), words[1:], append(keys, key)
 	}
-	if !changed {
-		return settings, rest, ""
+	if len(keys) == 0 {
+		return settings, c.Arg, ""
 	}
 	if settings != "" {
-		if _, err := h.views.Resolve(t.View.Session.ConversationID, settings); err != nil {
-			return "", "", wording.Say(wording.NotSet, t.Lang, faultWord(err, t.Lang))
+		set, err := h.views.Resolve(t.View.Session.ConversationID, settings)
+		if err != nil {
+			return refuse("", &manage.InvalidSetting{Reason: err})
+		}
+		if err := manage.CheckEffect(set.Policy, keys...); err != nil {
+			return refuse("", err)
 		}
 	}
 	return settings, strings.Join(words, " "), ""

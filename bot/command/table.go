@@ -63,11 +63,11 @@ const digits = "#＃0123456789０１２３４５６７８９"
 // Commands is the table of this program.
 var Commands = Table{
 	{ZH: []string{"状态"}, EN: []string{"status"}, Uses: []Use{{
-		Args: Optional, Usage: wording.Text{"/状态", "/status"}, Does: wording.Text{"上下文用量、压缩次数", "size of this conversation, compactions"},
+		Usage: wording.Text{"/状态", "/status"}, Does: wording.Text{"上下文用量、压缩次数", "size of this conversation, compactions"},
 		Run: (*Handler).status,
 	}}},
 	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
-		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 [重点]", "/compact [focus]"},
+		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
 		Does: wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
 	}, {
 		ZH: []string{"撤销"}, EN: []string{"undo"}, Alone: []string{"撤销压缩"},
@@ -108,7 +108,7 @@ var Commands = Table{
 		Usage: wording.Text{"/模型 名称", "/model NAME"},
 		Does:  wording.Text{"换这个会话的模型，`默认` 改回来", "choose the model of this conversation; `default` goes back"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
-			return choosing{h, t}.choose(ctx, c.Arg)
+			return choosing{h, t}.choose(ctx, c)
 		},
 	}}},
 	{ZH: []string{"范围"}, EN: []string{"scope"}, Uses: []Use{{

@@ -210,17 +210,11 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 			c.warn(src.warning(at+key, format, args...))
 		}
 	}
-	goesBy := func(does func(compaction.Policy) bool) bool { return slices.ContainsFunc(inUse, does) }
-	const without = "does nothing without %s"
-	inTurns := goesBy(func(p compaction.Policy) bool { return p.Segment > 0 })
-	warn(r.FullContextTurns != 0 && !inTurns, "full_context_turns", without, `policy "turns"`)
-	warn(r.CachedContextTurns != 0 && !inTurns, "cached_context_turns", without, `policy "turns"`)
-	offloading := goesBy(func(p compaction.Policy) bool { return p.OffloadOver > 0 })
-	warn(r.OffloadOver != 0 && !offloading, "offload_over", without, `mode "offload_then_compact"`)
-	warn(r.OffloadAt != 0 && !offloading, "offload_at", without, `mode "offload_then_compact"`)
-	warn(r.OffloadEnough != 0 && !offloading, "offload_enough", without, `mode "offload_then_compact"`)
-	batching := goesBy(func(p compaction.Policy) bool { return p.Batch })
-	warn(r.CachePrice != 0 && !batching, "cache_price", without, `policy "balanced"`)
+	for _, key := range rulesKeys.names {
+		what, has := compaction.Needs(key)
+		isSet := !reflect.ValueOf(r).FieldByIndex(rulesKeys.index[key]).IsZero()
+		warn(has != nil && isSet && !slices.ContainsFunc(inUse, has), key, "does nothing without %s", what)
+	}
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "hard_limit",
 		"%d is not more than window_messages (%d): an answer waits for every compaction", p.HardLimit, p.Window)
 	warn(p.Cooldown > 0 && p.Window > 0 && p.CooldownMin >= p.Window, "cooldown_min",

@@ -83,6 +83,15 @@ func (e *InvalidSetting) Error() string { return "invalid setting: " + e.Reason.
 // Unwrap returns the reason.
 func (e *InvalidSetting) Unwrap() error { return e.Reason }
 
+// IdleSetting is returned for a setting without effect on the policy. Needs is such as `policy "turns"`.
+type IdleSetting struct {
+	Key, Needs string
+	Policy     compaction.Policy
+}
+
+// Error implements error.
+func (e *IdleSetting) Error() string { return e.Key + ": does nothing without " + e.Needs }
+
 // Ambiguous is returned for a name that several people have.
 type Ambiguous struct{ People []memory.Person }
 

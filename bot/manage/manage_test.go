@@ -172,7 +172,10 @@ func newTestManager(s *storage) *Manager {
 			if settings == `{"policy":"none"}` {
 				return compaction.Settings{}, errors.New("no such policy")
 			}
-			return compaction.Settings{}, nil
+			if strings.Contains(settings, `"policy":"turns"`) {
+				return compaction.Settings{Policy: compaction.Policies["turns"]}, nil
+			}
+			return compaction.Settings{Policy: compaction.Policies["token_budget"]}, nil
 		},
 	})
 }
@@ -207,7 +210,7 @@ func TestRightsOfActors(t *testing.T) {
 	undo := func(s sessions.Session) func(*Manager, Actor) error {
 		return func(m *Manager, a Actor) error { _, err := m.Undo(ctx, a, s); return err }
 	}
-	configure := func(m *Manager, a Actor) error { _, err := m.Configure(ctx, a, session, "a", "3"); return err }
+	configure := func(m *Manager, a Actor) error { _, err := m.Configure(ctx, a, session, "tail_turns", "3"); return err }
 	scope := func(s sessions.Session) func(*Manager, Actor) error {
 		return func(m *Manager, a Actor) error { return m.ChooseScope(ctx, a, s, sessions.ScopeMember) }
 	}
@@ -254,7 +257,7 @@ func TestRightsOfActors(t *testing.T) {
 		{"an admin undoes", group, admin, undo(session), nil, "lock undo at term 5 for 9 unlock"},
 		{"an operator undoes", group, operator, undo(session), nil, "undo s"},
 		{"a member configures", group, member, configure, NotAllowed, ""},
-		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"full_context_turns":3}`},
+		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"tail_turns":3}`},
 		{"a member chooses a scope", group, member, scope(session), NotAllowed, ""},
 		{"an admin chooses a scope", group, admin, scope(session), nil, "scope member at term 5"},
 		{"an admin chooses a scope in private", group, admin, scope(private), GroupsOnly, ""},
@@ -417,6 +420,8 @@ func TestConfigureChecksTheSetting(t *testing.T) {
 		{`{"mode":"x","policy":"none"}`, "mode", "默认", `{"policy":"none"}`, nil},
 		{`{"policy":"turns"}`, "policy", "default", "", nil},
 		{"", "policy", "none", "", new(*InvalidSetting)},
+		{"", "b", "5", "", new(*IdleSetting)},
+		{`{"policy":"turns"}`, "cache_price", "0.5", `{"policy":"turns"}`, new(*IdleSetting)},
 		{"", "daily_tokens", "1", "", new(Refusal)},
 	} {
 		s := &storage{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -73,8 +74,18 @@ func settingValue(text string) any {
 	return text
 }
 
+// CheckEffect returns an [IdleSetting] for the first key that has no effect on the policy.
+func CheckEffect(p compaction.Policy, keys ...string) error {
+	for _, key := range keys {
+		if what, has := compaction.Needs(key); has != nil && !has(p) {
+			return &IdleSetting{Key: key, Needs: what, Policy: p}
+		}
+	}
+	return nil
+}
+
 // Configure sets a setting of the actor's conversation, or removes it by a default word, and returns all of the session's
-// own settings. It returns [FileOnly] and [InvalidSetting] for what can't be set.
+// own settings. It returns [FileOnly], [InvalidSetting] and [IdleSetting] for what can't be set.
 func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, key, value string) (string, error) {
 	if !a.owns(s.Key) {
 		return s.Settings, NotAllowed
@@ -85,8 +96,12 @@ func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, ke
 	}
 	settings := WithSetting(s.Settings, key, value)
 	if settings != "" && !slices.Contains(defaultWords, value) { // a setting that a later file invalidated can be removed
-		if _, err := m.cfg.Resolve(s.ConversationID, settings); err != nil {
+		set, err := m.cfg.Resolve(s.ConversationID, settings)
+		if err != nil {
 			return s.Settings, &InvalidSetting{Reason: err}
+		}
+		if err := CheckEffect(set.Policy, key); err != nil {
+			return s.Settings, err
 		}
 	}
 	if err := m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings); err != nil {

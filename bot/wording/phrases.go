@@ -57,6 +57,7 @@ const (
 	Set
 	SetUsage
 	NotSet
+	IdleSetting
 	FileOnly
 	DidYouMean
 	Flushed
@@ -215,6 +216,7 @@ var phrases = map[Phrase]Text{
 	LogUnreadable:    {"压缩记录暂时读不到，请稍后再试。", "The compaction log can't be read at the moment. Please try again later."},
 	Set:              {"✅ 已设置：策略 %s，这个会话自己的设置：%s。", "✅ Set: policy %s; this conversation's own settings: %s."},
 	SetUsage:         {"用法：`/压缩 策略 名称`、`/压缩 设置 键 值`，值写“默认”就改回配置文件里的。现在的设置：%s。", "Usage: `/compact policy NAME`, `/compact set KEY VALUE`; the value `default` goes back to the file's. Set now: %s."},
+	IdleSetting:      {"没有改动：`%s` 要有%s才起作用。现在的策略是 %s，它的参数：%s。", "Nothing changed: `%s` does nothing without %s. The policy in force is %s, with the parameters %s."},
 	NotSet:           {"没有改动：%v。", "Nothing changed: %v."},
 	FileOnly:         {"没有改动：`%s` 只能由运维人员在配置文件里设置。", "Nothing changed: `%s` is set in the configuration file alone."},
 	DidYouMean:       {"什么都没做。是不是想发 `/compact %s`？要以“%s”为重点压缩，请写 `/压缩 重点 …`。", "Nothing was done. Did you mean `/compact %s`? To compact with the focus \"%s\", write `/compact focus …`."},

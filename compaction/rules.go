@@ -1,0 +1,82 @@
+package compaction
+
+import (
+	"fmt"
+	"slices"
+)
+
+// count and share are rules of a policy by their configuration keys.
+type (
+	count struct {
+		key string
+		n   int
+	}
+	share struct {
+		key string
+		x   float64
+	}
+)
+
+func (p Policy) counts() []count {
+	return []count{
+		{"context_size", p.ContextSize},
+		{"window_messages", p.Window},
+		{"hard_limit", p.HardLimit},
+		{"cooldown_min", p.CooldownMin},
+		{"tail_messages", p.TailMessages},
+		{p.turnsKey(), p.TailTurns},
+		{"max_messages", p.MaxMessages},
+		{segmentKey, p.Segment},
+		{"offload_over", p.OffloadOver},
+		{"offload_enough", p.OffloadEnough},
+		{"roll_up_tokens", p.RollUpTokens},
+		{"roll_up_segments", p.RollUpSegments},
+		{"summary_tokens", p.SummaryTokens},
+	}
+}
+
+func (p Policy) shares() []share {
+	return []share{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}}
+}
+
+// Parameters lists the rules that are in force, as key=value in the order of the keys.
+func (p Policy) Parameters() []string {
+	var out []string
+	for _, rule := range p.counts() {
+		if rule.n != 0 {
+			out = append(out, fmt.Sprintf("%s=%d", rule.key, rule.n))
+		}
+	}
+	for _, rule := range p.shares() {
+		if rule.x != 0 {
+			out = append(out, fmt.Sprintf("%s=%g", rule.key, rule.x))
+		}
+	}
+	if p.Cooldown != 0 {
+		out = append(out, fmt.Sprintf("cooldown=%s", p.Cooldown))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// needs are keys without effect on a policy that lacks something.
+var needs = []struct {
+	keys []string
+	what string
+	has  func(Policy) bool
+}{
+	{[]string{"full_context_turns", segmentKey}, `policy "turns"`, func(p Policy) bool { return p.Segment > 0 }},
+	{[]string{"offload_over", "offload_at", "offload_enough"}, `mode "offload_then_compact"`, func(p Policy) bool { return p.OffloadOver > 0 }},
+	{[]string{"cache_price"}, `policy "balanced"`, func(p Policy) bool { return p.Batch }},
+}
+
+// Needs returns the requirement of a configuration key, such as `policy "turns"`, and whether a policy meets it. has is nil
+// for a key that has an effect on every policy.
+func Needs(key string) (what string, has func(Policy) bool) {
+	for _, n := range needs {
+		if slices.Contains(n.keys, key) {
+			return n.what, n.has
+		}
+	}
+	return "", nil
+}
