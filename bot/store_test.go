@@ -473,6 +473,10 @@ func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, st
 	return s.mem.SettleCard(ctx, k, track, state)
 }
 
+func (s *store) SetPrepaid(ctx context.Context, k sessions.Key, track string, prepaid bool) error {
+	return s.mem.SetPrepaid(ctx, k, track, prepaid)
+}
+
 func (s *store) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 	return s.mem.LeaveCard(ctx, o)
 }

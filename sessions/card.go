@@ -30,7 +30,7 @@ type Card struct {
 	Kind      CardKind
 	Track     string // id of the card, the same for each attempt of a turn
 	EventID   int64  // the first message that the turn answers
-	Prepaid   bool   // the call that ends the card is counted, and it is the caller's
+	Prepaid   bool   // the call that ends the card is counted, and its outcome is not known yet
 	CreatedAt time.Time
 }
 
@@ -56,11 +56,14 @@ type Clicked struct {
 // Cards tracks the cards of replies, so that none stays unfinished. A reply in the outbox names its card in
 // [Target].Card, and [Settled].Card settles it.
 type Cards interface {
-	// OpenCard records a card before its delivery, and returns its state. known says that an earlier attempt recorded it,
-	// and may have delivered it. The card is not abandoned during hold.
+	// OpenCard records a card before its delivery, with a prepaid end, and returns its state. known says that an earlier
+	// attempt recorded it, and may have delivered it. The card is not abandoned during hold.
 	OpenCard(ctx context.Context, l Lease, c Card, hold time.Duration) (state CardState, known bool, err error)
 	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its hold.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
+	// SetPrepaid records whether the call that ends an open card is counted. It is true before the delivery of a card that
+	// the commit recorded, and false after a failed call that ends a card.
+	SetPrepaid(ctx context.Context, key Key, track string, prepaid bool) error
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
 	// if the claim is not the last one.
 	LeaveCard(ctx context.Context, o Outgoing) error

@@ -2,6 +2,7 @@ package dingtalk
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ type cardWorld struct {
 	g        *gateway
 	governor *calls.Governor
 	store    *memstore.Store
+	cards    sessions.Cards // as the transport sees them
 	lease    sessions.Lease
 }
 
@@ -34,14 +36,43 @@ func onCards(t *testing.T, mode card.Mode) *cardWorld {
 	o := dingtalktest.Fast()
 	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
 	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), governor: calls.New(calls.Options{Quota: 1000}), store: memstore.New(time.Minute)}
-	w.g = run(t, w.s, newTransport(t, w.s.URL, func(c *Config) {
+	w.cards = w.store
+	w.g = run(t, w.s, w.process(mode), nil)
+	return w
+}
+
+// lossy loses the answers of the storage to new cards.
+type lossy struct{ sessions.Cards }
+
+func (s lossy) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
+	if _, _, err := s.Cards.OpenCard(ctx, l, c, hold); err != nil {
+		return "", false, err
+	}
+	return "", false, errors.New("the answer was lost")
+}
+
+// process is a transport as of another process over the same storage.
+func (w *cardWorld) process(mode card.Mode) *Transport {
+	w.Helper()
+	return newTransport(w.T, w.s.URL, func(c *Config) {
 		c.Calls = w.governor
 		c.Cards = &Cards{
-			Store: w.store, Template: cardTemplate, Key: "content", Stream: mode, Interval: time.Millisecond,
+			Store: w.cards, Template: cardTemplate, Key: "content", Stream: mode, Interval: time.Millisecond,
 			Language: func(sessions.ConversationID) string { return "zh" },
 		}
-	}), nil)
-	return w
+	})
+}
+
+// useUp takes all calls of the month.
+func (w *cardWorld) useUp() {
+	w.Helper()
+	for {
+		if _, err := w.governor.Reserve(w.Context(), calls.Finish, calls.GroupSend); calls.IsRefused(err) {
+			return
+		} else if err != nil {
+			w.Fatal(err)
+		}
+	}
 }
 
 // turn begins a turn of a new message.
@@ -207,5 +238,77 @@ func TestReplyLeavesItsCardForGood(t *testing.T) {
 	}
 	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFailed {
 		t.Errorf("the card is %s", c.State)
+	}
+}
+
+// The end of a card is counted when the card is opened, and stays so through the commit. After a kill the next process ends
+// it in a month that is used up.
+func TestEndOfACardIsPrepaidForTheNextProcess(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		mode    card.Mode
+		sending bool // the process is killed during the call that ends the card
+	}{{"before the end", card.Auto, false}, {"during the end", card.Auto, true}, {"unstreamed, during the end", card.Never, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, tt.mode)
+			live, o := w.turn(owned)
+			live.Text("whole", false)
+			o = w.commit(o, live.Stop())
+			if tt.sending {
+				hang := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do("hang")})
+				held := make(chan struct{})
+				ctx, release := context.WithCancel(t.Context())
+				go func() { defer close(held); _, _ = w.g.Send(ctx, o) }()
+				defer func() { release(); <-held }()
+				await(t, "the end of the card", func() bool { return w.s.FaultFired(hang) > 0 })
+			}
+			w.useUp()
+			made := w.governor.Status().Calls
+			o = w.claim(o)
+			o.Maybe = tt.sending
+			sent, err := w.process(tt.mode).Send(testContext(t), o)
+			if err != nil || sent.Via != chat.ViaCard {
+				t.Errorf("the answer went by %q, %v", sent.Via, err)
+			}
+			if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFinished || !strings.Contains(c.Content, "whole answer") {
+				t.Errorf("the card is %s: %q", c.State, c.Content)
+			}
+			if n := w.governor.Status().Calls; n != made {
+				t.Errorf("%d calls are counted, before %d", n, made)
+			}
+			if n := len(w.s.Replies("")); n != 1 {
+				t.Errorf("the answer is shown %d times", n)
+			}
+		})
+	}
+}
+
+// A card that may be recorded keeps its counted end, which closes it in the background.
+func TestLostRecordOfACard(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	w.cards = lossy{w.store}
+	w.g = run(t, w.s, w.process(card.Auto), nil)
+	live, o := w.turn(owned)
+	track := live.Stop()
+	if o = w.commit(o, track); track != "" {
+		t.Fatalf("the reply goes on card %s", track)
+	}
+	if n := w.governor.Status().Calls; n != 1 {
+		t.Errorf("%d calls are counted, want the end alone", n)
+	}
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+		t.Errorf("the answer went by %s", sent.Via)
+	}
+	if err := w.g.Background()[0].Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := w.store.ClickedCard(t.Context(), o.Reply.Nonce, ""); err != nil || c.State != sessions.CardFailed {
+		t.Errorf("the card is %s, %v", c.State, err)
+	}
+	if n := w.governor.Status().Calls; n != 1 {
+		t.Errorf("%d calls are counted after the card was closed", n)
 	}
 }

@@ -15,7 +15,7 @@ func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, ho
 	if _, err := m.fencedSession(l); err != nil {
 		return "", false, fmt.Errorf("recording card %s of session %s: %w", c.Track, l.Key, err)
 	}
-	c.Key, c.CreatedAt = l.Key, time.Now()
+	c.Key, c.Prepaid, c.CreatedAt = l.Key, true, time.Now()
 	row, known := m.recordCard(c)
 	if !known {
 		row.next = time.Now().Add(hold)
@@ -27,7 +27,6 @@ func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, ho
 func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
 	id := cardID{c.Key, c.Track}
 	if row, known = m.cardRows[id]; !known {
-		c.Prepaid = true
 		row = &cardRow{Card: c, state: sessions.CardOpen}
 		m.cardRows[id] = row
 	}
@@ -39,6 +38,16 @@ func (m cards) SettleCard(_ context.Context, key sessions.Key, track string, sta
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settleCard(cardID{key, track}, state)
+	return nil
+}
+
+// SetPrepaid implements sessions.Cards.
+func (m cards) SetPrepaid(_ context.Context, key sessions.Key, track string, prepaid bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.cardRows[cardID{key, track}]; c != nil && c.state == sessions.CardOpen {
+		c.Prepaid = prepaid
+	}
 	return nil
 }
 
@@ -80,7 +89,6 @@ func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry t
 		}
 		c.next = now.Add(retry)
 		out = append(out, c.Card)
-		c.Prepaid = false
 	}
 	return out, nil
 }

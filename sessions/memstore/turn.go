@@ -198,8 +198,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		}
 		s.outbox = append(s.outbox, row)
 		if track := t.Reply.Target.Card; track != "" {
-			row, _ := m.recordCard(sessions.Card{Key: l.Key, Kind: sessions.ReplyCard, Track: track, EventID: t.Taken[0], CreatedAt: now})
-			row.Prepaid = false
+			m.recordCard(sessions.Card{Key: l.Key, Kind: sessions.ReplyCard, Track: track, EventID: t.Taken[0], CreatedAt: now})
 		}
 	}
 	return c, nil

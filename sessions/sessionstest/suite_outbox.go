@@ -267,8 +267,8 @@ func testCards(b *suite) {
 		b.Errorf("abandoned after the reply took another way: %v", got)
 	}
 	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, time.Hour, 10)
-	if b.checkError(err); len(list) != 1 || list[0].EventID != card.EventID || list[0].CreatedAt.IsZero() || list[0].Prepaid {
-		b.Errorf("claimed is %+v, want the card, whose call went to its reply", list)
+	if b.checkError(err); len(list) != 1 || list[0].EventID != card.EventID || list[0].CreatedAt.IsZero() || !list[0].Prepaid {
+		b.Errorf("claimed is %+v, want the card with its prepaid end", list)
 	}
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("claimed twice: %v", got)
@@ -360,20 +360,41 @@ func testLeftCards(b *suite) {
 	b.wantError(b.Store.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
 }
 
-// The call that ends a card of a turn without a commit is prepaid for the first claim alone.
+// The end of a card is prepaid when the card is opened, through the commit and each claim, until a call that ends it failed. A
+// card that the commit recorded is prepaid before its delivery.
 func testPrepaidCards(b *suite) {
-	l := b.leaseWithMessages(1)
+	l := b.leaseWithMessages(2)
 	v := b.beginTurn(l, 1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "prepaid", EventID: v.Pending[0].ID}
 	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
-	b.commitTurn(l, newAnswer(v))
-	for i, want := range []bool{true, false} {
+	turn := newAnswer(v)
+	turn.Reply.Target.Card = card.Track
+	done := b.commitTurn(l, turn)
+	check := func(track, when string, want bool) {
+		b.Helper()
+		c, err := b.Store.ClickedCard(b.ctx, track, "")
+		if b.checkError(err); c.Prepaid != want || c.Kind != sessions.ReplyCard {
+			b.Errorf("%s card %s is %+v, want a prepaid end: %t", when, track, c.Card, want)
+		}
+	}
+	check("prepaid", "after the commit", true)
+	b.checkError(b.Store.LeaveCard(b.ctx, done.Replies[0]))
+	for i, want := range []bool{true, true, false} {
+		if i == 2 {
+			b.checkError(b.Store.SetPrepaid(b.ctx, key, card.Track, false))
+		}
 		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 		if b.checkError(err); len(list) != 1 || list[0].Prepaid != want {
 			b.Errorf("claim %d has %+v, want a prepaid call: %t", i+1, list, want)
 		}
 	}
+	turn = newAnswer(b.beginTurn(l, 1))
+	turn.Reply.Target.Card = "unstreamed"
+	b.commitTurn(l, turn)
+	check("unstreamed", "after the commit", false)
+	b.checkError(b.Store.SetPrepaid(b.ctx, key, "unstreamed", true))
+	check("unstreamed", "before the delivery", true)
 }
 
 // A reaction is a card of its own kind: the cards of replies and the reactions are claimed apart. It is abandoned when its

@@ -57,7 +57,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a claim takes open replies as they are", testOutboxClaim},
 		{"a claim keeps the parts that arrived", testOutboxParts},
 		{"a card is abandoned without a message and a reply", testCards},
-		{"a reply settles its card", testCardsOfReplies}, {"the end of a card is paid for once", testPrepaidCards}, {"a reply leaves its card permanently", testLeftCards},
+		{"a reply settles its card", testCardsOfReplies}, {"the end of a card is prepaid through the commit", testPrepaidCards}, {"a reply leaves its card permanently", testLeftCards},
 		{"a click is of a person who asked, or not", testClickedCards}, {"a reaction stays until its message is answered", testReactions},
 		{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
 		{"a released reply has not arrived", testOutboxPutDown},

@@ -43,6 +43,15 @@ func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, 
 	return nil
 }
 
+// SetPrepaid implements sessions.Cards.
+func (s *Cards) SetPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
+	err := s.Q.CardPrepaid(ctx, s.Pool, &dbsqlc.CardPrepaidParams{SessionKey: key, OutTrackID: track, Prepaid: prepaid})
+	if err != nil {
+		return fmt.Errorf("recording the end of card %s of session %s: %w", track, key, err)
+	}
+	return nil
+}
+
 // LeaveCard implements sessions.Cards.
 func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 	n, err := s.Q.CardLeave(ctx, s.Pool, &dbsqlc.CardLeaveParams{SessionKey: o.Key, ID: o.ID, Attempt: o.Attempts})
@@ -75,7 +84,10 @@ func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserI
 		return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, pg.AsNotFound(err))
 	}
 	return sessions.Clicked{
-		Card:  sessions.Card{Key: r.Card.SessionKey, Track: r.Card.OutTrackID, EventID: r.Card.TurnEventID, CreatedAt: r.Card.CreatedAt},
+		Card: sessions.Card{
+			Key: r.Card.SessionKey, Kind: sessions.CardKind(r.Card.Kind), Track: r.Card.OutTrackID, EventID: r.Card.TurnEventID, Prepaid: r.Card.Prepaid,
+			CreatedAt: r.Card.CreatedAt,
+		},
 		State: sessions.CardState(r.Card.State), Rating: sessions.Rating(r.Card.Rating), Asked: r.Asked, Running: r.Running,
 		Message: sessions.Message{
 			RobotCode: r.RobotCode, ConversationID: r.ConversationID, ConversationType: r.ConversationType, ConversationTitle: r.Title, Kind: "text",

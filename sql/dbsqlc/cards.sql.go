@@ -138,6 +138,23 @@ func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg *CardOpenParams) (C
 	return i, err
 }
 
+const cardPrepaid = `-- name: CardPrepaid :exec
+UPDATE cards c SET prepaid = $1::boolean
+WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open' AND c.prepaid <> $1::boolean
+`
+
+type CardPrepaidParams struct {
+	Prepaid    bool
+	SessionKey sessions.Key
+	OutTrackID string
+}
+
+// CardPrepaid records whether the call that ends an open card is counted.
+func (q *Queries) CardPrepaid(ctx context.Context, db DBTX, arg *CardPrepaidParams) error {
+	_, err := db.Exec(ctx, cardPrepaid, arg.Prepaid, arg.SessionKey, arg.OutTrackID)
+	return err
+}
+
 const cardRate = `-- name: CardRate :execrows
 UPDATE cards c SET rating = $1::text
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.rating = ''
@@ -183,9 +200,9 @@ func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams
 }
 
 const cardsAbandoned = `-- name: CardsAbandoned :many
-UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8, prepaid = false
+UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8
 FROM (
-    SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
+    SELECT o.session_key, o.out_track_id FROM cards o
     WHERE o.state = 'open' AND o.kind = $2 AND o.next_at <= now()
       AND NOT EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
@@ -197,7 +214,7 @@ FROM (
     ORDER BY o.next_at LIMIT $3::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, due.prepaid, c.created_at
+RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.created_at
 `
 
 type CardsAbandonedParams struct {
@@ -216,8 +233,7 @@ type CardsAbandonedRow struct {
 
 // CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
 // names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
-// seconds, or the card would be closed after its end. It reads the partial index of open cards. The first claim takes over
-// the prepaid call.
+// seconds, or the card would be closed after its end. It reads the partial index of open cards.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
 	rows, err := db.Query(ctx, cardsAbandoned, arg.RetrySeconds, arg.Kind, arg.MaxCards)
 	if err != nil {

@@ -508,7 +508,7 @@ WITH reading AS MATERIALIZED (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
     SELECT held.session_key, $37::text, coalesce(($1::bigint[])[1], 0), false FROM held
     WHERE $36::boolean AND $37::text <> ''
-    ON CONFLICT (session_key, out_track_id) DO UPDATE SET prepaid = false
+    ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
     held.last_seq,

@@ -27,6 +27,11 @@ UPDATE cards c SET state = @state::text, next_at = now(), settled_at = CASE WHEN
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
   AND (@state::text = 'open' OR EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key));
 
+-- name: CardPrepaid :exec
+-- CardPrepaid records whether the call that ends an open card is counted.
+UPDATE cards c SET prepaid = @prepaid::boolean
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open' AND c.prepaid <> @prepaid::boolean;
+
 -- name: CardLeave :execrows
 -- CardLeave makes a claimed reply take another way than its card. No row: a later claim, or a settled reply.
 UPDATE outbox o SET target = o.target - 'card'
@@ -35,11 +40,10 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 -- name: CardsAbandoned :many
 -- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
--- seconds, or the card would be closed after its end. It reads the partial index of open cards. The first claim takes over
--- the prepaid call.
-UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, prepaid = false
+-- seconds, or the card would be closed after its end. It reads the partial index of open cards.
+UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8
 FROM (
-    SELECT o.session_key, o.out_track_id, o.prepaid FROM cards o
+    SELECT o.session_key, o.out_track_id FROM cards o
     WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
       AND NOT EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
@@ -51,7 +55,7 @@ FROM (
     ORDER BY o.next_at LIMIT @max_cards::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, due.prepaid, c.created_at;
+RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.created_at;
 
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn

@@ -210,7 +210,7 @@ WITH reading AS MATERIALIZED (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
     SELECT held.session_key, @card::text, coalesce((@taken::bigint[])[1], 0), false FROM held
     WHERE @has_reply::boolean AND @card::text <> ''
-    ON CONFLICT (session_key, out_track_id) DO UPDATE SET prepaid = false
+    ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
     held.last_seq,

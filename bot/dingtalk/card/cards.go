@@ -55,7 +55,7 @@ type Cards struct {
 // openedCard is what this process knows of a card without an end. The zero value is a card of another process, or none.
 type openedCard struct {
 	created  bool              // this process delivered it, or took it over
-	prepaid  bool              // reserved counts the call that ends it
+	prepaid  bool              // reserved counts the call that ends it, as its row says
 	reserved calls.Reservation // the zero value: by another process
 	waits    int               // attempts of the reply that made no call
 }
@@ -90,8 +90,7 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 // resumeTime bounds the look for an earlier card, for which the turn waits.
 const resumeTime = time.Second
 
-// resume returns the display of a turn without calls for a new card. The card of an earlier attempt is ended by the reply,
-// because its last call is prepaid.
+// resume returns the display of a turn without calls for a new card. The card of an earlier attempt is ended by the reply.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
@@ -99,7 +98,7 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
 	if err != nil || known.State != sessions.CardOpen {
 		return nil
 	}
-	c.opened.Add(s.Track, openedCard{created: true, prepaid: true})
+	c.opened.Add(s.Track, openedCard{created: true, prepaid: known.Prepaid})
 	return unstreamed(s.Track)
 }
 

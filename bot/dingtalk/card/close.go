@@ -63,6 +63,9 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	}
 	c.opened.Remove(one.Track)
 	if err := c.cfg.API.StreamCard(ctx, u); err != nil && !isFinal(err) {
+		if one.Prepaid {
+			c.unpay(ctx, one.Key, one.Track)
+		}
 		return fmt.Errorf("close card %s: %w", one.Track, err)
 	}
 	c.settle(ctx, one.Key, one.Track, sessions.CardFailed) // a refused one does not exist, or has ended

@@ -20,6 +20,7 @@
 //	unstreamed card   2 calls
 //	Markdown message  none
 //
-// A card is delivered with both calls reserved, so that the month always permits its end. Updates come at
-// card_interval, slower as the answer grows, and share 15 calls a second. See package calls for the month's levels.
+// A card is delivered with both calls reserved, so that the month always permits its end. The row keeps that reservation
+// through the commit and a kill, until a call that ends the card failed. Updates come at card_interval, slower as the answer
+// grows, and share 15 calls a second. See package calls for the month's levels.
 package card

@@ -49,7 +49,7 @@ const longestWait = 250 * time.Millisecond
 // once, however often it is called. Its error is ErrUnusable, or a [*chat.SendError] for another attempt.
 func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, more bool) error {
 	track := o.Reply.Target.Card
-	card, _ := c.opened.Peek(track)
+	card := c.known(ctx, o)
 	if d := c.cfg.Governor.Delay(calls.CardStream); d > longestWait {
 		card.waits++
 		c.opened.Add(track, card)
@@ -76,6 +76,26 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 		c.setButtons(ctx, track)
 	}
 	return nil
+}
+
+// known returns the card of a reply as this process knows it, or as its row says after an earlier process.
+func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
+	track := o.Reply.Target.Card
+	card, ok := c.opened.Get(track)
+	if ok || o.Attempts <= 1 {
+		return card
+	}
+	one, stop := context.WithTimeout(ctx, storeTime)
+	defer stop()
+	row, err := c.cfg.Store.ClickedCard(one, track, "")
+	if err != nil || row.State != sessions.CardOpen || !row.Prepaid {
+		return card
+	}
+	card.created, card.prepaid = true, true
+	if o.Maybe { // the call may have been made: this one is another, which the month may not permit
+		card.reserved, _ = c.cfg.Governor.Reserve(one, calls.Finish, calls.CardStream)
+	}
+	return card
 }
 
 // leave gives up the card of a reply, which takes another way from then on: a later attempt on the card would show the
@@ -108,28 +128,47 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 			return neverCreated(create, err)
 		}
 	}
-	if card.prepaid {
-		c.opened.Add(o.Reply.Target.Card, openedCard{created: true, waits: card.waits})
-	}
 	if create {
-		if err := c.deliver(ctx, o, u.Reserved); err != nil {
-			c.giveBack(ctx, u.Reserved, calls.CardStream)
+		if err := c.deliver(ctx, o, card, u.Reserved); err != nil {
 			return neverCreated(isPermanent(err), err)
 		}
+		return c.endPrepaid(ctx, o, u, card)
 	}
-	err := c.cfg.API.StreamCard(ctx, u)
-	if !errors.Is(err, ErrUnknown) || create {
+	err := c.endPrepaid(ctx, o, u, card)
+	if !errors.Is(err, ErrUnknown) {
 		return err
 	}
 	missing := err
 	if u.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream); err != nil {
 		return errors.Join(missing, err)
 	}
-	if err := c.deliver(ctx, o, u.Reserved); err != nil {
-		c.giveBack(ctx, u.Reserved, calls.CardStream)
+	if err := c.deliver(ctx, o, card, u.Reserved); err != nil {
 		return err
 	}
-	return c.cfg.API.StreamCard(ctx, u)
+	return c.endPrepaid(ctx, o, u, card)
+}
+
+// endPrepaid makes the counted call that ends a card. The next attempt needs another one.
+func (c *Cards) endPrepaid(ctx context.Context, o sessions.Outgoing, u Update, card openedCard) error {
+	c.opened.Add(u.Track, openedCard{created: card.created, waits: card.waits})
+	err := c.cfg.API.StreamCard(ctx, u)
+	if err != nil {
+		c.unpay(ctx, o.Key, u.Track)
+	}
+	return err
+}
+
+// unpay records that the counted call that ends a card was made, or returned.
+func (c *Cards) unpay(ctx context.Context, key sessions.Key, track string) {
+	if err := c.setPrepaid(ctx, key, track, false); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed end of a card not stored")
+	}
+}
+
+func (c *Cards) setPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer stop()
+	return c.cfg.Store.SetPrepaid(one, key, track, prepaid)
 }
 
 // neverCreated marks an error after which the reply's card does not exist.
@@ -140,9 +179,22 @@ func neverCreated(certain bool, err error) error {
 	return err
 }
 
-// deliver creates the card of a reply.
-func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, reserved calls.Reservation) error {
-	err := c.create(ctx, o.Reply.Target, o.Reply.Target.Card, map[string]string{c.cfg.Key: "", varStop: no, varFeedback: yes}, reserved)
+// deliver creates the card of a reply. Its row says before that the end is prepaid, and after a certain failure that it is not.
+func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCard, reserved calls.Reservation) error {
+	track := o.Reply.Target.Card
+	if err := c.setPrepaid(ctx, o.Key, track, true); err != nil {
+		c.giveBack(ctx, reserved, calls.CardCreate) // the row may be written
+		return err
+	}
+	err := c.create(ctx, o.Reply.Target, track, map[string]string{c.cfg.Key: "", varStop: no, varFeedback: yes}, reserved)
+	switch {
+	case err == nil:
+	case mayHaveArrived(err):
+		c.opened.Add(track, openedCard{created: card.created, prepaid: true, reserved: reserved, waits: card.waits})
+	default:
+		c.unpay(ctx, o.Key, track)
+		c.giveBack(ctx, reserved, calls.CardStream)
+	}
 	if isPermanent(err) && !calls.IsRefused(err) {
 		c.pause(ctx, err)
 	}

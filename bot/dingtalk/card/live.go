@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -130,7 +131,10 @@ func (l *live) open(ctx context.Context) bool {
 	state, _, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID}, 0)
 	if err != nil || state != sessions.CardOpen {
 		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
-		l.giveBack(ctx, reserved, calls.CardCreate, calls.CardStream)
+		l.giveBack(ctx, reserved, calls.CardCreate)
+		if err == nil || errors.Is(err, sessions.ErrLeaseLost) { // otherwise it may be recorded, with a prepaid end
+			l.giveBack(ctx, reserved, calls.CardStream)
+		}
 		return false
 	}
 	maybe := false // an attempt may have delivered it
@@ -146,8 +150,9 @@ func (l *live) open(ctx context.Context) bool {
 		}
 	}
 	if err != nil && !maybe && ctx.Err() == nil {
-		l.giveBack(ctx, reserved, calls.CardStream)
-		l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed)
+		if l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed) {
+			l.giveBack(ctx, reserved, calls.CardStream)
+		}
 		if isPermanent(err) && !calls.IsRefused(err) {
 			l.pause(ctx, err)
 		}
@@ -179,13 +184,15 @@ func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls
 	}
 }
 
-// settle records the final state of a card. Without the record it is closed in the background.
-func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) {
+// settle records the final state of a card. Without the record it is closed in the background, with its prepaid call.
+func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) (stored bool) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()
-	if err := c.cfg.Store.SettleCard(one, key, track, state); err != nil {
+	err := c.cfg.Store.SettleCard(one, key, track, state)
+	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("State of a card not stored")
 	}
+	return err == nil
 }
 
 // update streams the text until the turn ends, the month has no more calls for it, or DingTalk refuses a frame.

@@ -153,6 +153,15 @@ func (r *Reactions) settle(ctx context.Context, key sessions.Key, id sessions.Me
 	}
 }
 
+// unpay records that the counted call that removes a mark was made.
+func (r *Reactions) unpay(ctx context.Context, key sessions.Key, id sessions.MessageID) {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
+	defer stop()
+	if err := r.cfg.Store.SetPrepaid(one, key, string(id), false); err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed removal of a reaction not stored")
+	}
+}
+
 // giveBack returns calls that were not made.
 func (r *Reactions) giveBack(ctx context.Context, reserved calls.Reservation, apis ...calls.API) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)

@@ -126,10 +126,17 @@ func (s *fakeRows) AbandonedCards(_ context.Context, kind sessions.CardKind, ret
 	for _, row := range s.rows {
 		if row.Kind == kind && row.state == sessions.CardOpen && s.answered[row.EventID] && !row.next.After(time.Now()) {
 			out = append(out, row.Card)
-			row.Prepaid, row.next = false, time.Now().Add(retry)
+			row.next = time.Now().Add(retry)
 		}
 	}
 	return out, nil
+}
+
+func (s *fakeRows) SetPrepaid(_ context.Context, _ sessions.Key, track string, prepaid bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[track].Prepaid = prepaid
+	return nil
 }
 
 func (s *fakeRows) answer(id int64) {

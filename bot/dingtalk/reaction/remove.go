@@ -67,6 +67,9 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 		r.settle(ctx, one.Key, id, sessions.CardFinished)
 		return
 	}
+	if one.Prepaid {
+		r.unpay(ctx, one.Key, id)
+	}
 	before.tries++
 	log := zerolog.Ctx(ctx).With().Err(err).Str("msg_id", one.Track).Int("attempt", before.tries).Logger()
 	if isPermanent(err) && !calls.IsRefused(err) || before.tries == maxRemovals {
