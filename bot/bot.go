@@ -80,7 +80,7 @@ type Config struct {
 	Flush time.Duration // deadline of the flushes after that [8 s]
 
 	Display    chat.Display    // shows running turns; nil: none is shown
-	Background []periodic.Task // work of the transport besides messages, until the end of a drain
+	Background []periodic.Task // work of other parts besides messages, until the end of a drain
 }
 
 func (c *Config) defaults() {

@@ -30,7 +30,15 @@ var overAllSessions = map[string]string{
 	"DebtsOwe":          "a stop: the sessions of one replica, once",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 
-	"CardClicked":              "a click: the session of a card, by an index on the card",
+	"CardClicked":       "a click: the session of a card, by an index on the card",
+	"ExpiredSessions":   "background: sessions with events past their retention period, by an index on session and time",
+	"SessionsUnpin":     "background: views that show memories past their retention period",
+	"CompactionsExpire": "background: rows past their retention period, by an index on the time",
+	"RepliesExpire":     "background: rows past their retention period, by an index on the time",
+	"ActionsExpire":     "background: rows past their retention period, by an index on the time",
+	"PageExpiring":      "for admins: a page of sessions with events past their retention period, by an index on session and time",
+	"PageExpiringRows":  "for admins: counts of rows past their retention periods, by indexes on the time",
+
 	"CardsExpire":              "background: cards that were settled a while ago, once an hour, by an index on the time",
 	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
 	"SessionsBacklog":          "background: sessions whose logs wait for summaries",

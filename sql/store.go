@@ -18,6 +18,7 @@ import (
 	"ebb/sql/index"
 	"ebb/sql/limits"
 	"ebb/sql/pg"
+	"ebb/sql/retention"
 	"ebb/sql/search"
 	"ebb/sql/spend"
 	"ebb/sql/vectors"
@@ -31,6 +32,7 @@ var (
 	_ memory.ConsolidationStore = (*Store)(nil)
 	_ memory.Vectors            = (*Store)(nil)
 	_ memory.Rights             = (*Store)(nil)
+	_ sessions.Expiry           = (*Store)(nil)
 )
 
 // Options says where the database is and how it is used.
@@ -61,6 +63,7 @@ type (
 	costs         = spend.Store
 	callCounts    = calls.Store
 	limitCounts   = limits.Store
+	expiries      = retention.Store
 	conversations = conversation.Store
 	replyCards    = conversation.Cards
 	groupScopes   = conversation.Scopes
@@ -81,6 +84,7 @@ type Store struct {
 	*costs
 	*callCounts
 	*limitCounts
+	*expiries
 	*conversations
 	*replyCards
 	*groupScopes
@@ -106,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), conversations: conversation.New(db, people),
+		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db), conversations: conversation.New(db, people),
 		replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),

@@ -199,6 +199,8 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NothingToUndo, t.Lang)
+	case errors.Is(err, sessions.ErrUndoExpired):
+		return wording.Say(wording.UndoExpired, t.Lang)
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to undo the compaction")
 		return wording.Say(wording.UndoFailed, t.Lang)

@@ -10,7 +10,7 @@ import (
 // among them that it does not.
 var (
 	reloaded = []string{
-		"llm.default", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "log.level",
+		"llm.default", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "retention", "log.level",
 	}
 	fixed = []string{
 		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries", "agent.compaction.retry_backoff",

@@ -231,6 +231,7 @@ func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")
+	c.Retention.check(k)
 	c.Database.check(k)
 	_, port, err := net.SplitHostPort(c.Admin.Listen)
 	n, portErr := strconv.Atoi(port)

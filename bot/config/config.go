@@ -16,12 +16,14 @@ type Config struct {
 	Agent    AgentConfig    `json:"agent"`
 	Access   AccessConfig   `json:"access"`
 	// Groups are settings of single conversations by id, in place of the common ones. Default none.
-	Groups   map[string]GroupConfig `json:"groups"`
-	Cluster  ClusterConfig          `json:"cluster"`
-	Database DatabaseConfig         `json:"database"`
-	Admin    AdminConfig            `json:"admin"`
-	Shutdown ShutdownConfig         `json:"shutdown"`
-	Log      LogConfig              `json:"log"`
+	Groups map[string]GroupConfig `json:"groups"`
+	// Retention has the periods after which data is deleted.
+	Retention RetentionConfig `json:"retention"`
+	Cluster   ClusterConfig   `json:"cluster"`
+	Database  DatabaseConfig  `json:"database"`
+	Admin     AdminConfig     `json:"admin"`
+	Shutdown  ShutdownConfig  `json:"shutdown"`
+	Log       LogConfig       `json:"log"`
 
 	// Warnings lists values that were lowered, or that have no effect, one line each with its position. A config with
 	// warnings is usable.
@@ -274,14 +276,15 @@ func defaults(src *source) *Config {
 			Timezone: "Asia/Shanghai", Admins: []string{},
 			Compaction: defaultCompaction(), Memory: defaultMemory(),
 		},
-		Access:   defaultAccess(),
-		Groups:   map[string]GroupConfig{},
-		Cluster:  ClusterConfig{LeaseTTL: 5 * time.Second},
-		Database: DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
-		Admin:    AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},
-		Shutdown: ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
-		Log:      LogConfig{Level: "info", Format: "auto"},
-		policies: ownPolicies(src),
+		Access:    defaultAccess(),
+		Groups:    map[string]GroupConfig{},
+		Retention: defaultRetention(),
+		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},
+		Database:  DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
+		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},
+		Shutdown:  ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
+		Log:       LogConfig{Level: "info", Format: "auto"},
+		policies:  ownPolicies(src),
 	}
 }
 

@@ -286,10 +286,19 @@ func setScalar(dst reflect.Value, text string) (want string) {
 	return ""
 }
 
-var daysForm = regexp.MustCompile(`^\d+ ?(d|days?|天)$`)
+// daysForm is a number of days. Other durations are in the form of Go, which has no days.
+var daysForm = regexp.MustCompile(`^(\d{1,5})d$`)
+
+func parseDuration(text string) (time.Duration, error) {
+	if days := daysForm.FindStringSubmatch(text); days != nil {
+		n, err := strconv.Atoi(days[1])
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}
 
 func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value) {
-	const want = `want a duration such as "20s", "5m" or a number of seconds`
+	const want = `want a duration such as "20s", "5m", "30d" or a number of seconds`
 	lit, _ := v.Value.(hujson.Literal)
 	switch v.Value.Kind() {
 	case '0':
@@ -301,13 +310,9 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 		dst.SetInt(int64(seconds * float64(time.Second)))
 	case '"':
 		text := src.expand(path, lit.String())
-		d, err := time.ParseDuration(text)
+		d, err := parseDuration(text)
 		if err != nil {
-			hint := ""
-			if daysForm.MatchString(text) {
-				hint = `; days are not supported; 14 days is "336h"`
-			}
-			src.fail(path, "got %q, %s%s", text, want, hint)
+			src.fail(path, "got %q, %s", text, want)
 			return
 		}
 		dst.SetInt(int64(d))

@@ -34,8 +34,8 @@ func TestLoadRefusesMemory(t *testing.T) {
 		{"digest", memoryFile(`"digest": ^"25:00"`), `agent.memory.digest: got "25:00", want "HH:MM" or ""`},
 		{"digest switched off", memoryFile(`"digest": ^false`), `agent.memory.digest: got true or false, want "HH:MM" or ""`},
 		{
-			"task_ttl in days", memoryFile(`"task_ttl": ^"14d"`),
-			`agent.memory.task_ttl: got "14d", want a duration such as "20s", "5m" or a number of seconds; days are not supported; 14 days is "336h"`,
+			"task_ttl in weeks", memoryFile(`"task_ttl": ^"2w"`),
+			`agent.memory.task_ttl: got "2w", want a duration such as "20s", "5m", "30d" or a number of seconds`,
 		},
 		{"task_ttl without a unit", memoryFile(`"task_ttl": ^14`), `agent.memory.task_ttl: got 14s, want at least 1h; two weeks are "336h"`},
 		{

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -190,8 +191,11 @@ func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	}
 	err = c.audited(r, "undo", key, "", func(ctx context.Context) error {
 		_, err := c.cfg.Manage.Undo(ctx, operator, s)
-		if isNotFound(err) {
+		switch {
+		case isNotFound(err):
 			return badRequest{code: "error.nothing_to_undo"}
+		case errors.Is(err, sessions.ErrUndoExpired):
+			return badRequest{code: "error.undo_expired"}
 		}
 		return err
 	})

@@ -50,6 +50,7 @@ const (
 	OffloadNotice
 	Undone
 	NothingToUndo
+	UndoExpired
 	UndoFailed
 	SetFailed
 	LogEmpty
@@ -210,6 +211,7 @@ var phrases = map[Phrase]Text{
 	OffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s tokens). They are kept whole, and I look them up when needed."},
 	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，%s → %s tokens。", "↩️ The last compaction is undone: events %d–%d are back in full, %s → %s tokens."},
 	NothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
+	UndoExpired:      {"这次压缩不能撤销：它之前的数据已超过保留期限并被删除。", "This compaction can't be undone: the data before it is past its retention period and deleted."},
 	UndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
 	SetFailed:        {"没能保存设置，什么都没有改动，请稍后再试。", "The setting could not be stored; nothing changed. Please try again later."},
 	LogEmpty:         {"这个会话还没有压缩过。", "This conversation has not been compacted yet."},

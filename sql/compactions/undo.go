@@ -1,6 +1,7 @@
 package compactions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,8 +53,15 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event 
 		return again, err
 	}
 	done, err := s.Q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: key, Gen: row.Gen})
+	if errors.Is(err, pgx.ErrNoRows) {
+		gone, err := s.Q.UndoExpired(ctx, tx, &dbsqlc.UndoExpiredParams{SessionKey: key, Gen: row.Gen})
+		if err == nil && gone {
+			err = sessions.ErrUndoExpired
+		}
+		return again, cmp.Or(err, sessions.ErrNotFound)
+	}
 	if err != nil {
-		return again, pg.AsNotFound(err)
+		return again, err
 	}
 	var before ViewBefore
 	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {

@@ -11,6 +11,7 @@ INSERT INTO dingtalk_session_events (session_key, seq, role, content, tool_calls
 VALUES ('robot/cid==', 2, 'assistant', 'answer', '[{"id": "c", "name": "n", "arguments": "{}"}]', 4, true);
 INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
 VALUES ('robot/cid==', 0, 1, 2, 1, 4, 2, 'They asked and were answered.', 6);
+INSERT INTO compaction_log (session_key, start_seq, end_seq, summary_id, outcome) SELECT session_key, start_seq, end_seq, id, 'committed' FROM session_summaries;
 INSERT INTO outbox (session_key, target, body, nonce, state, sender) VALUES ('robot/cid==', '{}', 'answer', 'n', 'sending', 'old');
 INSERT INTO tool_runs (session_key, event_id, call_id, name, arguments) VALUES ('robot/cid==', 3, 'c', 'n', '{}');
 INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ('robot/cid==', 0, 2, 1, 'killed');

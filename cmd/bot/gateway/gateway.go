@@ -26,6 +26,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/openai"
+	"ebb/bot/retention"
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
@@ -244,6 +245,11 @@ func (g *gateway) openBot(o Options) error {
 		registerCalls(g.registry, g.calls)
 		g.transport, o.Display, background = t, t.Display(), t.Background()
 	}
+	cleaner := retention.New(retention.Config{
+		Store: g.store, Replica: g.replica, Metrics: g.registry,
+		Periods: func() sessions.Retention { return g.inForce.Load().Retention.Periods() },
+	})
+	background = append(background, cleaner.Task())
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		return err

@@ -1,0 +1,129 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ebb/sessions"
+)
+
+// expiry is a storage with a number of batches of ten rows for each session, and none of other data.
+type expiry struct {
+	sessions.Expiry
+	batches map[sessions.Key]int
+	leads   bool
+	calls   []string
+	fail    error
+}
+
+func (e *expiry) IsLeader(context.Context, sessions.ReplicaID) (bool, error) { return e.leads, nil }
+
+func (e *expiry) ExpiredSessions(_ context.Context, _ time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
+	var keys []sessions.Key
+	for key := range e.batches {
+		if key > after {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys[:min(len(keys), limit)], nil
+}
+
+func (e *expiry) ExpireEvents(_ context.Context, key sessions.Key, _ time.Duration) (int, error) {
+	if e.batches[key] == 0 {
+		return 0, e.fail
+	}
+	e.batches[key]--
+	return 10, nil
+}
+
+func (e *expiry) ExpireReplies(context.Context, time.Duration) (int, error) {
+	e.calls = append(e.calls, Replies)
+	return 0, nil
+}
+
+func newCleaner(e *expiry, r sessions.Retention) *Cleaner {
+	return New(Config{Store: e, Periods: func() sessions.Retention { return r }, Metrics: prometheus.NewRegistry()})
+}
+
+// A run deletes batches until none is left, and leaves data without a period alone.
+func TestRunDeletesAllBatches(t *testing.T) {
+	t.Parallel()
+	e := &expiry{batches: map[sessions.Key]int{"a": 3, "b": 0, "c": 2}}
+	metrics := prometheus.NewRegistry()
+	c := New(Config{Store: e, Metrics: metrics, Periods: func() sessions.Retention {
+		return sessions.Retention{Events: time.Hour, Replies: time.Hour}
+	}})
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, m := range families[0].GetMetric() {
+		counted[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+	}
+	if counted[Events] != 50 || counted[Replies] != 0 || e.batches["a"]+e.batches["c"] != 0 {
+		t.Errorf("counted are %v, want 50 events; left %v", counted, e.batches)
+	}
+	if !slices.Equal(e.calls, []string{Replies}) {
+		t.Errorf("rows deleted of %v, want of replies alone", e.calls)
+	}
+}
+
+// Sessions beyond the first page are cleaned as well.
+func TestRunReadsAllPages(t *testing.T) {
+	t.Parallel()
+	e := &expiry{batches: map[sessions.Key]int{}}
+	for i := range sessionPage + 5 {
+		e.batches[sessions.Key(rune('一'+i))] = 1
+	}
+	c := newCleaner(e, sessions.Retention{Events: time.Hour})
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, n := range e.batches {
+		if n > 0 {
+			t.Errorf("session %s is not cleaned", key)
+		}
+	}
+}
+
+func TestErrorsEndARun(t *testing.T) {
+	t.Parallel()
+	e := &expiry{batches: map[sessions.Key]int{"a": 1}, fail: errors.New("refused")}
+	if err := newCleaner(e, sessions.Retention{Events: time.Hour}).Run(t.Context()); !errors.Is(err, e.fail) {
+		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// Without a period nothing runs. With one, the leader runs at once and then rests for a tenth of it, an hour at most.
+func TestTaskRests(t *testing.T) {
+	t.Parallel()
+	if newCleaner(&expiry{}, sessions.Retention{}).Task().Ready() {
+		t.Error("the task is ready without a period")
+	}
+	e := &expiry{leads: true}
+	task := newCleaner(e, sessions.Retention{Events: 30 * 24 * time.Hour}).Task()
+	if !task.Ready() {
+		t.Error("the task does not run at once")
+	}
+	if leads, err := task.Leads(t.Context()); !leads || err != nil {
+		t.Errorf("the leader does not run: %v", err)
+	}
+	if task.Ready() {
+		t.Error("the task does not rest after a run")
+	}
+	for period, want := range map[time.Duration]time.Duration{10 * time.Second: time.Second, 30 * 24 * time.Hour: time.Hour} {
+		if got := pause(sessions.Retention{Audit: 400 * 24 * time.Hour, Events: period}); got != want {
+			t.Errorf("a period of %v has pauses of %v, want %v", period, got, want)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Retention has the periods after which data is deleted; 0: it is kept.
+type Retention struct {
+	Events        time.Duration // since they were stored, with their summaries
+	Memories      time.Duration // since they were last said
+	CompactionLog time.Duration // since the attempt
+	Replies       time.Duration // since they were sent, or given up
+	Audit         time.Duration // since the action
+}
+
+// ErrUndoExpired says that the events or the log of a compaction were deleted after their retention period, so that it can't be
+// undone.
+var ErrUndoExpired = errors.New("the data before the compaction is past its retention period")
+
+// ExpiryReason is the reason of flushes that are owed because their events are past the retention period.
+const ExpiryReason = "retention"
+
+// Expiry deletes data past its retention period in small batches, each in one transaction. Messages that wait, dead letters,
+// unflushed and owed events, and events with an unsent reply always stay.
+type Expiry interface {
+	// ExpiredSessions lists at most limit sessions after a key with events past the period.
+	ExpiredSessions(ctx context.Context, period time.Duration, after Key, limit int) ([]Key, error)
+	// ExpireEvents deletes a batch of a session's oldest events, whole turns at a time, and returns their number; 0: no more of
+	// them may be deleted now. A flush of unflushed events past the period becomes owed.
+	ExpireEvents(ctx context.Context, key Key, period time.Duration) (int, error)
+	ExpireMemories(ctx context.Context, period time.Duration) (int, error)
+	ExpireCompactions(ctx context.Context, period time.Duration) (int, error)
+	ExpireReplies(ctx context.Context, period time.Duration) (int, error)
+	ExpireActions(ctx context.Context, period time.Duration) (int, error)
+	// IsLeader reports whether a replica is the leader.
+	IsLeader(ctx context.Context, replica ReplicaID) (bool, error)
+}

@@ -1,0 +1,185 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+const (
+	// batch is the number of rows that one transaction deletes.
+	batch = 500
+	// maxTurn bounds the events that are read to find the end of a turn.
+	maxTurn = 16 * batch
+)
+
+// Store implements the deletions of [sessions.Expiry].
+type Store struct{ *pg.DB }
+
+// New returns the retention of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
+
+// ExpiredSessions implements sessions.Expiry.
+func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
+	keys, err := s.Q.ExpiredSessions(ctx, s.Pool, &dbsqlc.ExpiredSessionsParams{
+		AfterKey: string(after), PeriodSeconds: period.Seconds(), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions with expired events: %w", err)
+	}
+	return keys, nil
+}
+
+// ExpireEvents implements sessions.Expiry.
+func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.Duration) (int, error) {
+	var n int
+	err := s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		n = 0
+		if err := s.Q.ExpiryDebt(ctx, tx, &dbsqlc.ExpiryDebtParams{SessionKey: key, PeriodSeconds: period.Seconds(), Reason: sessions.ExpiryReason}); err != nil {
+			return err
+		}
+		last, err := s.lastExpired(ctx, tx, key, period)
+		if err != nil || last.seq == 0 {
+			return err
+		}
+		n, err = s.expire(ctx, tx, row, last)
+		return err
+	})
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return 0, fmt.Errorf("deleting expired events of session %s: %w", key, err)
+	}
+	return n, nil
+}
+
+// place is the last event of a batch. The id covers rows without a place that arrived before it.
+type place struct{ seq, id int64 }
+
+// lastExpired finds the end of the next batch: the last turn that ends within it.
+func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
+	for limit := batch; limit <= maxTurn; limit *= 4 {
+		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
+			SessionKey: key, PeriodSeconds: period.Seconds(), MaxRows: pg.Clamp(limit),
+		})
+		if err != nil {
+			return place{}, err
+		}
+		n := wholeTurns(rows, len(rows) < limit)
+		if n > 0 {
+			last := place{seq: rows[n-1].Seq}
+			for _, r := range rows[:n] {
+				last.id = max(last.id, r.ID)
+			}
+			if n == len(rows) && len(rows) < limit {
+				last.id = math.MaxInt64
+			}
+			return last, nil
+		}
+		if len(rows) < limit || !rows[len(rows)-1].Expired {
+			break
+		}
+	}
+	return place{}, nil
+}
+
+// wholeTurns counts the first events that are expired and end with a turn. A turn begins with a member's message after
+// something else. ends reports that the log ends with the rows.
+func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
+	n := 0
+	for n < len(rows) && rows[n].Expired {
+		n++
+	}
+	if n == len(rows) {
+		if ends {
+			return n
+		}
+		n--
+	}
+	for ; n > 0; n-- {
+		if rows[n].Role == sessions.RoleUser && rows[n-1].Role != sessions.RoleUser {
+			return n
+		}
+	}
+	return 0
+}
+
+// expire deletes the events up to a place, and the rows that refer to them alone.
+func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last place) (int, error) {
+	key, renewed := row.SessionKey, last.seq > row.CompactedSeq
+	start := max(row.CompactedSeq, last.seq)
+	before, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Q.EventsExpire(ctx, tx, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: last.seq, ThroughID: last.id, Erased: sessions.ErasedText})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
+		return 0, err
+	}
+	if _, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq, Renewed: renewed}); err != nil {
+		return 0, err
+	}
+	if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: start}); err != nil {
+		return 0, err
+	}
+	if !renewed {
+		return int(n), nil
+	}
+	after, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: start})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.Q.JobDelete(ctx, tx, key); err != nil {
+		return 0, err
+	}
+	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: last.seq, Freed: before - after})
+}
+
+// ExpireMemories implements sessions.Expiry. A process that dies between the two statements leaves the texts at the heads of
+// views, where the next compaction reads memory again.
+func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, error) {
+	gone, err := s.Q.MemoriesUnseen(ctx, s.Pool, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	if err == nil && len(gone) > 0 {
+		err = s.Q.SessionsUnpin(ctx, s.Pool, gone)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired memories: %w", err)
+	}
+	return len(gone), nil
+}
+
+// ExpireCompactions implements sessions.Expiry.
+func (s *Store) ExpireCompactions(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.Q.CompactionsExpire(ctx, s.Pool, &dbsqlc.CompactionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired rows of the compaction log: %w", err)
+	}
+	return int(n), nil
+}
+
+// ExpireReplies implements sessions.Expiry.
+func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.Q.RepliesExpire(ctx, s.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired replies: %w", err)
+	}
+	return int(n), nil
+}
+
+// ExpireActions implements sessions.Expiry.
+func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.Q.ActionsExpire(ctx, s.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	if err != nil {
+		return 0, fmt.Errorf("deleting expired rows of the audit: %w", err)
+	}
+	return int(n), nil
+}

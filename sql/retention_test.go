@@ -1,0 +1,260 @@
+package sql_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// agedLog is a session whose events have an age each. The places begin at 1.
+type agedLog struct {
+	ages      []int // hours, the oldest first
+	roles     []sessions.Role
+	flushed   int // events in memory
+	compacted int // events behind the cut; a summary covers them
+	owedFrom  int // -1: nothing is owed
+	unsent    int // place of the answer whose reply is not sent; 0: none
+	pending   int // messages that wait, all of them old
+	dead      int // dead letters, all of them old
+	upkeep    bool
+}
+
+func drawLog(t *rapid.T) agedLog {
+	l := agedLog{owedFrom: -1}
+	for range rapid.IntRange(0, 12).Draw(t, "turns") {
+		for range rapid.IntRange(1, 3).Draw(t, "messages") {
+			l.roles = append(l.roles, sessions.RoleUser)
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "answers") {
+			l.roles = append(l.roles, sessions.RoleAssistant)
+		}
+	}
+	n := len(l.roles)
+	l.ages = rapid.SliceOfN(rapid.IntRange(1, 100), n, n).Draw(t, "ages")
+	slices.SortFunc(l.ages, func(a, b int) int { return b - a })
+	l.flushed = rapid.IntRange(0, n).Draw(t, "flushed")
+	l.compacted = rapid.IntRange(0, n).Draw(t, "compacted")
+	if n > 0 && rapid.Bool().Draw(t, "owed") {
+		l.owedFrom = rapid.IntRange(0, n-1).Draw(t, "owed from")
+	}
+	if n > 0 && rapid.Bool().Draw(t, "has an unsent reply") {
+		l.unsent = rapid.IntRange(1, n).Draw(t, "unsent")
+	}
+	l.pending, l.dead = rapid.IntRange(0, 2).Draw(t, "pending"), rapid.IntRange(0, 2).Draw(t, "dead")
+	l.upkeep = rapid.IntRange(0, 9).Draw(t, "upkeep") == 0
+	return l
+}
+
+// due is the number of events that may be deleted when those of 50 hours and more are past their period.
+func (l agedLog) due() int {
+	n := 0
+	for n < len(l.ages) && l.ages[n] >= 50 && n < l.flushed && (l.owedFrom < 0 || n < l.owedFrom) && (l.unsent == 0 || l.ages[n] > l.ages[l.unsent-1]) && !l.upkeep {
+		n++
+	}
+	for ; n > 0 && n < len(l.roles); n-- {
+		if l.roles[n] == sessions.RoleUser && l.roles[n-1] != sessions.RoleUser {
+			return n
+		}
+	}
+	return n
+}
+
+// store writes the log as a session.
+func (l agedLog) store(t *testing.T, pool *pgxpool.Pool, key sessions.Key) {
+	t.Helper()
+	owner, until := "NULL", "NULL"
+	if l.upkeep {
+		owner, until = "'gone'", "now() + interval '1 hour'"
+	}
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq, flushed_seq,
+		compacted_seq, total_tokens, lease_owner, upkeep_term, upkeep_until) VALUES ($1, 'robot', 'cid', '2', $2, $3, $4, $5, `+owner+`, 0, `+until+`)`,
+		key, len(l.ages), l.flushed, l.compacted, 10*(len(l.ages)-l.compacted)+min(l.compacted, 1)*7)
+	for i, age := range l.ages {
+		execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, msg_id, tokens, created_at)
+			VALUES ($1, $2, $3, $4, $5, CASE WHEN $3 = 'user' THEN $4 END, 10, $6)`,
+			key, i+1, l.roles[i], fmt.Sprintf("event %d", i+1), "u1", logStart.Add(-time.Duration(age)*time.Hour))
+	}
+	for i := range l.pending + l.dead {
+		state := "pending"
+		if i >= l.pending {
+			state = "dead"
+		}
+		execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, state, content, msg_id, created_at)
+			VALUES ($1, 'user', $2, 'open', $3, $4)`, key, state, fmt.Sprintf("open %d", i), logStart.Add(-1000*time.Hour))
+	}
+	if l.owedFrom >= 0 {
+		execute(t, pool, "INSERT INTO flush_debts (session_key, from_seq, through_seq) VALUES ($1, $2, $3)", key, l.owedFrom, len(l.ages))
+	}
+	if l.unsent > 0 {
+		execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, created_at)
+			VALUES ($1, '{}', 'answer', 'waiting', '', $2)`, key, logStart.Add(-time.Duration(l.ages[l.unsent-1])*time.Hour))
+	}
+	if l.compacted > 0 {
+		execute(t, pool, `WITH s AS (INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
+			VALUES ($1, 0, 1, $2::bigint, 1, 2, $2::bigint, 'the summary', 7) RETURNING id)
+			INSERT INTO compaction_log (session_key, start_seq, end_seq, summary_id, outcome, view_before, created_at)
+			SELECT $1, 1, $2::bigint, s.id, 'committed', '{"cursor": 0, "summaries": []}', now() FROM s`, key, l.compacted)
+	}
+}
+
+// logStart is the time that ages count from.
+var logStart = time.Now()
+
+// period of the tests: events of 50 hours and more are past it.
+const period = 49*time.Hour + 30*time.Minute
+
+func places(t *testing.T, pool *pgxpool.Pool, key sessions.Key) []int64 {
+	t.Helper()
+	return collect(t, pool, "SELECT seq FROM dingtalk_session_events WHERE session_key = $1 AND seq IS NOT NULL ORDER BY seq", pgx.RowTo[int64], key)
+}
+
+// Retention deletes the turns past their period and nothing that waits, is unflushed, owed, unsent or set aside; a second run
+// deletes nothing more. The view stays whole, and an undo either works or says that its data is gone.
+func TestRetentionKeepsOpenWork(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		l := drawLog(rt)
+		runs++
+		key := sessions.Key(fmt.Sprintf("robot/cid%d", runs))
+		l.store(t, pool, key)
+		deleted := 0
+		for {
+			n, err := s.ExpireEvents(t.Context(), key, period)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if deleted += n; n == 0 {
+				break
+			}
+		}
+		want := l.due()
+		left := places(t, pool, key)
+		if deleted != want || len(left) != len(l.ages)-want || len(left) > 0 && left[0] != int64(want+1) {
+			rt.Fatalf("deleted %d events, want %d; left %v\n%+v", deleted, want, left, l)
+		}
+		if open := collect(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE session_key = $1 AND state <> 'done'", pgx.RowTo[int], key); open[0] != l.pending+l.dead {
+			rt.Fatalf("%d messages wait or are set aside, want %d", open[0], l.pending+l.dead)
+		}
+		checkView(rt, s, pool, key, l, want)
+	})
+}
+
+// checkView checks the session of a log whose first events are deleted.
+func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, l agedLog, deleted int) {
+	session, err := s.Session(rt.Context(), key)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	cut, summaries := l.compacted, min(l.compacted, 1)
+	if deleted > l.compacted {
+		cut, summaries = deleted, 0
+	}
+	if session.CompactedSeq != int64(cut) || session.TotalTokens != 10*(len(l.ages)-cut)+7*summaries {
+		rt.Fatalf("the view begins after %d with %d tokens, want %d with %d\n%+v", session.CompactedSeq, session.TotalTokens, cut, 10*(len(l.ages)-cut)+7*summaries, l)
+	}
+	var active int
+	if err := pool.QueryRow(rt.Context(), "SELECT count(*) FROM session_summaries WHERE session_key = $1 AND status = 'active'", key).Scan(&active); err != nil || active != summaries {
+		rt.Fatalf("%d summaries are active (%v), want %d", active, err, summaries)
+	}
+	_, err = s.UndoCompaction(rt.Context(), key, 0)
+	switch {
+	case l.compacted == 0 && !errors.Is(err, sessions.ErrNotFound),
+		l.compacted > 0 && deleted > 0 && !errors.Is(err, sessions.ErrUndoExpired),
+		l.compacted > 0 && deleted == 0 && err != nil:
+		rt.Fatalf("an undo after %d deleted events gave %v\n%+v", deleted, err, l)
+	}
+	owed := l.owedFrom >= 0
+	for i := l.flushed; i < len(l.ages); i++ {
+		owed = owed || l.ages[i] >= 50
+	}
+	if debts := count(rt, pool, "SELECT count(*) FROM flush_debts WHERE session_key = $1", key); (debts == 1) != owed {
+		rt.Fatalf("%d flushes are owed, want one: %t\n%+v", debts, owed, l)
+	}
+}
+
+func count(rt *rapid.T, pool *pgxpool.Pool, query string, args ...any) (n int) {
+	if err := pool.QueryRow(rt.Context(), query, args...).Scan(&n); err != nil {
+		rt.Fatal(err)
+	}
+	return n
+}
+
+// A process that dies between two batches leaves a log that begins with a turn, and another process deletes the rest.
+func TestRetentionGoesOnAfterADeath(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	first, pool := open(t, address)
+	l := agedLog{owedFrom: -1, compacted: 900}
+	for i := range 1400 {
+		l.ages = append(l.ages, 100)
+		l.roles = append(l.roles, []sessions.Role{sessions.RoleUser, sessions.RoleAssistant}[i%2])
+	}
+	l.ages[1399], l.ages[1398], l.flushed = 1, 1, 1400
+	l.store(t, pool, "robot/cid")
+	n, err := first.ExpireEvents(t.Context(), "robot/cid", period)
+	if err != nil || n == 0 || n >= 900 {
+		t.Fatalf("the first batch has %d events (%v)", n, err)
+	}
+	first.Close()
+	if left := places(t, pool, "robot/cid"); len(left) != 1400-n || left[0] != int64(n+1) || n%2 != 0 {
+		t.Fatalf("%d events are left after the first batch of %d, from %d on", len(left), n, left[0])
+	}
+	second, _ := open(t, address)
+	for n > 0 {
+		if n, err = second.ExpireEvents(t.Context(), "robot/cid", period); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := places(t, pool, "robot/cid"); !slices.Equal(left, []int64{1399, 1400}) {
+		t.Errorf("left are %v, want the young turn", left)
+	}
+	session, err := second.Session(t.Context(), "robot/cid")
+	if err != nil || session.BaseSeq != 1398 || session.CompactedSeq != 1398 || session.TotalTokens != 20 {
+		t.Errorf("the session is %+v (%v), want a view of the young turn alone", session, err)
+	}
+}
+
+// Rows without a place in a log go after their own periods. Open replies stay, and a deleted memory is in no head of a view.
+func TestRetentionOfRows(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, pinned)
+		VALUES ('robot/a', 'robot', 'a', '2', 'facts: an old fact'), ('robot/b', 'robot', 'b', '2', 'facts: a new fact')`)
+	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, last_seen_at)
+		VALUES ('group', 'robot/a', 'fact', 'an old fact', '\x01', 'robot/a', now() - interval '90 hours'),
+			('group', 'robot/b', 'fact', 'a new fact', '\x02', 'robot/b', now())`)
+	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, created_at, settled_at)
+		VALUES ('robot/a', '{}', 'sent long ago', 'sent', '', now() - interval '90 hours', now() - interval '90 hours'),
+			('robot/a', '{}', 'open', 'waiting', '', now() - interval '90 hours', NULL), ('robot/a', '{}', 'sent now', 'sent', '', now(), now())`)
+	execute(t, pool, `INSERT INTO compaction_log (session_key, outcome, created_at) VALUES ('robot/a', 'nothing', now() - interval '90 hours'), ('robot/a', 'failed', now())`)
+	execute(t, pool, `INSERT INTO audit (actor, action, at) VALUES ('admin', 'old', now() - interval '90 hours'), ('admin', 'new', now())`)
+	for name, expire := range map[string]func() (int, error){
+		"memories":    func() (int, error) { return s.ExpireMemories(t.Context(), period) },
+		"compactions": func() (int, error) { return s.ExpireCompactions(t.Context(), period) },
+		"replies":     func() (int, error) { return s.ExpireReplies(t.Context(), period) },
+		"actions":     func() (int, error) { return s.ExpireActions(t.Context(), period) },
+	} {
+		for _, want := range []int{1, 0} {
+			if n, err := expire(); err != nil || n != want {
+				t.Errorf("%s: %d rows are deleted (%v), want %d", name, n, err, want)
+			}
+		}
+	}
+	left := collect(t, pool, `SELECT body FROM outbox UNION ALL SELECT action FROM audit UNION ALL SELECT content FROM memories
+		UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
+	if want := []string{"", "a new fact", "facts: a new fact", "failed", "new", "open", "sent now"}; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+}
