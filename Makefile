@@ -9,7 +9,7 @@ CHAOS_FLAGS ?=
 export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help program demo test test-race test-long lint generate bench chaos soak cost-plot conformance build deps
+.PHONY: help program demo screenshots test test-race test-long lint generate bench chaos soak cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ program:
 
 demo: deps program ## Show the whole of Ebb on this machine; DEMO_FLAGS=--once ends by itself
 	go run ./cmd/lab demo $(DEMO_FLAGS)
+
+screenshots: ## Draw the pages of the console into docs/console
+	@.ci/deps.sh screenshots
+	go run ./cmd/lab/browsertest
 
 # Tests of a minute each, on large tables, and those that measure pure functions. The race detector would make them several
 # times longer. The whole suite of stores behind a pooler is one: the scenario postgres_pooler stays among the short tests.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes sure that what Ebb is tried with is on this machine: PostgreSQL's server programs, as the bot and the tests start
-# private servers of their own, and behind `deps.sh tests` PgBouncer, which only tests go through. Does nothing when all is
-# there. With apt-get the packages are all that stays: settings that an installation needs are removed after it.
-# DEPS_ROOT is another root directory to look and write under, for tests.
+# private servers of their own. `deps.sh tests` adds PgBouncer and Chromium, which only tests use, and `deps.sh screenshots`
+# Chromium and a Chinese font. Does nothing when all is there. With apt-get the packages are all that stays: settings that an
+# installation needs are removed after it. CHROME is the path of a Chromium or Chrome at another place. DEPS_ROOT is another
+# root directory to look and write under, for tests.
 set -euo pipefail
 root=${DEPS_ROOT:-}
 
@@ -22,6 +23,23 @@ missing_pgbouncer() {
     [ -x "$path/pgbouncer" ] && return 1
   done
   return 0
+}
+
+missing_chromium() {
+  local name
+  if [ -n "${CHROME:-}" ]; then
+    [ ! -x "$CHROME" ]
+    return
+  fi
+  for name in chromium chromium-browser google-chrome google-chrome-stable "$root/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
+    command -v "$name" >/dev/null && return 1
+  done
+  return 0
+}
+
+# macOS has Chinese fonts.
+missing_font() {
+  command -v fc-list >/dev/null && [ -z "$(fc-list :lang=zh family)" ]
 }
 
 as_root() {
@@ -66,20 +84,23 @@ install_debian() {
   echo "Installed with apt-get: $*"
 }
 
+# packages PostgreSQL Chromium lists the packages to install, by their names here.
 packages() {
   if missing_postgres; then echo "$1"; fi
-  if [ "$tests" = tests ] && missing_pgbouncer; then echo pgbouncer; fi
+  if [ "$use" = tests ] && missing_pgbouncer; then echo pgbouncer; fi
+  case $use in tests | screenshots) if missing_chromium; then echo "$2"; fi ;; esac
+  if [ "$use" = screenshots ] && missing_font; then echo fonts-noto-cjk; fi
 }
 
-tests=${1:-}
-if [ -z "$(packages any)" ]; then
+use=${1:-}
+if [ -z "$(packages any any)" ]; then
   exit 0
 elif command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
-  wanted=$(packages postgresql)
+  wanted=$(packages postgresql chromium)
   echo "Installing with apt-get what is missing:" $wanted
   install_debian $wanted
 elif command -v brew >/dev/null; then
-  wanted=$(packages postgresql@17)
+  wanted=$(packages postgresql@17 google-chrome)
   echo "Installing with brew what is missing:" $wanted
   brew install $wanted
 fi
@@ -89,7 +110,14 @@ if missing_postgres; then
   echo 'Debian and Ubuntu, postgresql-server on Fedora, postgresql@17 with Homebrew), or put initdb on PATH.' >&2
   exit 1
 fi
-if [ "$tests" = tests ] && missing_pgbouncer; then
+if [ "$use" = tests ] && missing_pgbouncer; then
   echo 'PgBouncer is missing and cannot be installed from here: the tests need its package, pgbouncer.' >&2
   exit 1
 fi
+case $use in tests | screenshots)
+  if missing_chromium; then
+    echo 'Chromium is missing and cannot be installed from here: the tests of the console need it, or Chrome. Install the' >&2
+    echo 'package chromium, or set CHROME to the path of the program.' >&2
+    exit 1
+  fi
+esac

@@ -97,6 +97,9 @@ type CompactionRow struct {
 	Private bool
 }
 
+// Freed returns the tokens by which the context became smaller.
+func (r CompactionRow) Freed() int { return r.TokensBefore - r.TokensAfter }
+
 // MemoryFilter narrows a list of memories. Empty fields match all.
 type MemoryFilter struct {
 	Scope   string

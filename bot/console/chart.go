@@ -9,7 +9,7 @@ import (
 // The chart in units of its view box.
 const (
 	chartWidth, chartHeight = 720.0, 200.0
-	chartLeft, chartBottom  = 64.0, 24.0
+	chartLeft, chartBottom  = 8.0, 30.0
 	chartTop                = 12.0
 )
 

@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/sessions"
 )
@@ -88,6 +89,9 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 	return r, nil
 }
 
+// foldedRunes is the length from which on a message is folded.
+const foldedRunes = 1200
+
 // funcs are the functions of the templates.
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
@@ -102,7 +106,10 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"duration": func(d time.Duration) string { return d.Round(time.Millisecond * 10).String() },
 		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
 		"id":       func(u sessions.UserID) string { return url.PathEscape(string(u)) },
+		"seconds":  func(d time.Duration) string { return d.Round(time.Second).String() },
 		"short":    short,
+		"runes":    utf8.RuneCountInString,
+		"long":     func(text string) bool { return utf8.RuneCountInString(text) > foldedRunes },
 		"percent": func(part, whole int) string {
 			if whole == 0 {
 				return "–"

@@ -84,6 +84,88 @@ func TestDepsLeavesThePackagesAlone(t *testing.T) {
 	}
 }
 
+// installer stands in for the package manager: it notes the packages that it is given, and installs them.
+const installer = `#!/bin/sh
+set -e
+case "$1" in update) exit 0 ;; esac
+bin=$(dirname "$0")
+for package; do
+	case "$package" in
+	postgresql) mkdir -p "$DEPS_ROOT/usr/lib/postgresql/17/bin"; program="$DEPS_ROOT/usr/lib/postgresql/17/bin/initdb" ;;
+	pgbouncer | chromium) program="$bin/$package" ;;
+	fonts-noto-cjk) program="$bin/fonts" ;;
+	*) continue ;;
+	esac
+	printf '#!/bin/sh\n' >"$program"
+	chmod +x "$program"
+	echo "$package" >>"$DEPS_ROOT/../installed"
+done
+`
+
+// fontList stands in for fontconfig.
+const fontList = `#!/bin/sh
+[ ! -e "$(dirname "$0")/fonts" ] || echo 'Noto Sans CJK SC'
+`
+
+// Each use installs its own programs, once. A Chromium at another place is taken where CHROME names it.
+func TestDepsInstallsWhatAUseNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		use, chrome string
+		installed   string
+		fails       bool
+	}{
+		{use: "", installed: "postgresql"},
+		{use: "tests", installed: "postgresql pgbouncer chromium"},
+		{use: "tests", chrome: "/bin/sh", installed: "postgresql pgbouncer"},
+		{use: "tests", chrome: "/nowhere/chrome", installed: "postgresql pgbouncer chromium", fails: true},
+		{use: "screenshots", installed: "postgresql chromium fonts-noto-cjk"},
+	} {
+		t.Run(tt.use+tt.chrome, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			root, bin := filepath.Join(home, "root"), filepath.Join(home, "bin")
+			for _, dir := range []string{root, bin} {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, text := range map[string]string{"apt-get": installer, "fc-list": fontList, "sudo": "#!/bin/sh\nexec \"$@\"\n"} {
+				if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"bash", "chmod", "dirname", "env", "id", "mkdir", "rm", "rmdir", "sh", "tee"} { // and no browser
+				path, err := exec.LookPath(name)
+				if err == nil {
+					err = os.Symlink(path, filepath.Join(bin, name))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				cmd := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "..", ".ci", "deps.sh"), tt.use)
+				cmd.Env = []string{"DEPS_ROOT=" + root, "PATH=" + bin, "CHROME=" + tt.chrome}
+				out, err := cmd.CombinedOutput()
+				if (err != nil) != tt.fails || tt.fails != strings.Contains(string(out), "set CHROME") {
+					t.Fatalf("deps.sh %s: %v, want a failure: %t\n%s", tt.use, err, tt.fails, out)
+				}
+				if tt.fails {
+					break
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(home, "installed"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(strings.Fields(string(text)), " "); got != tt.installed {
+				t.Errorf("deps.sh %s installs %q, want %q", tt.use, got, tt.installed)
+			}
+		})
+	}
+}
+
 // entriesIn lists the files and the empty directories under a root, in order.
 func entriesIn(t *testing.T, root string) (list []string) {
 	t.Helper()

@@ -108,6 +108,7 @@ var owners = map[string][]string{
 	"database/sql":                                    {"sql", "sql/*"},
 	"github.com/alecthomas/kong":                      {"cmd/bot", "cmd/lab/rig"},
 	"github.com/cenkalti/backoff/v5":                  {"retry"},
+	"github.com/chromedp":                             nil, // test packages
 	"github.com/gorilla/websocket":                    {"bot/dingtalk"},
 	"github.com/jackc/pgx/v5":                         {"sql", "sql/*"},
 	"github.com/blevesearch/snowballstem":             {"memory/text"},
@@ -219,6 +220,8 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"bot/dingtalk/stream.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", false},
 		{"bot/openai/client.go", "github.com/open-dingtalk/dingtalk-stream-sdk-go/client", true},
 		{"sql/store.go", "ebb/bot", true},
+		{"bot/console/page.go", "github.com/chromedp/chromedp", true},
+		{"cmd/lab/browsertest/draw.go", "github.com/chromedp/chromedp", false},
 		{"sql/store.go", "ebb/sql/dbsqlc", false},
 		{"sql/dbsqlc/db.go", "github.com/jackc/pgx/v5", false},
 		{"cmd/lab/demo/stage.go", "ebb/bot/dingtalk/dingtalktest", false},

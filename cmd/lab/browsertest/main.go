@@ -1,0 +1,53 @@
+// Command browsertest draws the pages of the console into docs/console, from conversations that a gateway compacted. Run it
+// at the root of the module. Its tests do an administrator's work in the same pages, in Chromium.
+//
+//	stage.go     PostgreSQL and gateways, in this process
+//	story.go     the members and what they say
+//	seed.go      the talk, and rows that no talk makes within seconds
+//	chromium.go  the browser
+//	draw.go      the pictures
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := drawAll(ctx, "docs/console"); err != nil {
+		stop()
+		log.Fatal(err)
+	}
+}
+
+// drawAll draws all pages into a folder.
+func drawAll(ctx context.Context, dir string) (err error) {
+	s, err := openStage(ctx)
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	if err != nil {
+		return err
+	}
+	chromium, stop, err := openChromium(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	empty, err := s.copyDatabase(ctx, "empty")
+	if err == nil {
+		err = s.drawOn(ctx, chromium, empty, dir, emptyShots)
+	}
+	if err == nil {
+		err = s.seed(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	url := s.postgres.URL()
+	return s.drawOn(ctx, chromium, url, dir, func() ([]shot, error) { return shots(ctx, url) })
+}

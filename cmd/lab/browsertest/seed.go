@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"ebb/cmd/lab/rig"
+)
+
+// seed fills the database of the stage by talking to a gateway, which compacts for real. Times are moved to yesterday
+// afterwards. No connection is left.
+func (s *stage) seed(ctx context.Context) (err error) {
+	url := s.postgres.URL()
+	r, err := s.startReplica(ctx, "seed", url)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			err = errors.Join(r.close(), execute(ctx, url, yesterday), execute(ctx, url, faults), execute(ctx, url, history))
+		} else {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	talks, talking := errgroup.WithContext(ctx)
+	talks.Go(func() error { return r.talkAboutRelease(talking, url) })
+	talks.Go(func() error { return r.talkInEnglish(talking) })
+	talks.Go(func() error { return r.talkAtLength(talking) })
+	return talks.Wait()
+}
+
+// talkAboutRelease fills the release group until it is compacted by its threshold, and asks for the order number.
+func (r *replica) talkAboutRelease(ctx context.Context, url string) error {
+	for _, u := range facts {
+		if err := r.ask(ctx, release, u.Speaker, u.Text); err != nil {
+			return err
+		}
+	}
+	if err := r.ask(ctx, release, rig.Li, "请记住：联调环境换成 pay-stage-2 了，旧的今晚下线。"); err != nil {
+		return err
+	}
+	fill := append(append([]rig.Utterance{}, rig.LongMessages...), rig.ShortMessages...)
+	for _, u := range fill {
+		if err := r.ask(ctx, release, u.Speaker, u.Text); err != nil {
+			return err
+		}
+		tokens, compactions, err := sizeOf(ctx, url, release)
+		switch {
+		case err != nil:
+			return err
+		case tokens < threshold && compactions == 0:
+			continue
+		}
+		if _, err := r.book.WaitLine(ctx, r.name, "Compaction completed"); err != nil {
+			return err
+		}
+		if err := r.ask(ctx, release, rig.Alex, orderAsked); err != nil {
+			return err
+		}
+		return r.ask(ctx, release, rig.Li, "请问支付网关的发布日期定在哪天？")
+	}
+	return errors.New("the story's messages do not fill the context")
+}
+
+// sizeOf returns the tokens and the compactions of a group.
+func sizeOf(ctx context.Context, url string, g group) (tokens, compactions int, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	err = conn.QueryRow(ctx, "SELECT total_tokens, compaction_count FROM dingtalk_sessions WHERE session_key = $1", g.key()).Scan(&tokens, &compactions)
+	return tokens, compactions, err
+}
+
+// talkInEnglish talks in the second group, which an administrator compacts by command, and in private.
+func (r *replica) talkInEnglish(ctx context.Context) error {
+	for _, u := range []rig.Utterance{
+		{Speaker: rig.Alex, Text: "The checkout freeze starts on 4 June, and Alex owns the rollback."}, rig.LongMessages[2], rig.ShortMessages[2],
+		{Speaker: rig.Alex, Text: "The on-call phone number is 555-0142, and desk 12 has the spare key."}, rig.ShortMessages[5],
+		{Speaker: rig.Alex, Text: "When does the checkout freeze start?"}, {Speaker: rig.Zhang, Text: "/compact"},
+	} {
+		if err := r.ask(ctx, english, u.Speaker, u.Text); err != nil {
+			return err
+		}
+	}
+	return r.ask(ctx, group{}, rig.Li, "我下个月想换到风控组，先别跟别人说。")
+}
+
+// talkAtLength has the texts that no page has room for.
+func (r *replica) talkAtLength(ctx context.Context) error {
+	for _, text := range []string{"先贴一份压测日志。\n" + hugeMessage, "https://git.example.com/pay/gateway/-/merge_requests/2417/diffs?view=parallel&file=internal/settlement/reconcile_supplier_orders_2026_03.go#L1024-L2048 这个合并请求要今天看完"} {
+		if err := r.ask(ctx, longest, verbose, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs statements on a database.
+func execute(ctx context.Context, url, statements string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, statements); err != nil {
+		return errors.Join(fmt.Errorf("filling the database: %w", err), conn.Close(ctx))
+	}
+	return conn.Close(ctx)
+}
+
+// yesterday stretches the seconds of the talk over a working day, until about a day ago.
+const yesterday = `
+DO $do$
+DECLARE began timestamptz; ended timestamptz; c record;
+BEGIN
+	SELECT min(created_at), max(created_at) INTO began, ended FROM dingtalk_session_events;
+	FOR c IN SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() AND data_type = 'timestamp with time zone'
+		AND table_name IN ('dingtalk_sessions', 'dingtalk_session_events', 'session_summaries', 'compaction_log', 'memories', 'memory_flushes', 'restarts')
+	LOOP
+		EXECUTE format('UPDATE %I SET %I = now() - interval ''30 hours'' + (%I - $1) * (32400 / greatest(extract(epoch FROM $2 - $1)::float8, 1)) WHERE %I <= now()',
+			c.table_name, c.column_name, c.column_name, c.column_name) USING began, ended;
+	END LOOP;
+END $do$`
+
+// faults are rows of work that did not succeed: no story leads to them within seconds.
+const faults = `
+INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id)
+	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter' FROM dingtalk_sessions WHERE title = 'Checkout on-call';
+INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason)
+	SELECT session_key, 0, last_seq, 3, 'model main: 429 Too Many Requests: rate limit reached for requests per minute' FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
+INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, outcome, error, duration_ms, created_at)
+	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 'failed', 'summary failed the check: 3 identifiers are missing', 4210, now() - interval '20 minutes'
+	FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
+UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'summary failed the check: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
+INSERT INTO restarts (replica, started_at, stopped_at, ending, answered, resumed, doubled)
+	VALUES ('pay-bot-7d9c5b6f4-x2x9q-QWERTYUIOP', now() - interval '40 hours', now() - interval '31 hours', 'killed', 1893, 1, 0);
+INSERT INTO audit (actor, action, session_key, detail, outcome, at)
+	SELECT 'admin.token', 'view_private', session_key, '', 'done', now() - interval '2 hours' FROM dingtalk_sessions WHERE conversation_type = '1';`
+
+// history is the usage of a month.
+const history = `
+INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
+	SELECT m.session_key, m.day - i, m.kind, m.prompt_tokens * (3 + i % 5), m.cached_tokens * (3 + i % 5), m.completion_tokens * (3 + i % 4), m.cost * (3 + i % 5)
+	FROM model_spend m, generate_series(1, 27, 2) i;`

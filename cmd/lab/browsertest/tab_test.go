@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience bounds one step, on a busy machine.
+const patience = time.Minute
+
+// world is a seeded stage with a browser.
+type world struct {
+	*stage
+	chromium context.Context
+}
+
+// openWorld starts PostgreSQL and Chromium, and seeds the database that all consoles copy.
+func openWorld(t *testing.T) *world {
+	t.Helper()
+	s, err := openStage(t.Context())
+	t.Cleanup(func() {
+		if err := s.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.seed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	chromium, stop, err := openChromium(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return &world{s, chromium}
+}
+
+// tab is a browser tab of a person, on a console with a database of its own.
+type tab struct {
+	*replica
+	look
+	t        *testing.T
+	ctx      context.Context
+	database string
+	paths    paths
+	keys     bool // the person has no pointer
+	clicks   int
+
+	mu       sync.Mutex
+	requests []string
+}
+
+// open copies the database, starts a gateway on it and opens a tab without cookies.
+func (w *world) open(t *testing.T, l look) *tab {
+	t.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "_", "TestConsole/", "").Replace(t.Name()))
+	b := &tab{t: t, look: l}
+	var err error
+	if b.database, err = w.copyDatabase(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if b.replica, err = w.startReplica(t.Context(), name, b.database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.replica.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if b.paths, err = pathsOf(t.Context(), b.database); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := chromedp.NewContext(w.chromium, chromedp.WithNewBrowserContext())
+	b.ctx = ctx
+	t.Cleanup(stop)
+	err = chromedp.Listen(ctx, func(event any) {
+		if e, ok := event.(*network.EventRequestWillBeSent); ok {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.requests = append(b.requests, e.Request.URL)
+		}
+	})
+	if err := errors.Join(err, l.apply(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// others returns the requests to other origins than the console's.
+func (b *tab) others() (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range b.requests {
+		if !strings.HasPrefix(u, b.console+"/") {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// load executes actions that lead to another page, and waits for it. No page is wider than its window.
+func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	if _, err := chromedp.RunResponse(ctx, actions...); err != nil {
+		b.t.Fatalf("%s: %v; the page is %s", what, err, b.text())
+	}
+	if wide := evaluate[[]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
+		b.t.Errorf("%s: the page is %v wide in a window of %v: %s", what, wide[0], wide[1], b.text())
+	}
+}
+
+// run executes actions that stay on the page.
+func (b *tab) run(what string, actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatalf("%s: %v; the page is %s", what, err, b.text())
+	}
+}
+
+// evaluate returns the value of an expression in the page.
+func evaluate[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%.300s: %v", expression, err)
+	}
+	return v
+}
+
+// text is the address and the text of the page, in messages of tests.
+func (b *tab) text() string {
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + ' ' + document.querySelector('main').innerText.slice(0, 3000)"))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// visit opens a page by its address.
+func (b *tab) visit(path string) {
+	b.t.Helper()
+	b.load("open "+path, chromedp.Navigate(b.console+path))
+}
+
+// mark finds the first visible element by a CSS selector and a part of its text, for the next step.
+func (b *tab) mark(selector, text string) chromedp.CSS {
+	b.t.Helper()
+	if !b.has(selector, text) {
+		b.t.Fatalf("no visible %s with %q on %s", selector, text, b.text())
+	}
+	return chromedp.CSS("[data-target]")
+}
+
+// has reports whether an element with a text is visible.
+func (b *tab) has(selector, text string) bool {
+	b.t.Helper()
+	args, err := json.Marshal([]string{selector, text})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return evaluate[bool](b, fmt.Sprintf(`(([selector, text]) => {
+		document.querySelectorAll('[data-target]').forEach(e => e.removeAttribute('data-target'));
+		const found = [...document.querySelectorAll(selector)].find(e => e.textContent.includes(text) && e.checkVisibility());
+		if (found) found.setAttribute('data-target', '');
+		return !!found;
+	})(%s)`, args))
+}
+
+// sees fails unless elements with the texts are visible.
+func (b *tab) sees(selector string, texts ...string) {
+	b.t.Helper()
+	for _, text := range texts {
+		b.mark(selector, text)
+	}
+}
+
+// follow activates an element that leads to another page.
+func (b *tab) follow(selector, text string) {
+	b.t.Helper()
+	b.load("follow "+selector+" "+text, b.activate(selector, text))
+}
+
+// press activates an element that stays on its page.
+func (b *tab) press(selector, text string) {
+	b.t.Helper()
+	b.run("press "+selector+" "+text, b.activate(selector, text))
+}
+
+// activate clicks on an element, or goes to it by the tabulator and presses Enter.
+func (b *tab) activate(selector, text string) chromedp.Action[chromedp.Void] {
+	b.t.Helper()
+	b.clicks++
+	target := b.mark(selector, text)
+	if !b.keys {
+		return chromedp.Click(target)
+	}
+	b.focus(selector + " " + text)
+	return chromedp.KeyEvent(kb.Enter)
+}
+
+// focus presses the tabulator until the marked element has the focus. Each element on the way shows it, within the window.
+func (b *tab) focus(name string) {
+	b.t.Helper()
+	for range 500 {
+		b.run("tabulator", chromedp.KeyEvent(kb.Tab))
+		at := evaluate[struct {
+			Name                   string
+			Outline, Inside, There bool
+		}](b, `(e => { const s = getComputedStyle(e), r = e.getBoundingClientRect(); return {
+			Name: e.outerHTML.slice(0, 120), There: e.hasAttribute('data-target'),
+			Outline: e === document.body || s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2,
+			Inside: e === document.body || r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth,
+		}})(document.activeElement)`)
+		if !at.Outline || !at.Inside {
+			b.t.Errorf("the focus is not visible on %s (outline %t, in the window %t)", at.Name, at.Outline, at.Inside)
+		}
+		if at.There {
+			return
+		}
+	}
+	b.t.Fatalf("the tabulator does not reach %s", name)
+}
+
+// logIn enters the token of administrators.
+func (b *tab) logIn() {
+	b.t.Helper()
+	b.visit("/")
+	b.run("the token has the focus", chromedp.WaitReady(chromedp.CSS("#token:focus")))
+	b.load("log in", chromedp.KeyEvent(adminToken+kb.Enter))
+}
