@@ -86,13 +86,16 @@ func (w *world) cmdWhole(args []string) error {
 	if err := w.settle(); err != nil {
 		return err
 	}
+	each := w.main.sentencesOfAnswer()
 	return w.until(args[0]+" whole answers and no open card", patience, func() (bool, string) {
-		whole := 0
+		whole, sentences := 0, 0
 		for _, r := range w.ding.Replies("") {
 			whole += strings.Count(r.Text, typedEnd)
+			sentences += strings.Count(r.Text, typedSentence)
 		}
 		open := w.ding.OpenCards()
-		return whole == want && len(open) == 0, fmt.Sprintf("%d whole answers, open %s", whole, describeCards(open))
+		return whole == want && sentences == want*each && len(open) == 0,
+			fmt.Sprintf("%d ends and %d sentences, %d in each answer, open %s", whole, sentences, each, describeCards(open))
 	})
 }
 
@@ -116,7 +119,17 @@ func (w *world) cmdCardFault(args []string) error {
 	if f.Action, err = apiFault(args[1]); err != nil {
 		return err
 	}
-	w.ding.AddFault(f)
+	w.cardFaults[w.ding.AddFault(f)] = f
+	return nil
+}
+
+// cmdStruck checks that the faults of cards have happened.
+func (w *world) cmdStruck([]string) error {
+	for id, f := range w.cardFaults {
+		if n := w.ding.FaultFired(id); n != f.Count {
+			return fmt.Errorf("the fault %s of %s happened %d times, want %d", f.Action, f.Route, n, f.Count)
+		}
+	}
 	return nil
 }
 

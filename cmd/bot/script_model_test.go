@@ -16,14 +16,15 @@ import (
 // scriptModel is the scripted model of a scenario. It can hold its answers back.
 type scriptModel struct {
 	*openaitest.Server
-	mu      sync.Mutex
-	holds   []openaitest.Matcher
-	slow    []slowness
-	typing  time.Duration // between two pieces of an answer to a question
-	release chan struct{} // closed and replaced by each release
-	largest int           // prompt, in tokens of the model's own count
-	uses    []int         // prompt, cached and completion tokens of each answer, or the cached percentage; nil: as counted
-	thought string        // reasoning in both places that providers have for it; empty: the model does not think
+	mu        sync.Mutex
+	holds     []openaitest.Matcher
+	slow      []slowness
+	typing    time.Duration // between two pieces of an answer to a question
+	sentences int           // in such an answer
+	release   chan struct{} // closed and replaced by each release
+	largest   int           // prompt, in tokens of the model's own count
+	uses      []int         // prompt, cached and completion tokens of each answer, or the cached percentage; nil: as counted
+	thought   string        // reasoning in both places that providers have for it; empty: the model does not think
 }
 
 // slowness is how much later some requests are answered.
@@ -77,7 +78,7 @@ func (m *scriptModel) answer(r openaitest.Request) openaitest.Reply {
 			late = s.by
 		}
 	}
-	typing, thought := m.typing, m.thought
+	typing, sentences, thought := m.typing, m.sentences, m.thought
 	m.mu.Unlock()
 	<-time.After(late)
 	if held {
@@ -88,7 +89,7 @@ func (m *scriptModel) answer(r openaitest.Request) openaitest.Reply {
 	}
 	if r.Kind == openaitest.Chat {
 		if answers := answersTo(r); answers != "" {
-			return openaitest.Text(typedAnswer(answers, typing)).Slow(typing)
+			return openaitest.Text(typedAnswer(answers, typing, sentences)).Slow(typing)
 		}
 	}
 	return openaitest.Persona(r)
@@ -124,15 +125,24 @@ func thinking(r openaitest.Request, thought string, typing time.Duration) openai
 	return answer.WithContent("<think>" + thought + "</think>\n" + answer.Content()).Thinking(thought).Pieces(4).Slow(typing)
 }
 
-// typedEnd ends an answer that is typed.
-const typedEnd = "以上是全部。"
+// A typed answer repeats typedSentence, and ends with typedEnd.
+const (
+	typedSentence = "这是很长的回答。"
+	typedEnd      = "以上是全部。"
+)
+
+func (m *scriptModel) sentencesOfAnswer() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sentences
+}
 
 // typedAnswer is the answer to questions, a long one if it is typed.
-func typedAnswer(answers string, typing time.Duration) string {
+func typedAnswer(answers string, typing time.Duration, sentences int) string {
 	if typing == 0 {
 		return answers
 	}
-	return answers + strings.Repeat(" 这是很长的回答。", 20) + typedEnd
+	return answers + strings.Repeat(" "+typedSentence, sentences) + typedEnd
 }
 
 // questionRE finds the questions that have a number.
@@ -253,9 +263,13 @@ func (w *world) cmdModel(args []string) error {
 		return m.use(args[1:])
 	case verb == "types":
 		d, err := time.ParseDuration(args[1])
+		sentences := 20
+		if err == nil && len(args) > 2 {
+			sentences, err = strconv.Atoi(args[2])
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.typing = d
+		m.typing, m.sentences = d, sentences
 		return err
 	case verb == "asked":
 		return w.modelAsked(args[1:])

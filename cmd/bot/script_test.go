@@ -53,7 +53,7 @@ import (
 //	raw FIRST LAST              the newest chat request shows the questions Qfirst to Qlast as people's own messages, no others
 //	tool WHICH NAME JSON [N]    the next N such requests are answered by a call; $PATH is where a result was moved to
 //	spare N                     the second model was asked N times
-//	model types DURATION        answers to questions are long, with a pause of DURATION between two pieces
+//	model types DURATION [N]    answers to questions have 20 or N sentences, with a pause of DURATION between two pieces
 //	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
 //	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
 //	flood CONV N                N people ask one thing each, all at once
@@ -84,6 +84,7 @@ import (
 //	whole N                     when all is settled, N typed answers were shown to their end, each once, and no card is open
 //	cardfault WHICH WHAT [N]    the next N calls that create, stream or end (final) a card go wrong: a status, lost, undelivered
 //	click CONV NICK ACTION [ANSWER]   a person clicks on a button of the newest card; the answer has the text
+//	struck                      each fault of cards so far has happened as often as it should
 //	calls left N;  calls below N   what DingTalk grants from now on;  at most N calls were counted
 //	group CONV ROBOT            a group with this robot alone
 //	mark MSGID [WITHIN];  ! mark MSGID   wait for the thinking mark on a message, from when it was sent;  for its removal
@@ -110,7 +111,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
-		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
+		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
 		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
@@ -160,11 +161,12 @@ type world struct {
 	reader   *pgx.Conn // the connection for queries; nil before the first
 	readerOf string    // its address
 
-	networks map[string]*sqltest.Link
-	replicas map[string]*replica
-	people   map[string]string // nick -> staff id
-	said     int               // questions of talk so far
-	facts    []string
+	networks   map[string]*sqltest.Link
+	replicas   map[string]*replica
+	people     map[string]string          // nick -> staff id
+	said       int                        // questions of talk so far
+	cardFaults map[int]dingtalktest.Fault // by id
+	facts      []string
 }
 
 type worldKey struct{}
@@ -186,6 +188,7 @@ func setUp(env *testscript.Env) error {
 	w := &world{
 		t: t, dir: env.WorkDir, shared: sharedDir(t), ding: ding, url: sqltest.URL(t),
 		replicas: map[string]*replica{}, people: map[string]string{}, networks: map[string]*sqltest.Link{},
+		cardFaults: map[int]dingtalktest.Fault{},
 	}
 	w.main = startModel()
 	w.config = w.newConfig()
