@@ -88,3 +88,9 @@ func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, erro
 	}
 	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.words(a))
 }
+
+// AccessToken returns the application's token, for calls that are not the transport's own. Its error names no secret.
+func (t *Transport) AccessToken(ctx context.Context) (string, error) { return t.tokens.get(ctx) }
+
+// RejectToken forgets a token that DingTalk refused.
+func (t *Transport) RejectToken(ctx context.Context, token string) { t.tokens.reject(ctx, token) }

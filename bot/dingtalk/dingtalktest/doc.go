@@ -23,11 +23,11 @@
 //	message.go      payloads of every kind, quotes, and Variants, which has one of each
 //	streamfaults.go redelivery, disconnect, drops, half-open and zombie connections, bursts, malformed frames
 //	routes.go       the HTTP routes and how a fault takes the place of an answer; faults.go: rules and the catalogue
-//	webhook.go, openapi.go, media.go  the sending side; posts.go: what the bots posted
+//	webhook.go, openapi.go, media.go  the sending side; login.go: people log in to a site by DingTalk
 //	cards.go        the card platform: templates, deliveries, frames, updates
 //	cardview.go     cards and messages as people see them: Cards, OpenCards, Shown, WaitCard, WatchCards
 //	clicks.go       Click, ClickCard: callbacks of cards, and the answers to them
-//	report.go       transcript and violations; wait.go: waits and state
+//	report.go       transcript, violations and the bots' posts; wait.go: waits and state
 //
 // A card in a test:
 //
@@ -52,8 +52,8 @@
 // rate of pings and KEEPALIVE frames, and the life of a connection. The same holds for messages without a connection, for
 // any order between messages, for the bodies of refusals to open and for the status of a refused
 // handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for session
-// webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and the monthly quotas are
-// guesses, too.
+// webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and of login codes, the
+// codes of refusals of a login, and the monthly quotas are guesses, too.
 // Nothing here renders markdown or cards as a client does, or moderates content.
 //
 // Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more than

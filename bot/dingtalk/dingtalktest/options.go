@@ -28,6 +28,10 @@ type App struct {
 	RobotCode string `json:"robotCode"`
 	// CorpID is the organisation; empty means "dingcorpsim".
 	CorpID string `json:"corpId"`
+	// RedirectURIs are the addresses that a login may lead to.
+	RedirectURIs []string `json:"redirectUris"`
+	// Lacks are permissions that the application was not granted, such as PermissionContact; default: it has all.
+	Lacks []string `json:"lacks"`
 }
 
 // User is one person. Only StaffID is needed; the rest is derived from it when empty.
@@ -126,8 +130,8 @@ type Options struct {
 	// DisconnectGrace is the silence between `disconnect` and the end of the socket; default 10 s.
 	DisconnectGrace time.Duration
 
-	// TicketTTL, TokenTTL and WebhookTTL default to 90 s, 2 h and 90 min.
-	TicketTTL, TokenTTL, WebhookTTL time.Duration
+	// TicketTTL, TokenTTL, WebhookTTL and LoginCodeTTL default to 90 s, 2 h, 90 min and 5 min (the last one unconfirmed).
+	TicketTTL, TokenTTL, WebhookTTL, LoginCodeTTL time.Duration
 	// WebhookPerMinute bounds the webhook replies of one conversation; default 20, beyond: errcode 130101 (scope unconfirmed).
 	WebhookPerMinute int
 	// WebhookBlock refuses a conversation for so long once it went over WebhookPerMinute; default none (unconfirmed).
@@ -211,6 +215,7 @@ func (o Options) withDefaults() Options {
 		{&o.TicketTTL, 90 * time.Second},
 		{&o.TokenTTL, 2 * time.Hour},
 		{&o.WebhookTTL, 90 * time.Minute},
+		{&o.LoginCodeTTL, 5 * time.Minute},
 		{&o.CardIdle, time.Minute},
 	} {
 		if *d.knob == 0 {

@@ -32,6 +32,10 @@ const (
 	RouteCardSend      = "card-create-and-deliver"
 	RouteCardUpdate    = "card-update"
 	RouteCardStream    = "card-stream"
+	RouteAuthorize     = "authorize"
+	RouteUserToken     = "user-token"
+	RouteMe            = "users-me"
+	RouteUserByUnionID = "user-by-unionid"
 )
 
 // call is one HTTP request on its way to a route.
@@ -117,6 +121,10 @@ func (s *Server) handler() http.Handler {
 		"POST /v1.0/card/instances/createAndDeliver": s.route(RouteCardSend, s.api(s.cardSend)),
 		"PUT /v1.0/card/instances":                   s.route(RouteCardUpdate, s.api(s.cardUpdate)),
 		"PUT /v1.0/card/streaming":                   s.route(RouteCardStream, s.api(s.cardStream)),
+		"GET /oauth2/auth":                           s.route(RouteAuthorize, s.authorize),
+		"POST /v1.0/oauth2/userAccessToken":          s.route(RouteUserToken, s.userToken),
+		"GET /v1.0/contact/users/me":                 s.route(RouteMe, s.me),
+		"POST /topapi/user/getbyunionid":             s.route(RouteUserByUnionID, s.userByUnionID),
 		"/": s.route("unknown", func(c *call) response {
 			return apiError(http.StatusNotFound, "InvalidAction.NotFound", "no such API: "+c.r.Method+" "+c.r.URL.Path)
 		}),

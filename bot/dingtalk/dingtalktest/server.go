@@ -25,6 +25,7 @@ type Server struct {
 	*messages
 	*openAPI
 	*media
+	*logins
 	*cards
 
 	ln   *listener
@@ -108,6 +109,7 @@ func newServer(c *core) *Server {
 		callsByCard: map[string]int{},
 	}
 	s.media = &media{core: c, people: s.people, openAPI: s.openAPI, files: map[string]*file{}, uploads: map[string]*file{}}
+	s.logins = &logins{core: c, people: s.people, openAPI: s.openAPI, codes: map[string]*loginCode{}, userTokens: map[string]*userToken{}}
 	s.cards = newCards(c, s.people, s.posts, s.stream, s.openAPI)
 	c.summary = s.describe
 	return s

@@ -1,0 +1,30 @@
+package pages
+
+import (
+	"context"
+	"errors"
+
+	"ebb/sessions"
+)
+
+// The reasons of a refused login by DingTalk.
+var (
+	ErrLoginCode  = errors.New("DingTalk does not know the code of the login, or it was used")
+	ErrOutsider   = errors.New("the person is no member of the application's organization")
+	ErrLoginSetup = errors.New("DingTalk refuses the application")
+)
+
+// Person is a person who logged in by DingTalk.
+type Person struct {
+	ID   sessions.UserID // staff id
+	Nick string          // chosen by the person: at most 100 characters in one line
+}
+
+// Identity finds out who a person is. The person agrees on a page of DingTalk, which returns them with a code.
+type Identity interface {
+	// Address returns the page's address. state comes back with the code.
+	Address(state string) string
+	// Identify exchanges a code, which is good for one exchange. Its errors wrap [ErrLoginCode], [ErrOutsider], [ErrLoginSetup] or
+	// none of them, and have no secret.
+	Identify(ctx context.Context, code string) (Person, error)
+}
