@@ -61,6 +61,7 @@ type SessionFilter struct {
 	Groups []string // parts of a group's title or conversation id
 	State  string   // a [State]; empty: any
 	Model  string
+	Only   []sessions.Key // nil: all sessions
 }
 
 // The states of a session in a filter.
@@ -88,6 +89,7 @@ type CompactionFilter struct {
 	Policy  string
 	Trigger string
 	Since   time.Time
+	Only    []sessions.Key // nil: all sessions
 }
 
 // CompactionRow is an attempt in a list.
@@ -107,6 +109,7 @@ type MemoryFilter struct {
 	Session sessions.Key    // session of the source
 	Words   []string        // parts of the content
 	Every   bool            // also superseded and expired ones
+	Only    []sessions.Key  // sessions of the source; nil: all
 }
 
 // Attempt is one attempt at a compaction with all that is known of it.
@@ -130,6 +133,8 @@ type Receipt struct {
 type Fact struct {
 	ID      int64
 	Content string
+	Source  sessions.Key // session of the source
+	Private bool         // it was said in a private chat
 }
 
 // Cost is the usage of one kind of work on a day, of UTC, or in a session.
@@ -176,17 +181,22 @@ type Action struct {
 
 // Login is an authenticated user of the console.
 type Login struct {
-	Role  string // RoleAdmin or RoleViewer
-	Actor string
+	Role   string
+	Actor  string                    // the staff id of a person
+	Nick   string                    // a person's
+	Groups []sessions.ConversationID // those of a RoleGroupAdmin; not stored
 }
 
-// The roles of the console.
+// The roles of the console. A login is stored as the first, second or last one.
 const (
-	RoleAdmin  = "admin"
-	RoleViewer = "viewer" // reads, changes nothing, and sees private chats masked
+	RoleAdmin      = "admin"
+	RoleViewer     = "viewer"      // reads, changes nothing, and sees private chats masked
+	RoleGroupAdmin = "group_admin" // reads and acts in some groups, and sees nothing else
+	RolePerson     = "person"      // a login by DingTalk: each request decides which of the other roles it has
 )
 
-// Lists reads pages. next is the cursor of the following page, empty at the end. [ErrCursor] is a wrong cursor.
+// Lists reads pages. The parameter only leaves out the rows of other sessions; nil stands for all. next is the cursor of the
+// following page, empty at the end. [ErrCursor] is a wrong cursor.
 type Lists interface {
 	Sessions(ctx context.Context, f SessionFilter, p Page) (rows []SessionRow, next string, err error)
 	Compactions(ctx context.Context, f CompactionFilter, p Page) (rows []CompactionRow, next string, err error)
@@ -204,13 +214,15 @@ type Lists interface {
 	// Session returns [sessions.ErrNotFound] for an unknown key.
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
 	// Costs sums usage from a day on, by kind and by day or by session.
-	Costs(ctx context.Context, since time.Time, bySession bool) ([]Cost, error)
-	Debts(ctx context.Context, limit int) ([]Debt, error)
-	DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error)
+	Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]Cost, error)
+	Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error)
+	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
 	Restarts(ctx context.Context, limit int) ([]sessions.Restart, error)
 	Replicas(ctx context.Context) ([]Replica, error)
-	Counts(ctx context.Context) (Counts, error)
-	Actions(ctx context.Context, p Page) (rows []Action, next string, err error)
+	Counts(ctx context.Context, only []sessions.Key) (Counts, error)
+	Actions(ctx context.Context, only []sessions.Key, p Page) (rows []Action, next string, err error)
+	// GroupSessions lists the sessions of groups, never nil. A private chat is none of them, whatever its id.
+	GroupSessions(ctx context.Context, groups []sessions.ConversationID) ([]sessions.Key, error)
 }
 
 // Logins keeps the logins of the console by the hash of their token, for all replicas.
@@ -219,6 +231,10 @@ type Logins interface {
 	// Authenticate returns [sessions.ErrNotFound] for an unknown hash and for a login that is over.
 	Authenticate(ctx context.Context, hash []byte) (Login, error)
 	Logout(ctx context.Context, hash []byte) error
+	// BeginLogin keeps the state of a login that another site continues, and the path that it leads to.
+	BeginLogin(ctx context.Context, hash []byte, next string, ttl time.Duration) error
+	// ContinueLogin ends a state and returns its path, or [sessions.ErrNotFound] for one that is unknown, over or used.
+	ContinueLogin(ctx context.Context, hash []byte) (next string, err error)
 }
 
 // Audit records actions. A row is stored before its action begins.

@@ -253,7 +253,7 @@ func TestOwe(t *testing.T) {
 	}
 	debts := func() []admin.Debt {
 		t.Helper()
-		list, err := s.Debts(t.Context(), 10)
+		list, err := s.Debts(t.Context(), nil, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func TestPagePlans(t *testing.T) {
 			return err
 		},
 		"counts": func() error {
-			if _, err := q.PageCounts(ctx, p, "erased"); !errors.Is(err, pgx.ErrNoRows) {
+			if _, err := q.PageCounts(ctx, p, &dbsqlc.PageCountsParams{Erased: "erased"}); !errors.Is(err, pgx.ErrNoRows) {
 				return err
 			}
 			return nil

@@ -112,7 +112,7 @@ func TestCosts(t *testing.T) {
 	key := c.reader.Key
 	costs := func(since time.Time, by spend.CostsBy, want ...spend.Cost) {
 		t.Helper()
-		got, err := s.Costs(t.Context(), "", since, by)
+		got, err := s.Costs(t.Context(), nil, since, by)
 		must(err)
 		if !slices.Equal(got, want) {
 			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
@@ -130,11 +130,11 @@ func TestCosts(t *testing.T) {
 		return one
 	}
 	costs(today, spend.CostsBy{Day: true, Session: true}, todays("consolidation", 4), todays("digest", 0.125), todays("summary", 1), todays("turn", 8))
-	if got, err := s.Costs(t.Context(), key, before, spend.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
+	if got, err := s.Costs(t.Context(), []sessions.Key{key}, before, spend.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
 		got[5].Period != before.Format("2006-01") {
 		t.Errorf("by month: %+v, %v", got, err)
 	}
-	if got, err := s.Costs(t.Context(), "r/missing", before, spend.CostsBy{}); err != nil || len(got) != 0 {
+	if got, err := s.Costs(t.Context(), []sessions.Key{"r/missing"}, before, spend.CostsBy{}); err != nil || len(got) != 0 {
 		t.Errorf("of another session: %+v, %v", got, err)
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -233,10 +232,7 @@ func (c *Config) checkProcess(k checker) {
 		"at most 63 letters, digits, dots, dashes and underscores")
 	c.Retention.check(k)
 	c.Database.check(k)
-	_, port, err := net.SplitHostPort(c.Admin.Listen)
-	n, portErr := strconv.Atoi(port)
-	k.want(c.Admin.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(c.Admin.Listen),
-		`host:port, such as "127.0.0.1:8080", or empty for none`)
+	c.Admin.check(k)
 	k.positive("shutdown.drain", c.Shutdown.Drain)
 	k.positive("shutdown.flush", c.Shutdown.Flush)
 	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})

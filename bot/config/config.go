@@ -201,16 +201,6 @@ const (
 // Direct returns the server's own address, behind any pooler.
 func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 
-// AdminConfig has the settings of the HTTP server: health, metrics, console.
-type AdminConfig struct {
-	// Listen is host:port; empty: no admin server. Default 127.0.0.1:8080.
-	Listen string `json:"listen"`
-	// Token admits other machines to the console. Default empty: loopback only.
-	Token Secret `json:"token"`
-	// ViewerToken admits viewers, who change nothing and see private chats masked. Default empty: no viewers.
-	ViewerToken Secret `json:"viewer_token"`
-}
-
 // ShutdownConfig bounds the two long phases of a clean stop. Intake takes up to 3 s to end before them, and cleanup a
 // few seconds after them. A supervisor should wait twice their sum before it kills.
 type ShutdownConfig struct {
@@ -281,7 +271,7 @@ func defaults(src *source) *Config {
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database:  DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
-		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}"))},
+		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}")), DingTalkLogin: defaultLogin()},
 		Shutdown:  ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
 		Log:       LogConfig{Level: "info", Format: "auto"},
 		policies:  ownPolicies(src),

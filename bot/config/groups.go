@@ -26,6 +26,8 @@ type GroupConfig struct {
 	Policy string `json:"policy"`
 	// Tools are the tools that the model may use. Empty: all.
 	Tools []string `json:"tools"`
+	// Admins are the staff ids of those who see this group on the console, and may act there. Default none.
+	Admins []string `json:"admins"`
 }
 
 // ownGroupPath returns the path of a conversation's entry in groups.
@@ -49,6 +51,9 @@ func (c *Config) checkGroups(k checker) {
 		k.want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
 		for i, name := range g.Tools {
 			k.want(slices.Contains(toolNames, name), fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(toolNames))
+		}
+		for i, person := range g.Admins {
+			k.required(fmt.Sprintf("%s.admins[%d]", at, i), person, "a staff id")
 		}
 		c.checkGroupPolicy(k, id, g.Policy)
 	}

@@ -63,7 +63,7 @@ func (c *Console) routeAPI(mux *http.ServeMux) {
 			return each(rows, viewRestart), "", err
 		},
 		"usage": func(r *request, _ pages.Page) (any, string, error) {
-			rows, err := r.lists.Costs(r.Context(), time.Now().AddDate(0, 0, -29), r.FormValue("by") == "session")
+			rows, err := r.lists.Costs(r.Context(), nil, time.Now().AddDate(0, 0, -29), r.FormValue("by") == "session")
 			return each(rows, viewCost), "", err
 		},
 	} {
@@ -91,7 +91,10 @@ func (c *Console) api(read func(*request, pages.Page) (any, string, error)) http
 		limit, err := limitOf(r.FormValue("limit"))
 		var v answer
 		if err == nil {
-			v.Items, v.Next, err = read(c.as(r, login, words), pages.Page{Limit: limit, Cursor: r.FormValue("cursor")})
+			var req *request
+			if req, err = c.as(r, login, words); err == nil {
+				v.Items, v.Next, err = read(req, pages.Page{Limit: limit, Cursor: r.FormValue("cursor")})
+			}
 		}
 		if err != nil {
 			status, bad := statusOf(err)
@@ -107,7 +110,7 @@ func (c *Console) api(read func(*request, pages.Page) (any, string, error)) http
 
 // bearer returns the login of a token, and the status without one.
 func (c *Console) bearer(r *http.Request) (pages.Login, int) {
-	if c.cfg.Token == "" && c.cfg.ViewerToken == "" && c.cfg.IsLocal(r) {
+	if !c.hasLogins() && c.cfg.IsLocal(r) {
 		return pages.Login{Role: pages.RoleAdmin, Actor: localActor}, http.StatusOK
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

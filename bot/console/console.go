@@ -24,19 +24,26 @@ type Config struct {
 	// Calls returns the calls to DingTalk's open API in the month and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
-	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both, requests from this
-	// machine are an administrator's.
+	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both and without Identity,
+	// requests from this machine are an administrator's.
 	Token, ViewerToken string
+	// Identity logs people in by DingTalk, with the rights that Rights returns for a staff id at each request. nil: by token alone.
+	Identity pages.Identity
+	Rights   func(sessions.UserID) Rights
 	// IsLocal reports whether a request was made on this machine for this machine.
 	IsLocal func(*http.Request) bool
 }
 
+// Rights are the rights of a person in force. A person without any may not log in.
+type Rights struct {
+	Admin  bool
+	Groups []sessions.ConversationID // groups that the person administers
+}
+
 // Console is the handler of all pages.
 type Console struct {
-	cfg      Config
-	pages    *renderer
-	throttle *throttle
-	handler  http.Handler
+	*entry
+	handler http.Handler
 }
 
 // New returns a console.
@@ -45,11 +52,13 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{cfg: cfg, pages: r, throttle: newThrottle()}
+	c := &Console{entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), begun: newThrottle(begunEvery, begunAtOnce)}}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", static())
 	mux.HandleFunc("GET /login", c.loginPage)
 	mux.HandleFunc("POST /login", c.login)
+	mux.HandleFunc("GET /login/dingtalk", c.beginLogin)
+	mux.HandleFunc("GET "+CallbackPath, c.endLogin)
 	mux.Handle("POST /logout", c.page(c.logout))
 	mux.Handle("GET /{$}", c.page(c.overview))
 	mux.Handle("GET /sessions", c.page(c.sessions))
@@ -58,16 +67,16 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /compactions/{session}/{id}", c.page(c.attempt))
 	mux.Handle("GET /memories", c.page(c.memories))
 	mux.Handle("GET /memories/{id}", c.page(c.memory))
-	mux.Handle("GET /people/{id}", c.page(c.person))
+	mux.Handle("GET /people/{id}", c.whole(c.person))
 	mux.Handle("GET /usage", c.page(c.usage))
-	mux.Handle("GET /restarts", c.page(c.restarts))
+	mux.Handle("GET /restarts", c.whole(c.restarts))
 	mux.Handle("GET /attention", c.page(c.attention))
-	mux.Handle("GET /settings", c.page(c.settings))
+	mux.Handle("GET /settings", c.whole(c.settings))
 	mux.Handle("GET /audit", c.page(c.audit))
 	mux.Handle("POST /sessions/{key}/undo", c.action(c.undo))
 	mux.Handle("POST /memories/{id}/forget", c.action(c.forgetMemory))
-	mux.Handle("POST /people/{id}/forget", c.action(c.forgetPerson))
-	mux.Handle("GET /people/{id}/export", c.action(c.exportPerson))
+	mux.Handle("POST /people/{id}/forget", c.wholeAction(c.forgetPerson))
+	mux.Handle("GET /people/{id}/export", c.wholeAction(c.exportPerson))
 	mux.Handle("POST /messages/{id}/retry", c.action(c.retry))
 	c.routeAPI(mux)
 	mux.Handle("/", c.page(func(http.ResponseWriter, *request) error { return errNotFound }))

@@ -27,6 +27,14 @@ const localActor = "local"
 // loginTTL is the life of a login.
 const loginTTL = 12 * time.Hour
 
+// entry lets people in: it decides who makes a request, and what the role sees and may do.
+type entry struct {
+	cfg   Config
+	pages *renderer
+	wrong *throttle // wrong tokens
+	begun *throttle // logins by DingTalk that begin
+}
+
 // request is an authenticated request.
 type request struct {
 	*http.Request
@@ -35,8 +43,15 @@ type request struct {
 	words words
 }
 
-// admin reports whether the role may act.
-func (r *request) admin() bool { return r.login.Role == pages.RoleAdmin }
+// acts reports whether the role may change what it sees.
+func (r *request) acts() bool {
+	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleGroupAdmin
+}
+
+// whole reports whether the role sees all groups.
+func (r *request) whole() bool {
+	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleViewer
+}
 
 // text returns a value of the path. The storage has none with a zero byte or broken characters.
 func (r *request) text(name string) (string, error) {
@@ -54,14 +69,14 @@ func (r *request) key(name string) (sessions.Key, error) {
 }
 
 // page answers a request of a person who is logged in. Others are sent to the login.
-func (c *Console) page(answer func(http.ResponseWriter, *request) error) http.Handler {
+func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		words := c.pages.language(w, r)
-		login, err := c.authenticate(r)
+		words := e.pages.language(w, r)
+		login, err := e.authenticate(r)
 		switch {
 		case err == nil:
 		case !errors.Is(err, sessions.ErrNotFound):
-			c.fail(w, r, words, pages.Login{}, err)
+			e.fail(w, r, words, pages.Login{}, err)
 			return
 		case r.Method != http.MethodGet:
 			http.Error(w, words.T("error.login"), http.StatusUnauthorized)
@@ -70,44 +85,71 @@ func (c *Console) page(answer func(http.ResponseWriter, *request) error) http.Ha
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 			return
 		}
-		if err := answer(w, c.as(r, login, words)); err != nil {
-			c.fail(w, r, words, login, err)
+		req, err := e.as(r, login, words)
+		if err == nil {
+			err = answer(w, req)
+		}
+		if err != nil {
+			e.fail(w, r, words, login, err)
 		}
 	})
 }
 
-// action is [Console.page] for administrators alone.
-func (c *Console) action(answer func(http.ResponseWriter, *request) error) http.Handler {
-	return c.page(func(w http.ResponseWriter, r *request) error {
-		if !r.admin() {
+// when is [entry.page] for requests that pass a check; others are refused.
+func (e *entry) when(may func(*request) bool, answer func(http.ResponseWriter, *request) error) http.Handler {
+	return e.page(func(w http.ResponseWriter, r *request) error {
+		if !may(r) {
 			return errForbidden
 		}
 		return answer(w, r)
 	})
 }
 
+// whole is [entry.page] for data of all groups together.
+func (e *entry) whole(answer func(http.ResponseWriter, *request) error) http.Handler {
+	return e.when((*request).whole, answer)
+}
+
+// action is [entry.page] for administrators, also those of a group: the answer must find its target in the lists of the request.
+func (e *entry) action(answer func(http.ResponseWriter, *request) error) http.Handler {
+	return e.when((*request).acts, answer)
+}
+
+// wholeAction is [entry.action] for what concerns all groups.
+func (e *entry) wholeAction(answer func(http.ResponseWriter, *request) error) http.Handler {
+	return e.when(func(r *request) bool { return r.acts() && r.whole() }, answer)
+}
+
 // as returns a request with the lists of its role.
-func (c *Console) as(r *http.Request, login pages.Login, words words) *request {
-	lists := c.cfg.Lists
-	if login.Role != pages.RoleAdmin {
-		lists = masked{lists}
+func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, error) {
+	req := &request{Request: r, login: login, lists: e.cfg.Lists, words: words}
+	switch login.Role {
+	case pages.RoleAdmin:
+	case pages.RoleViewer:
+		req.lists = restricted{all: e.cfg.Lists}
+	default:
+		only, err := e.cfg.Lists.GroupSessions(r.Context(), login.Groups)
+		if err != nil {
+			return nil, err
+		}
+		req.lists = restricted{all: e.cfg.Lists, only: only}
 	}
-	return &request{Request: r, login: login, lists: lists, words: words}
+	return req, nil
 }
 
 // fail shows an error. Faults of the server are logged; their texts stay there.
-func (c *Console) fail(w http.ResponseWriter, r *http.Request, words words, login pages.Login, err error) {
+func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login pages.Login, err error) {
 	status, bad := statusOf(err)
 	if status == http.StatusInternalServerError {
 		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("Console request failed")
 	}
-	c.pages.show(w, c.as(r, login, words), status, "error", words.T(bad.code, bad.args...))
+	e.pages.show(w, &request{Request: r, login: login, words: words}, status, "error", words.T(bad.code, bad.args...))
 }
 
 // authenticate returns the login of a request, or [sessions.ErrNotFound].
-func (c *Console) authenticate(r *http.Request) (pages.Login, error) {
-	if c.cfg.Token == "" && c.cfg.ViewerToken == "" {
-		if c.cfg.IsLocal(r) {
+func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
+	if !e.hasLogins() {
+		if e.cfg.IsLocal(r) {
 			return pages.Login{Role: pages.RoleAdmin, Actor: localActor}, nil
 		}
 		return pages.Login{}, sessions.ErrNotFound
@@ -116,12 +158,21 @@ func (c *Console) authenticate(r *http.Request) (pages.Login, error) {
 	if err != nil {
 		return pages.Login{}, sessions.ErrNotFound
 	}
-	return c.cfg.Logins.Authenticate(r.Context(), hash(cookie.Value))
+	login, err := e.cfg.Logins.Authenticate(r.Context(), hash(cookie.Value))
+	if err != nil {
+		return pages.Login{}, err
+	}
+	return e.inForce(login)
+}
+
+// hasLogins reports whether anyone can log in. Otherwise requests of this machine need no login.
+func (e *entry) hasLogins() bool {
+	return e.cfg.Token != "" || e.cfg.ViewerToken != "" || e.cfg.Identity != nil
 }
 
 // role returns the login of a token. Both tokens are compared, by their hashes, so that the time reveals nothing.
-func (c *Console) role(token string) (pages.Login, bool) {
-	isAdmin, isViewer := equal(token, c.cfg.Token), equal(token, c.cfg.ViewerToken)
+func (e *entry) role(token string) (pages.Login, bool) {
+	isAdmin, isViewer := equal(token, e.cfg.Token), equal(token, e.cfg.ViewerToken)
 	switch {
 	case isAdmin:
 		return pages.Login{Role: pages.RoleAdmin, Actor: "admin.token"}, true
@@ -146,67 +197,82 @@ func hash(token string) []byte {
 var wrongToken = map[int]string{http.StatusUnauthorized: "login.wrong", http.StatusTooManyRequests: "login.too_often"}
 
 type loginView struct {
-	Next  string
-	Wrong string
+	Next     string
+	Wrong    string
+	Tokens   bool // a token is configured
+	DingTalk bool // people can log in by DingTalk
 }
 
-func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) {
-	words := c.pages.language(w, r)
-	c.pages.show(w, c.as(r, pages.Login{}, words), http.StatusOK, "login", loginView{Next: r.FormValue("next"), Wrong: c.unavailable(words)})
-}
-
-// unavailable explains why no login is possible; empty if one is.
-func (c *Console) unavailable(words words) string {
-	if c.cfg.Token == "" && c.cfg.ViewerToken == "" {
-		return words.T("login.no_token")
+func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
+	wrong := ""
+	if !e.hasLogins() {
+		wrong = "login.no_token"
 	}
-	return ""
+	e.showLogin(w, r, http.StatusOK, r.FormValue("next"), wrong)
 }
 
-func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	words := c.pages.language(w, r)
+// showLogin shows the page of the login. wrong is the key of a reason, empty for none, with its arguments.
+func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
+	words := e.pages.language(w, r)
+	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil}
+	if wrong != "" {
+		v.Wrong = words.T(wrong, args...)
+	}
+	e.pages.show(w, &request{Request: r, words: words}, status, "login", v)
+}
+
+func (e *entry) login(w http.ResponseWriter, r *http.Request) {
 	next := r.PostFormValue("next")
-	login, status := c.enter(r, strings.TrimSpace(r.PostFormValue("token")))
+	login, status := e.enter(r, strings.TrimSpace(r.PostFormValue("token")))
 	if status != http.StatusOK {
-		c.pages.show(w, c.as(r, pages.Login{}, words), status, "login", loginView{Next: next, Wrong: words.T(wrongToken[status])})
+		e.showLogin(w, r, status, next, wrongToken[status])
 		return
 	}
-	token := rand.Text()
-	if err := c.cfg.Logins.Login(r.Context(), hash(token), login, loginTTL); err != nil {
-		c.fail(w, r, words, pages.Login{}, err)
+	if err := e.keep(w, r, login); err != nil {
+		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
 		return
 	}
-	http.SetCookie(w, c.cookie(r, token, int(loginTTL.Seconds())))
 	http.Redirect(w, r, localPath(next), http.StatusSeeOther)
 }
 
+// keep stores a login, and gives its token to the browser.
+func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) error {
+	token := rand.Text()
+	if err := e.cfg.Logins.Login(r.Context(), hash(token), login, loginTTL); err != nil {
+		return err
+	}
+	http.SetCookie(w, e.cookie(r, cookieName, token, loginTTL))
+	return nil
+}
+
 // enter checks a token: 401 for a wrong one, 429 after several.
-func (c *Console) enter(r *http.Request, token string) (pages.Login, int) {
-	if !c.throttle.allows(r) {
+func (e *entry) enter(r *http.Request, token string) (pages.Login, int) {
+	if !e.wrong.allows(r) {
 		return pages.Login{}, http.StatusTooManyRequests
 	}
-	login, ok := c.role(token)
+	login, ok := e.role(token)
 	if !ok {
-		c.throttle.wrong(r)
+		e.wrong.count(r)
 		return pages.Login{}, http.StatusUnauthorized
 	}
 	return login, http.StatusOK
 }
 
-func (c *Console) logout(w http.ResponseWriter, r *request) error {
+func (e *entry) logout(w http.ResponseWriter, r *request) error {
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		if err := c.cfg.Logins.Logout(r.Context(), hash(cookie.Value)); err != nil {
+		if err := e.cfg.Logins.Logout(r.Context(), hash(cookie.Value)); err != nil {
 			return err
 		}
 	}
-	http.SetCookie(w, c.cookie(r.Request, "", -1))
+	http.SetCookie(w, e.cookie(r.Request, cookieName, "", -time.Second))
 	http.Redirect(w, r.Request, "/login", http.StatusSeeOther)
 	return nil
 }
 
-func (c *Console) cookie(r *http.Request, value string, maxAge int) *http.Cookie {
+// cookie returns a cookie that no other site's request carries; life below 0 deletes it.
+func (e *entry) cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
 }
@@ -221,10 +287,10 @@ func localPath(next string) string {
 }
 
 // audited records an action, executes it and records its end. Nothing is done without the record.
-func (c *Console) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
+func (e *entry) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
 	a := pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}
 	var err error
-	if a.ID, err = c.cfg.Audit.Begin(r.Context(), a); err != nil {
+	if a.ID, err = e.cfg.Audit.Begin(r.Context(), a); err != nil {
 		return err
 	}
 	outcome := "done"
@@ -235,7 +301,7 @@ func (c *Console) audited(r *request, action string, key sessions.Key, detail st
 			outcome = bad.code
 		}
 	}
-	if err := c.cfg.Audit.End(context.WithoutCancel(r.Context()), a, outcome); err != nil {
+	if err := e.cfg.Audit.End(context.WithoutCancel(r.Context()), a, outcome); err != nil {
 		zerolog.Ctx(r.Context()).Error().Err(err).Msg("End of an action is not in the audit")
 	}
 	return done

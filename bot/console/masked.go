@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"ebb/memory"
@@ -11,9 +13,22 @@ import (
 	"ebb/sessions"
 )
 
-// masked are the lists as a viewer sees them: without the texts of private chats. It wraps the lists as a whole, so that
-// no page can forget it.
-type masked struct{ pages.Lists }
+// restricted are the lists as a viewer or a group's administrator sees them: without the texts of private chats, and limited
+// to some sessions. It has each method of the lists itself, so that a new one does not compile before it is restricted.
+type restricted struct {
+	all  pages.Lists
+	only []sessions.Key // nil: all sessions
+}
+
+var _ pages.Lists = restricted{}
+
+// shows returns [sessions.ErrNotFound] for a session that is left out.
+func (m restricted) shows(key sessions.Key) error {
+	if m.only == nil || slices.Contains(m.only, key) {
+		return nil
+	}
+	return fmt.Errorf("session %s: %w", key, sessions.ErrNotFound)
+}
 
 // mask replaces a text by its length.
 func mask(text string) string {
@@ -24,8 +39,9 @@ func mask(text string) string {
 }
 
 // Sessions implements pages.Lists.
-func (m masked) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
-	rows, next, err := m.Lists.Sessions(ctx, f, p)
+func (m restricted) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Sessions(ctx, f, p)
 	for i := range rows {
 		rows[i].Session = maskSession(rows[i].Session)
 	}
@@ -33,8 +49,11 @@ func (m masked) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Pag
 }
 
 // Session implements pages.Lists.
-func (m masked) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
-	s, err := m.Lists.Session(ctx, key)
+func (m restricted) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	if err := m.shows(key); err != nil {
+		return sessions.Session{}, err
+	}
+	s, err := m.all.Session(ctx, key)
 	return maskSession(s), err
 }
 
@@ -46,8 +65,9 @@ func maskSession(s sessions.Session) sessions.Session {
 }
 
 // Compactions implements pages.Lists.
-func (m masked) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
-	rows, next, err := m.Lists.Compactions(ctx, f, p)
+func (m restricted) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Compactions(ctx, f, p)
 	for i := range rows {
 		rows[i] = maskRow(rows[i])
 	}
@@ -67,16 +87,20 @@ func maskEntry(e sessions.LogEntry) sessions.LogEntry {
 }
 
 // Attempt implements pages.Lists.
-func (m masked) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
-	a, err := m.Lists.Attempt(ctx, key, id)
-	if !a.Private {
-		return a, err
+func (m restricted) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
+	if err := m.shows(key); err != nil {
+		return pages.Attempt{}, err
 	}
-	a.CompactionRow, a.Summary = maskRow(a.CompactionRow), mask(a.Summary)
+	a, err := m.all.Attempt(ctx, key, id)
+	if a.Private {
+		a.CompactionRow, a.Summary = maskRow(a.CompactionRow), mask(a.Summary)
+	}
 	for _, r := range a.Receipts {
 		for _, facts := range [][]pages.Fact{r.Saved, r.Known, r.Corrected} {
-			for i := range facts {
-				facts[i].Content = mask(facts[i].Content)
+			for i, f := range facts {
+				if a.Private || f.Private || m.shows(f.Source) != nil {
+					facts[i].Content = mask(f.Content)
+				}
 			}
 		}
 	}
@@ -84,8 +108,11 @@ func (m masked) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 }
 
 // Talk implements pages.Lists.
-func (m masked) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]sessions.Event, string, error) {
-	events, next, err := m.Lists.Talk(ctx, key, p)
+func (m restricted) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]sessions.Event, string, error) {
+	if err := m.shows(key); err != nil {
+		return nil, "", err
+	}
+	events, next, err := m.all.Talk(ctx, key, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,8 +121,11 @@ func (m masked) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]ses
 }
 
 // Open implements pages.Lists.
-func (m masked) Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
-	events, err := m.Lists.Open(ctx, key, limit)
+func (m restricted) Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	if err := m.shows(key); err != nil {
+		return nil, err
+	}
+	events, err := m.all.Open(ctx, key, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +133,10 @@ func (m masked) Open(ctx context.Context, key sessions.Key, limit int) ([]sessio
 }
 
 // DeadLetters implements pages.Lists.
-func (m masked) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error) {
-	events, err := m.Lists.DeadLetters(ctx, limit)
+func (m restricted) DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error) {
+	events, err := m.all.DeadLetters(ctx, m.within(only), limit)
 	for i, e := range events {
-		if e.Message == nil || e.Message.ConversationType != sessions.Group {
+		if m.only == nil && (e.Message == nil || e.Message.ConversationType != sessions.Group) {
 			events[i] = maskEvent(e)
 		}
 	}
@@ -114,8 +144,8 @@ func (m masked) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, e
 }
 
 // maskEvents masks the events of a private chat.
-func (m masked) maskEvents(ctx context.Context, key sessions.Key, events []sessions.Event) ([]sessions.Event, error) {
-	s, err := m.Lists.Session(ctx, key)
+func (m restricted) maskEvents(ctx context.Context, key sessions.Key, events []sessions.Event) ([]sessions.Event, error) {
+	s, err := m.all.Session(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +168,15 @@ func maskEvent(e sessions.Event) sessions.Event {
 }
 
 // Cuts implements pages.Lists.
-func (m masked) Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error) {
-	cuts, err := m.Lists.Cuts(ctx, key, from, through, limit)
+func (m restricted) Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error) {
+	if err := m.shows(key); err != nil {
+		return nil, err
+	}
+	cuts, err := m.all.Cuts(ctx, key, from, through, limit)
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.Lists.Session(ctx, key)
+	s, err := m.all.Session(ctx, key)
 	if err == nil && private(s) {
 		for i, e := range cuts {
 			cuts[i] = maskEntry(e)
@@ -153,8 +186,9 @@ func (m masked) Cuts(ctx context.Context, key sessions.Key, from, through int64,
 }
 
 // Memories implements pages.Lists. A word of the filter would reveal what a masked memory says.
-func (m masked) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
-	rows, next, err := m.Lists.Memories(ctx, f, p)
+func (m restricted) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Memories(ctx, f, p)
 	shown := rows[:0]
 	for _, r := range rows {
 		if r.SourceGroup == "" && len(f.Words) > 0 {
@@ -166,12 +200,19 @@ func (m masked) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 }
 
 // Memory implements pages.Lists.
-func (m masked) Memory(ctx context.Context, id int64) (memory.Memory, []memory.Memory, error) {
-	one, values, err := m.Lists.Memory(ctx, id)
+func (m restricted) Memory(ctx context.Context, id int64) (memory.Memory, []memory.Memory, error) {
+	one, values, err := m.all.Memory(ctx, id)
+	if err == nil {
+		err = m.shows(one.SourceSession)
+	}
+	if err != nil {
+		return memory.Memory{}, nil, err
+	}
+	values = slices.DeleteFunc(values, func(v memory.Memory) bool { return m.shows(v.SourceSession) != nil })
 	for i := range values {
 		values[i] = maskMemory(values[i])
 	}
-	return maskMemory(one), values, err
+	return maskMemory(one), values, nil
 }
 
 // maskMemory masks a memory that was said in a private chat.
@@ -182,13 +223,63 @@ func maskMemory(m memory.Memory) memory.Memory {
 	return m
 }
 
-// Debts implements pages.Lists. A reason may repeat words of a conversation.
-func (m masked) Debts(ctx context.Context, limit int) ([]pages.Debt, error) {
-	debts, err := m.Lists.Debts(ctx, limit)
+// Debts implements pages.Lists. A reason may repeat words of a conversation, also of a private one.
+func (m restricted) Debts(ctx context.Context, only []sessions.Key, limit int) ([]pages.Debt, error) {
+	debts, err := m.all.Debts(ctx, m.within(only), limit)
 	for i := range debts {
-		debts[i].Reason = mask(debts[i].Reason)
+		if m.only == nil {
+			debts[i].Reason = mask(debts[i].Reason)
+		}
 	}
 	return debts, err
+}
+
+// Costs implements pages.Lists.
+func (m restricted) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
+	return m.all.Costs(ctx, m.within(only), since, bySession)
+}
+
+// Counts implements pages.Lists.
+func (m restricted) Counts(ctx context.Context, only []sessions.Key) (pages.Counts, error) {
+	return m.all.Counts(ctx, m.within(only))
+}
+
+// Actions implements pages.Lists.
+func (m restricted) Actions(ctx context.Context, only []sessions.Key, p pages.Page) ([]pages.Action, string, error) {
+	return m.all.Actions(ctx, m.within(only), p)
+}
+
+// Restarts implements pages.Lists. A restart concerns all groups.
+func (m restricted) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
+	if m.only != nil {
+		return nil, nil
+	}
+	return m.all.Restarts(ctx, limit)
+}
+
+// Replicas implements pages.Lists. A replica serves all groups.
+func (m restricted) Replicas(ctx context.Context) ([]pages.Replica, error) {
+	if m.only != nil {
+		return nil, nil
+	}
+	return m.all.Replicas(ctx)
+}
+
+// GroupSessions implements pages.Lists.
+func (m restricted) GroupSessions(ctx context.Context, groups []sessions.ConversationID) ([]sessions.Key, error) {
+	keys, err := m.all.GroupSessions(ctx, groups)
+	return m.within(keys), err
+}
+
+// within returns the sessions of a list that are not left out; nil for all.
+func (m restricted) within(only []sessions.Key) []sessions.Key {
+	switch {
+	case only == nil:
+		return m.only
+	case m.only == nil:
+		return only
+	}
+	return slices.DeleteFunc(slices.Clone(only), func(key sessions.Key) bool { return m.shows(key) != nil })
 }
 
 // private reports whether a session is a private chat. One of an unknown type is taken for one.

@@ -55,6 +55,9 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if !r.whole() && m.Scope != memory.ScopeGroup && m.Scope != memory.ScopeSession {
+		return errForbidden // other groups know a fact of the team or of a person
+	}
 	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		_, _, err := c.cfg.Manage.ForgetFact(ctx, operator, id)
 		return err

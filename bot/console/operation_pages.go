@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,23 +32,31 @@ type attentionView struct {
 func (c *Console) attention(w http.ResponseWriter, r *request) error {
 	var v attentionView
 	var err error
-	if v.Dead, err = r.lists.DeadLetters(r.Context(), restartRows); err != nil {
+	if v.Dead, err = r.lists.DeadLetters(r.Context(), nil, restartRows); err != nil {
 		return err
 	}
-	if v.Debts, err = r.lists.Debts(r.Context(), restartRows); err != nil {
+	if v.Debts, err = r.lists.Debts(r.Context(), nil, restartRows); err != nil {
 		return err
 	}
 	c.pages.show(w, r, http.StatusOK, "attention", v)
 	return nil
 }
 
-// retry queues a dead letter for another answer.
+// retry queues a dead letter, one of those that the page lists, for another answer.
 func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	id, err := parseID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	err = c.audited(r, "retry", "", "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	dead, err := r.lists.DeadLetters(r.Context(), nil, restartRows)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(dead, func(e sessions.Event) bool { return e.ID == id })
+	if i < 0 {
+		return errNotFound
+	}
+	err = c.audited(r, "retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, id)
 		return err
 	})
@@ -71,7 +80,7 @@ func (c *Console) settings(w http.ResponseWriter, r *request) error {
 }
 
 func (c *Console) audit(w http.ResponseWriter, r *request) error {
-	v, err := list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), p) })
+	v, err := list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), nil, p) })
 	if err != nil {
 		return err
 	}

@@ -43,13 +43,13 @@ type callsView struct {
 func (c *Console) overview(w http.ResponseWriter, r *request) error {
 	v := overviewView{At: time.Now()}
 	var err error
-	if v.Counts, err = r.lists.Counts(r.Context()); err != nil {
+	if v.Counts, err = r.lists.Counts(r.Context(), nil); err != nil {
 		return err
 	}
 	if v.Replicas, err = r.lists.Replicas(r.Context()); err != nil {
 		return err
 	}
-	costs, err := r.lists.Costs(r.Context(), v.At.AddDate(0, 0, -29), false)
+	costs, err := r.lists.Costs(r.Context(), nil, v.At.AddDate(0, 0, -29), false)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 		}
 		v.Kinds = addTo(v.Kinds, one.Kind, one.Spending)
 	}
-	if c.cfg.Calls != nil {
+	if c.cfg.Calls != nil && r.whole() {
 		v.Calls.Made, v.Calls.Quota = c.cfg.Calls()
 		v.Calls.Counted, v.Calls.Left = true, max(v.Calls.Quota-v.Calls.Made, 0)
 	}

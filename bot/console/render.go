@@ -131,8 +131,10 @@ type view struct {
 	Page  string
 	Path  string // address of the request, with its query
 	Role  string // empty: not logged in
-	Admin bool
-	Local bool // no login is needed
+	Admin bool   // the role may change what it sees
+	Whole bool   // the role sees all groups
+	Local bool   // no login is needed
+	Nick  string
 	Data  any
 }
 
@@ -159,8 +161,8 @@ func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page]
 // show renders a page. It is rendered as a whole first, so that a fault shows no half page.
 func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
 	v := view{
-		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.login.Role != "" && req.admin(),
-		Local: req.login.Actor == localActor, Data: data,
+		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.acts(), Whole: req.whole(),
+		Nick: req.login.Nick, Local: req.login.Actor == localActor, Data: data,
 	}
 	var b bytes.Buffer
 	if err := r.pages[v.Lang][name].Execute(&b, v); err != nil {

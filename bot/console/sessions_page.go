@@ -100,7 +100,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	settings := c.cfg.Policy(s)
 	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != ""}
 	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
-	if v.Private && r.admin() {
+	if v.Private && r.acts() {
 		err = c.audited(r, "view_private", key, "", show)
 	} else {
 		err = show(r.Context())

@@ -8,38 +8,42 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Wrong tokens of one address: a few at once, then one in several seconds.
+// The tries of one address: a few at once, then one in a while. Each replica counts those that it gets.
 const (
 	wrongAtOnce = 5
 	wrongEvery  = rate.Limit(0.1) // per second
-	wrongKept   = 10_000          // addresses
+	begunAtOnce = 20
+	begunEvery  = rate.Limit(0.5) // per second
+	addresses   = 10_000
 )
 
-// throttle bounds the wrong tokens of each address.
+// throttle bounds the tries of each address.
 type throttle struct {
-	addresses *lru.Cache[string, *rate.Limiter]
+	limiters *lru.Cache[string, *rate.Limiter]
+	every    rate.Limit
+	atOnce   int
 }
 
-func newThrottle() *throttle {
-	cache, err := lru.New[string, *rate.Limiter](wrongKept)
+func newThrottle(every rate.Limit, atOnce int) *throttle {
+	cache, err := lru.New[string, *rate.Limiter](addresses)
 	if err != nil {
 		panic(err) // only a size below 1
 	}
-	return &throttle{addresses: cache}
+	return &throttle{cache, every, atOnce}
 }
 
-// allows reports whether an address may try a token.
+// allows reports whether an address has a try left.
 func (t *throttle) allows(r *http.Request) bool {
-	l, ok := t.addresses.Get(address(r))
+	l, ok := t.limiters.Get(address(r))
 	return !ok || l.Tokens() >= 1
 }
 
-// wrong counts a wrong token.
-func (t *throttle) wrong(r *http.Request) {
-	if _, ok := t.addresses.Get(address(r)); !ok {
-		t.addresses.ContainsOrAdd(address(r), rate.NewLimiter(wrongEvery, wrongAtOnce))
+// count takes a try.
+func (t *throttle) count(r *http.Request) {
+	if _, ok := t.limiters.Get(address(r)); !ok {
+		t.limiters.ContainsOrAdd(address(r), rate.NewLimiter(t.every, t.atOnce))
 	}
-	if l, ok := t.addresses.Get(address(r)); ok {
+	if l, ok := t.limiters.Get(address(r)); ok {
 		l.Allow()
 	}
 }

@@ -39,7 +39,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		v.Days = n
 	}
 	since := time.Now().AddDate(0, 0, 1-v.Days)
-	byDay, err := r.lists.Costs(r.Context(), since, false)
+	byDay, err := r.lists.Costs(r.Context(), nil, since, false)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		v.ByDay = addTo(v.ByDay, one.Day, one.Spending)
 		v.ByKind = addTo(v.ByKind, one.Kind, one.Spending)
 	}
-	bySession, err := r.lists.Costs(r.Context(), since, true)
+	bySession, err := r.lists.Costs(r.Context(), nil, since, true)
 	if err != nil {
 		return err
 	}

@@ -62,13 +62,15 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		return usageError{fmt.Errorf("--days %d leaves nothing to add up: want at least 1", c.Days)}
 	}
 	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, _ clock) error {
+		var only []sessions.Key
 		if c.Session != "" {
+			only = []sessions.Key{sessions.Key(c.Session)}
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
 			}
 		}
 		by := spend.CostsBy{Session: c.By == "session", Day: c.By == "day", Month: c.By == "month"}
-		all, err := s.Costs(ctx, sessions.Key(c.Session), time.Now().AddDate(0, 0, -c.Days), by)
+		all, err := s.Costs(ctx, only, time.Now().AddDate(0, 0, -c.Days), by)
 		if err != nil {
 			return err
 		}

@@ -29,9 +29,14 @@ func viewDebt(d admin.Debt) debtView {
 	return debtView{Session: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
 }
 
+// allSessions reads a list without a limit to some sessions.
+func allSessions[T any](read func(*sql.Store, context.Context, []sessions.Key, int) ([]T, error)) func(*sql.Store, context.Context, int) ([]T, error) {
+	return func(s *sql.Store, ctx context.Context, limit int) ([]T, error) { return read(s, ctx, nil, limit) }
+}
+
 // Run lists owed flushes, the oldest first.
 func (c debtsCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, (*sql.Store).Debts, viewDebt, func(at clock) (string, func(debtView) string) {
+	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).Debts), viewDebt, func(at clock) (string, func(debtView) string) {
 		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d debtView) string {
 			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.Session, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
 		}
@@ -48,7 +53,7 @@ type deadLettersListCmd struct{ listFlags }
 
 // Run lists dead letters.
 func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, (*sql.Store).DeadLetters, viewEvent, func(at clock) (string, func(eventView) string) {
+	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).DeadLetters), viewEvent, func(at clock) (string, func(eventView) string) {
 		return "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT", func(e eventView) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.said()), e.Session, e.SenderNick, excerpt(e.Content))
 		}

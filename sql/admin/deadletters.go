@@ -10,9 +10,9 @@ import (
 	"ebb/sql/pg"
 )
 
-// DeadLetters lists at most limit dead letters, the newest first.
-func (s *Store) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error) {
-	rows, err := s.Q.DeadLettersList(ctx, s.Pool, &dbsqlc.DeadLettersListParams{Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit)})
+// DeadLetters lists at most limit dead letters of sessions, nil for all, the newest first.
+func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error) {
+	rows, err := s.Q.DeadLettersList(ctx, s.Pool, &dbsqlc.DeadLettersListParams{Erased: sessions.ErasedText, OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("listing dead letters: %w", err)
 	}

@@ -116,9 +116,9 @@ type Debt struct {
 	CreatedAt time.Time
 }
 
-// Debts lists at most limit owed flushes, the oldest first.
-func (s *Store) Debts(ctx context.Context, limit int) ([]Debt, error) {
-	rows, err := s.Q.DebtsList(ctx, s.Pool, pg.Clamp(limit))
+// Debts lists at most limit owed flushes of sessions, nil for all, the oldest first.
+func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error) {
+	rows, err := s.Q.DebtsList(ctx, s.Pool, &dbsqlc.DebtsListParams{OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("listing flush debts: %w", err)
 	}

@@ -29,9 +29,9 @@ type Lists interface {
 	Compaction(ctx context.Context, id int64) (sessions.LogEntry, error)
 	CompactionEnds(ctx context.Context, ids []int64) (map[int64]admin.CompactionEnd, error)
 	CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]facts.FlushReceipt, error)
-	Costs(ctx context.Context, key sessions.Key, since time.Time, by spend.CostsBy) ([]spend.Cost, error)
-	DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error)
-	Debts(ctx context.Context, limit int) ([]admin.Debt, error)
+	Costs(ctx context.Context, only []sessions.Key, since time.Time, by spend.CostsBy) ([]spend.Cost, error)
+	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
+	Debts(ctx context.Context, only []sessions.Key, limit int) ([]admin.Debt, error)
 	MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error)
 	Restarts(ctx context.Context, limit int) ([]sessions.Restart, error)
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
@@ -66,7 +66,7 @@ func (s *Store) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Pag
 	}
 	rows, err := s.db.Q.PageSessions(ctx, s.db.Pool, &dbsqlc.PageSessionsParams{
 		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), Model: pg.Clean(f.Model), State: pg.Clean(f.State),
-		MaxRows: pg.Clamp(p.Limit) + 1,
+		OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing sessions: %w", err)
@@ -92,7 +92,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	}
 	rows, err := s.db.Q.PageCompactions(ctx, s.db.Pool, &dbsqlc.PageCompactionsParams{
 		BeforeAt: place.At, BeforeID: place.ID, Since: f.Since, SessionKey: pg.Clean(string(f.Session)), Outcome: pg.Clean(f.Outcome),
-		Policy: pg.Clean(f.Policy), Trigger: pg.Clean(f.Trigger), Words: texts(f.Words), MaxRows: pg.Clamp(p.Limit) + 1,
+		Policy: pg.Clean(f.Policy), Trigger: pg.Clean(f.Trigger), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing compactions: %w", err)
@@ -165,8 +165,8 @@ func (s *Store) Replicas(ctx context.Context) ([]pages.Replica, error) {
 }
 
 // Counts implements pages.Lists.
-func (s *Store) Counts(ctx context.Context) (pages.Counts, error) {
-	r, err := s.db.Q.PageCounts(ctx, s.db.Pool, sessions.ErasedText)
+func (s *Store) Counts(ctx context.Context, only []sessions.Key) (pages.Counts, error) {
+	r, err := s.db.Q.PageCounts(ctx, s.db.Pool, &dbsqlc.PageCountsParams{Erased: sessions.ErasedText, OnlyKeys: pg.Texts(only)})
 	if err != nil {
 		return pages.Counts{}, fmt.Errorf("counting open work: %w", err)
 	}
@@ -175,11 +175,14 @@ func (s *Store) Counts(ctx context.Context) (pages.Counts, error) {
 	}, nil
 }
 
-// texts makes words safe for the server, and a missing list an empty one.
-func texts(words []string) []string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = pg.Clean(w)
+// GroupSessions implements pages.Lists.
+func (s *Store) GroupSessions(ctx context.Context, groups []sessions.ConversationID) ([]sessions.Key, error) {
+	keys, err := s.db.Q.PageGroupSessions(ctx, s.db.Pool, texts(groups))
+	if err != nil {
+		return nil, fmt.Errorf("listing the sessions of %d groups: %w", len(groups), err)
 	}
-	return list
+	return append([]sessions.Key{}, keys...), nil
 }
+
+// texts makes words safe for the server, and a missing list an empty one.
+func texts[T ~string](words []T) []string { return append([]string{}, pg.Texts(words)...) }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"ebb/pages"
+	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
 
 // Login implements pages.Logins.
 func (s *Store) Login(ctx context.Context, hash []byte, l pages.Login, ttl time.Duration) error {
-	err := s.db.Q.LoginInsert(ctx, s.db.Pool, &dbsqlc.LoginInsertParams{TokenHash: hash, Role: l.Role, Actor: pg.Clean(l.Actor), TtlSeconds: ttl.Seconds()})
+	err := s.db.Q.LoginInsert(ctx, s.db.Pool, &dbsqlc.LoginInsertParams{TokenHash: hash, Role: l.Role, Actor: pg.Clean(l.Actor), Nick: pg.Clean(l.Nick), TtlSeconds: ttl.Seconds()})
 	if err != nil {
 		return fmt.Errorf("keeping a login: %w", err)
 	}
@@ -25,7 +26,7 @@ func (s *Store) Authenticate(ctx context.Context, hash []byte) (pages.Login, err
 	if err != nil {
 		return pages.Login{}, fmt.Errorf("reading a login: %w", pg.AsNotFound(err))
 	}
-	return pages.Login{Role: r.Role, Actor: r.Actor}, nil
+	return pages.Login{Role: r.Role, Actor: r.Actor, Nick: r.Nick}, nil
 }
 
 // Logout implements pages.Logins.
@@ -34,6 +35,24 @@ func (s *Store) Logout(ctx context.Context, hash []byte) error {
 		return fmt.Errorf("ending a login: %w", err)
 	}
 	return nil
+}
+
+// BeginLogin implements pages.Logins.
+func (s *Store) BeginLogin(ctx context.Context, hash []byte, next string, ttl time.Duration) error {
+	err := s.db.Q.LoginStateInsert(ctx, s.db.Pool, &dbsqlc.LoginStateInsertParams{StateHash: hash, Next: pg.Clean(next), TtlSeconds: ttl.Seconds()})
+	if err != nil {
+		return fmt.Errorf("keeping the state of a login: %w", err)
+	}
+	return nil
+}
+
+// ContinueLogin implements pages.Logins.
+func (s *Store) ContinueLogin(ctx context.Context, hash []byte) (string, error) {
+	next, err := s.db.Q.LoginStateTake(ctx, s.db.Pool, hash)
+	if err != nil {
+		return "", fmt.Errorf("ending the state of a login: %w", pg.AsNotFound(err))
+	}
+	return next, nil
 }
 
 // Begin implements pages.Audit.
@@ -54,12 +73,12 @@ func (s *Store) End(ctx context.Context, a pages.Action, outcome string) error {
 }
 
 // Actions implements pages.Lists.
-func (s *Store) Actions(ctx context.Context, p pages.Page) ([]pages.Action, string, error) {
+func (s *Store) Actions(ctx context.Context, only []sessions.Key, p pages.Page) ([]pages.Action, string, error) {
 	place, err := pages.ParseCursor(p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.db.Q.PageAudit(ctx, s.db.Pool, &dbsqlc.PageAuditParams{BeforeID: place.ID, MaxRows: pg.Clamp(p.Limit) + 1})
+	rows, err := s.db.Q.PageAudit(ctx, s.db.Pool, &dbsqlc.PageAuditParams{BeforeID: place.ID, OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(p.Limit) + 1})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing actions: %w", err)
 	}

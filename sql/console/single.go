@@ -62,14 +62,15 @@ func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]page
 	if err != nil {
 		return nil, fmt.Errorf("reading %d memories of receipts: %w", len(ids), err)
 	}
-	contents := make(map[int64]string, len(rows))
+	known := make(map[int64]pages.Fact, len(rows))
 	for _, r := range rows {
-		contents[r.ID] = r.Content
+		known[r.ID] = pages.Fact{ID: r.ID, Content: r.Content, Source: r.SourceSession, Private: r.SourceGroup == ""}
 	}
 	saved := func(ids []int64) []pages.Fact {
 		out := make([]pages.Fact, len(ids))
 		for i, id := range ids {
-			out[i] = pages.Fact{ID: id, Content: contents[id]}
+			out[i] = known[id]
+			out[i].ID = id
 		}
 		return out
 	}
@@ -91,7 +92,7 @@ func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 	}
 	rows, err := s.db.Q.PageMemories(ctx, s.db.Pool, &dbsqlc.PageMemoriesParams{
 		BeforeID: place.ID, Scope: pg.Clean(f.Scope), Person: pg.Clean(string(f.Person)), Source: pg.Clean(string(f.Session)),
-		Words: texts(f.Words), Every: f.Every, MaxRows: pg.Clamp(p.Limit) + 1,
+		Words: texts(f.Words), Every: f.Every, OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing memories: %w", err)
@@ -115,8 +116,8 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 }
 
 // Costs implements pages.Lists.
-func (s *Store) Costs(ctx context.Context, since time.Time, bySession bool) ([]pages.Cost, error) {
-	rows, err := s.lists.Costs(ctx, "", since, spend.CostsBy{Session: bySession, Day: !bySession})
+func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
+	rows, err := s.lists.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +129,8 @@ func (s *Store) Costs(ctx context.Context, since time.Time, bySession bool) ([]p
 }
 
 // Debts implements pages.Lists.
-func (s *Store) Debts(ctx context.Context, limit int) ([]pages.Debt, error) {
-	rows, err := s.lists.Debts(ctx, limit)
+func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]pages.Debt, error) {
+	rows, err := s.lists.Debts(ctx, only, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +142,8 @@ func (s *Store) Debts(ctx context.Context, limit int) ([]pages.Debt, error) {
 }
 
 // DeadLetters implements pages.Lists.
-func (s *Store) DeadLetters(ctx context.Context, limit int) ([]sessions.Event, error) {
-	return s.lists.DeadLetters(ctx, limit)
+func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error) {
+	return s.lists.DeadLetters(ctx, only, limit)
 }
 
 // Restarts implements pages.Lists.

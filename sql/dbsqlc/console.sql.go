@@ -60,31 +60,33 @@ func (q *Queries) LoginDelete(ctx context.Context, db DBTX, tokenHash []byte) er
 }
 
 const loginFind = `-- name: LoginFind :one
-SELECT l.role, l.actor FROM console_logins l WHERE l.token_hash = $1 AND l.expires_at > now()
+SELECT l.role, l.actor, l.nick FROM console_logins l WHERE l.token_hash = $1 AND l.expires_at > now()
 `
 
 type LoginFindRow struct {
 	Role  string
 	Actor string
+	Nick  string
 }
 
 func (q *Queries) LoginFind(ctx context.Context, db DBTX, tokenHash []byte) (LoginFindRow, error) {
 	row := db.QueryRow(ctx, loginFind, tokenHash)
 	var i LoginFindRow
-	err := row.Scan(&i.Role, &i.Actor)
+	err := row.Scan(&i.Role, &i.Actor, &i.Nick)
 	return i, err
 }
 
 const loginInsert = `-- name: LoginInsert :exec
 WITH over AS (DELETE FROM console_logins l WHERE l.expires_at <= now())
-INSERT INTO console_logins (token_hash, role, actor, expires_at)
-VALUES ($1, $2, $3, now() + interval '1 second' * $4::float8)
+INSERT INTO console_logins (token_hash, role, actor, nick, expires_at)
+VALUES ($1, $2, $3, $4, now() + interval '1 second' * $5::float8)
 `
 
 type LoginInsertParams struct {
 	TokenHash  []byte
 	Role       string
 	Actor      string
+	Nick       string
 	TtlSeconds float64
 }
 
@@ -94,22 +96,55 @@ func (q *Queries) LoginInsert(ctx context.Context, db DBTX, arg *LoginInsertPara
 		arg.TokenHash,
 		arg.Role,
 		arg.Actor,
+		arg.Nick,
 		arg.TtlSeconds,
 	)
 	return err
 }
 
+const loginStateInsert = `-- name: LoginStateInsert :exec
+WITH over AS (DELETE FROM console_login_states l WHERE l.expires_at <= now())
+INSERT INTO console_login_states (state_hash, next, expires_at) VALUES ($1, $2, now() + interval '1 second' * $3::float8)
+`
+
+type LoginStateInsertParams struct {
+	StateHash  []byte
+	Next       string
+	TtlSeconds float64
+}
+
+// LoginStateInsert keeps a login that began, and deletes those that are over.
+func (q *Queries) LoginStateInsert(ctx context.Context, db DBTX, arg *LoginStateInsertParams) error {
+	_, err := db.Exec(ctx, loginStateInsert, arg.StateHash, arg.Next, arg.TtlSeconds)
+	return err
+}
+
+const loginStateTake = `-- name: LoginStateTake :one
+DELETE FROM console_login_states l WHERE l.state_hash = $1 AND l.expires_at > now() RETURNING l.next
+`
+
+// LoginStateTake ends a login that began: another request with its state finds no row.
+func (q *Queries) LoginStateTake(ctx context.Context, db DBTX, stateHash []byte) (string, error) {
+	row := db.QueryRow(ctx, loginStateTake, stateHash)
+	var next string
+	err := row.Scan(&next)
+	return next, err
+}
+
 const pageAudit = `-- name: PageAudit :many
-SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome FROM audit a WHERE a.id < $1::bigint ORDER BY a.id DESC LIMIT $2::int
+SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome FROM audit a
+WHERE a.id < $1::bigint AND ($2::text[] IS NULL OR a.session_key = ANY($2::text[]))
+ORDER BY a.id DESC LIMIT $3::int
 `
 
 type PageAuditParams struct {
 	BeforeID int64
+	OnlyKeys []string
 	MaxRows  int
 }
 
 func (q *Queries) PageAudit(ctx context.Context, db DBTX, arg *PageAuditParams) ([]Audit, error) {
-	rows, err := db.Query(ctx, pageAudit, arg.BeforeID, arg.MaxRows)
+	rows, err := db.Query(ctx, pageAudit, arg.BeforeID, arg.OnlyKeys, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +178,14 @@ LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < ($1::timestamptz, $2::bigint)
   AND c.created_at >= $3::timestamptz
   AND ($4::text = '' OR c.session_key = $4::text)
-  AND ($5::text = '' OR c.outcome = $5::text)
-  AND ($6::text = '' OR c.policy = $6::text)
-  AND ($7::text = '' OR c.trigger = $7::text)
-  AND NOT EXISTS (SELECT FROM unnest($8::text[]) w(word)
+  AND ($5::text[] IS NULL OR c.session_key = ANY($5::text[]))
+  AND ($6::text = '' OR c.outcome = $6::text)
+  AND ($7::text = '' OR c.policy = $7::text)
+  AND ($8::text = '' OR c.trigger = $8::text)
+  AND NOT EXISTS (SELECT FROM unnest($9::text[]) w(word)
     WHERE strpos(lower(coalesce(s.title, '') || ' ' || c.session_key), lower(w.word)) = 0)
 ORDER BY c.created_at DESC, c.id DESC
-LIMIT $9::int
+LIMIT $10::int
 `
 
 type PageCompactionsParams struct {
@@ -157,6 +193,7 @@ type PageCompactionsParams struct {
 	BeforeID   int64
 	Since      time.Time
 	SessionKey string
+	OnlyKeys   []string
 	Outcome    string
 	Policy     string
 	Trigger    string
@@ -178,6 +215,7 @@ func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompact
 		arg.BeforeID,
 		arg.Since,
 		arg.SessionKey,
+		arg.OnlyKeys,
 		arg.Outcome,
 		arg.Policy,
 		arg.Trigger,
@@ -233,13 +271,22 @@ func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompact
 }
 
 const pageCounts = `-- name: PageCounts :one
-SELECT (SELECT count(*) FROM dingtalk_sessions)::bigint AS sessions,
-    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS waiting,
-    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> $1::text)::bigint AS dead,
-    (SELECT count(*) FROM flush_debts)::bigint AS debts,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed')::bigint AS compacted,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected'))::bigint AS failed
+SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE $1::text[] IS NULL OR s.session_key = ANY($1::text[]))::bigint AS sessions,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.state = 'pending' AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS waiting,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.state = 'dead' AND e.content <> $2::text AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS dead,
+    (SELECT count(*) FROM flush_debts d WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[]))::bigint AS debts,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed'
+        AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS compacted,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected')
+        AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS failed
 `
+
+type PageCountsParams struct {
+	OnlyKeys []string
+	Erased   string
+}
 
 type PageCountsRow struct {
 	Sessions  int64
@@ -250,9 +297,9 @@ type PageCountsRow struct {
 	Failed    int64
 }
 
-// PageCounts counts the open work of all sessions, and the failed compactions of a day.
-func (q *Queries) PageCounts(ctx context.Context, db DBTX, erased string) (PageCountsRow, error) {
-	row := db.QueryRow(ctx, pageCounts, erased)
+// PageCounts counts the open work of sessions, and the failed compactions of a day.
+func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams) (PageCountsRow, error) {
+	row := db.QueryRow(ctx, pageCounts, arg.OnlyKeys, arg.Erased)
 	var i PageCountsRow
 	err := row.Scan(
 		&i.Sessions,
@@ -333,16 +380,42 @@ func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([
 	return items, nil
 }
 
+const pageGroupSessions = `-- name: PageGroupSessions :many
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.conversation_type = '2' AND s.conversation_id = ANY($1::text[])
+`
+
+// PageGroupSessions lists the keys of the sessions of groups. A private chat is none, whatever its conversation id.
+func (q *Queries) PageGroupSessions(ctx context.Context, db DBTX, conversations []string) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, pageGroupSessions, conversations)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageMemories = `-- name: PageMemories :many
 SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.consolidated, m.terms, m.terms_version FROM memories m
 WHERE m.id < $1::bigint
   AND ($2::text = '' OR m.scope = $2::text)
   AND ($3::text = '' OR m.subject_id = $3::text OR m.said_by = $3::text OR (m.scope = 'user' AND m.scope_id = $3::text))
   AND ($4::text = '' OR m.source_session = $4::text)
-  AND NOT EXISTS (SELECT FROM unnest($5::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
-  AND ($6::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
+  AND ($5::text[] IS NULL OR m.source_session = ANY($5::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($6::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
+  AND ($7::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
 ORDER BY m.id DESC
-LIMIT $7::int
+LIMIT $8::int
 `
 
 type PageMemoriesParams struct {
@@ -350,6 +423,7 @@ type PageMemoriesParams struct {
 	Scope    string
 	Person   string
 	Source   string
+	OnlyKeys []string
 	Words    []string
 	Every    bool
 	MaxRows  int
@@ -363,6 +437,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 		arg.Scope,
 		arg.Person,
 		arg.Source,
+		arg.OnlyKeys,
 		arg.Words,
 		arg.Every,
 		arg.MaxRows,
@@ -572,21 +647,23 @@ SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.ti
     EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)::boolean AS owed
 FROM dingtalk_sessions s
 WHERE (s.last_active_at, s.session_key) < ($1::timestamptz, $2::text)
-  AND NOT EXISTS (SELECT FROM unnest($3::text[]) w(word) WHERE strpos(lower(s.title || ' ' || s.session_key), lower(w.word)) = 0)
-  AND NOT EXISTS (SELECT FROM unnest($4::text[]) g(word)
+  AND ($3::text[] IS NULL OR s.session_key = ANY($3::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($4::text[]) w(word) WHERE strpos(lower(s.title || ' ' || s.session_key), lower(w.word)) = 0)
+  AND NOT EXISTS (SELECT FROM unnest($5::text[]) g(word)
     WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
-  AND ($5::text = '' OR s.model = $5::text)
-  AND ($6::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
-  AND ($6::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
-  AND ($6::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
-  AND ($6::text <> 'failed' OR s.compact_failures > 0)
+  AND ($6::text = '' OR s.model = $6::text)
+  AND ($7::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
+  AND ($7::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
+  AND ($7::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
+  AND ($7::text <> 'failed' OR s.compact_failures > 0)
 ORDER BY s.last_active_at DESC, s.session_key DESC
-LIMIT $7::int
+LIMIT $8::int
 `
 
 type PageSessionsParams struct {
 	BeforeAt  time.Time
 	BeforeKey string
+	OnlyKeys  []string
 	Words     []string
 	Groups    []string
 	Model     string
@@ -602,13 +679,15 @@ type PageSessionsRow struct {
 	Owed       bool
 }
 
-// Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before.
+// Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
+// parameter only_keys limits a list to sessions; NULL stands for all of them.
 // PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
 // the conversation id. An empty parameter disables its filter.
 func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsParams) ([]PageSessionsRow, error) {
 	rows, err := db.Query(ctx, pageSessions,
 		arg.BeforeAt,
 		arg.BeforeKey,
+		arg.OnlyKeys,
 		arg.Words,
 		arg.Groups,
 		arg.Model,

@@ -42,18 +42,21 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterR
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> $1::text ORDER BY e.id DESC LIMIT $2::int
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
+WHERE e.state = 'dead' AND e.content <> $1::text AND ($2::text[] IS NULL OR e.session_key = ANY($2::text[]))
+ORDER BY e.id DESC LIMIT $3::int
 `
 
 type DeadLettersListParams struct {
-	Erased  string
-	MaxRows int
+	Erased   string
+	OnlyKeys []string
+	MaxRows  int
 }
 
 // Dead letters, for administrators.
-// DeadLettersList lists dead letters, the newest first, without erased ones.
+// DeadLettersList lists dead letters of sessions, NULL for all, the newest first, without erased ones.
 func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLettersListParams) ([]Event, error) {
-	rows, err := db.Query(ctx, deadLettersList, arg.Erased, arg.MaxRows)
+	rows, err := db.Query(ctx, deadLettersList, arg.Erased, arg.OnlyKeys, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

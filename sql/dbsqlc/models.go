@@ -111,6 +111,13 @@ type ConsoleLogin struct {
 	Actor     string
 	CreatedAt time.Time
 	ExpiresAt time.Time
+	Nick      string
+}
+
+type ConsoleLoginState struct {
+	StateHash []byte
+	Next      string
+	ExpiresAt time.Time
 }
 
 type DeletedMessage struct {

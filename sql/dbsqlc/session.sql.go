@@ -12,12 +12,19 @@ import (
 )
 
 const debtsList = `-- name: DebtsList :many
-SELECT d.session_key, d.from_seq, d.through_seq, d.failures, d.reason, d.created_at, d.updated_at FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT $1::int
+SELECT d.session_key, d.from_seq, d.through_seq, d.failures, d.reason, d.created_at, d.updated_at FROM flush_debts d
+WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[])
+ORDER BY d.created_at, d.session_key LIMIT $2::int
 `
 
-// DebtsList lists owed flushes, oldest first.
-func (q *Queries) DebtsList(ctx context.Context, db DBTX, maxRows int) ([]FlushDebt, error) {
-	rows, err := db.Query(ctx, debtsList, maxRows)
+type DebtsListParams struct {
+	OnlyKeys []string
+	MaxRows  int
+}
+
+// DebtsList lists owed flushes of sessions, NULL for all, oldest first.
+func (q *Queries) DebtsList(ctx context.Context, db DBTX, arg *DebtsListParams) ([]FlushDebt, error) {
+	rows, err := db.Query(ctx, debtsList, arg.OnlyKeys, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ SELECT (CASE WHEN $1::boolean THEN m.session_key ELSE '' END)::text AS session,
     m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
     sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
 FROM model_spend m
-WHERE m.day >= $3::date AND ($4::text = '' OR m.session_key = $4::text)
+WHERE m.day >= $3::date AND ($4::text[] IS NULL OR m.session_key = ANY($4::text[]))
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3
 `
@@ -72,7 +72,7 @@ type SpendSumsParams struct {
 	BySession  bool
 	PeriodForm string
 	Since      pgtype.Date
-	SessionKey string
+	OnlyKeys   []string
 }
 
 type SpendSumsRow struct {
@@ -85,14 +85,13 @@ type SpendSumsRow struct {
 	Cost             float64
 }
 
-// SpendSums sums by kind and, on request, by session and by day or month, the newest first. An empty key stands for all
-// sessions.
+// SpendSums sums by kind and, on request, by session and by day or month, the newest first. NULL stands for all sessions.
 func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) ([]SpendSumsRow, error) {
 	rows, err := db.Query(ctx, spendSums,
 		arg.BySession,
 		arg.PeriodForm,
 		arg.Since,
-		arg.SessionKey,
+		arg.OnlyKeys,
 	)
 	if err != nil {
 		return nil, err

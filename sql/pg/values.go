@@ -14,6 +14,18 @@ func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
+// Texts are values that PostgreSQL can hold, as the array of a parameter. nil stays nil, which is NULL.
+func Texts[T ~string](values []T) []string {
+	if values == nil {
+		return nil
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = Clean(string(v))
+	}
+	return texts
+}
+
 // CleanJSON is v as JSON that PostgreSQL can hold.
 func CleanJSON(v any) ([]byte, error) {
 	b, err := json.Marshal(v)

@@ -1,4 +1,5 @@
--- Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before.
+-- Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
+-- parameter only_keys limits a list to sessions; NULL stands for all of them.
 
 -- name: PageSessions :many
 -- PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
@@ -10,6 +11,7 @@ SELECT sqlc.embed(s),
     EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)::boolean AS owed
 FROM dingtalk_sessions s
 WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(s.title || ' ' || s.session_key), lower(w.word)) = 0)
   AND NOT EXISTS (SELECT FROM unnest(@groups::text[]) g(word)
     WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
@@ -51,6 +53,7 @@ LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < (@before_at::timestamptz, @before_id::bigint)
   AND c.created_at >= @since::timestamptz
   AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
   AND (@outcome::text = '' OR c.outcome = @outcome::text)
   AND (@policy::text = '' OR c.policy = @policy::text)
   AND (@trigger::text = '' OR c.trigger = @trigger::text)
@@ -66,25 +69,42 @@ SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r
 FROM replicas r ORDER BY r.started_at DESC, r.id;
 
 -- name: PageCounts :one
--- PageCounts counts the open work of all sessions, and the failed compactions of a day.
-SELECT (SELECT count(*) FROM dingtalk_sessions)::bigint AS sessions,
-    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS waiting,
-    (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'dead' AND e.content <> @erased::text)::bigint AS dead,
-    (SELECT count(*) FROM flush_debts)::bigint AS debts,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed')::bigint AS compacted,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected'))::bigint AS failed;
+-- PageCounts counts the open work of sessions, and the failed compactions of a day.
+SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS sessions,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.state = 'pending' AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS waiting,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.state = 'dead' AND e.content <> @erased::text AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS dead,
+    (SELECT count(*) FROM flush_debts d WHERE sqlc.narg('only_keys')::text[] IS NULL OR d.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS debts,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed'
+        AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS compacted,
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected')
+        AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS failed;
+
+-- name: PageGroupSessions :many
+-- PageGroupSessions lists the keys of the sessions of groups. A private chat is none, whatever its conversation id.
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.conversation_type = '2' AND s.conversation_id = ANY(@conversations::text[]);
 
 -- name: LoginInsert :exec
 -- LoginInsert keeps a login, and deletes those that are over.
 WITH over AS (DELETE FROM console_logins l WHERE l.expires_at <= now())
-INSERT INTO console_logins (token_hash, role, actor, expires_at)
-VALUES (@token_hash, @role, @actor, now() + interval '1 second' * @ttl_seconds::float8);
+INSERT INTO console_logins (token_hash, role, actor, nick, expires_at)
+VALUES (@token_hash, @role, @actor, @nick, now() + interval '1 second' * @ttl_seconds::float8);
 
 -- name: LoginFind :one
-SELECT l.role, l.actor FROM console_logins l WHERE l.token_hash = @token_hash AND l.expires_at > now();
+SELECT l.role, l.actor, l.nick FROM console_logins l WHERE l.token_hash = @token_hash AND l.expires_at > now();
 
 -- name: LoginDelete :exec
 DELETE FROM console_logins l WHERE l.token_hash = @token_hash;
+
+-- name: LoginStateInsert :exec
+-- LoginStateInsert keeps a login that began, and deletes those that are over.
+WITH over AS (DELETE FROM console_login_states l WHERE l.expires_at <= now())
+INSERT INTO console_login_states (state_hash, next, expires_at) VALUES (@state_hash, @next, now() + interval '1 second' * @ttl_seconds::float8);
+
+-- name: LoginStateTake :one
+-- LoginStateTake ends a login that began: another request with its state finds no row.
+DELETE FROM console_login_states l WHERE l.state_hash = @state_hash AND l.expires_at > now() RETURNING l.next;
 
 -- name: AuditInsert :one
 INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @actor, @action, @detail) RETURNING id;
@@ -93,7 +113,9 @@ INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @ac
 UPDATE audit a SET outcome = @outcome WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: PageAudit :many
-SELECT a.* FROM audit a WHERE a.id < @before_id::bigint ORDER BY a.id DESC LIMIT @max_rows::int;
+SELECT a.* FROM audit a
+WHERE a.id < @before_id::bigint AND (sqlc.narg('only_keys')::text[] IS NULL OR a.session_key = ANY(sqlc.narg('only_keys')::text[]))
+ORDER BY a.id DESC LIMIT @max_rows::int;
 
 -- name: PageMemories :many
 -- PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
@@ -103,6 +125,7 @@ WHERE m.id < @before_id::bigint
   AND (@scope::text = '' OR m.scope = @scope::text)
   AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text))
   AND (@source::text = '' OR m.source_session = @source::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR m.source_session = ANY(sqlc.narg('only_keys')::text[]))
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
   AND (@every::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
 ORDER BY m.id DESC

@@ -1,6 +1,8 @@
 -- name: DebtsList :many
--- DebtsList lists owed flushes, oldest first.
-SELECT d.* FROM flush_debts d ORDER BY d.created_at, d.session_key LIMIT @max_rows::int;
+-- DebtsList lists owed flushes of sessions, NULL for all, oldest first.
+SELECT d.* FROM flush_debts d
+WHERE sqlc.narg('only_keys')::text[] IS NULL OR d.session_key = ANY(sqlc.narg('only_keys')::text[])
+ORDER BY d.created_at, d.session_key LIMIT @max_rows::int;
 
 -- name: EventsList :many
 -- EventsList lists a session's log in order of arrival, a page at a time.

@@ -20,13 +20,12 @@ ON CONFLICT (session_key, day, kind) DO UPDATE SET
     completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost;
 
 -- name: SpendSums :many
--- SpendSums sums by kind and, on request, by session and by day or month, the newest first. An empty key stands for all
--- sessions.
+-- SpendSums sums by kind and, on request, by session and by day or month, the newest first. NULL stands for all sessions.
 SELECT (CASE WHEN @by_session::boolean THEN m.session_key ELSE '' END)::text AS session,
     coalesce(to_char(m.day, @period_form::text), '')::text AS period,
     m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
     sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
 FROM model_spend m
-WHERE m.day >= @since::date AND (@session_key::text = '' OR m.session_key = @session_key::text)
+WHERE m.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR m.session_key = ANY(sqlc.narg('only_keys')::text[]))
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3;

@@ -44,7 +44,7 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 
 // Spent implements sessions.Store.
 func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
-	costs, err := s.Costs(ctx, key, since, CostsBy{})
+	costs, err := s.Costs(ctx, []sessions.Key{key}, since, CostsBy{})
 	if err != nil {
 		return nil, fmt.Errorf("reading what session %s spent: %w", key, err)
 	}
@@ -68,11 +68,11 @@ type CostsBy struct {
 	Day, Month bool // one of them at most
 }
 
-// Costs sums spendings from a day on, the newest first: of one session, or of all when the key is empty. Compactions
+// Costs sums spendings from a day on, the newest first: of the given sessions, nil for all. Compactions
 // and Flushes have the cost of each attempt.
-func (s *Store) Costs(ctx context.Context, key sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
+func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
 	day := since.UTC()
-	p := &dbsqlc.SpendSumsParams{SessionKey: string(key), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}
+	p := &dbsqlc.SpendSumsParams{OnlyKeys: pg.Texts(only), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}
 	switch {
 	case by.Day:
 		p.PeriodForm = "YYYY-MM-DD"

@@ -54,8 +54,8 @@ func page(status int, body string) response {
 	return response{status: status, contentType: "text/html; charset=utf-8", raw: []byte("<!doctype html><title>DingTalk</title>" + body)}
 }
 
-// authorize is the page on which a person agrees to a login. In place of a person's phone, the parameter "person" of the
-// address is the staff id of the one who agrees; without it the page lists those whom the simulator knows.
+// authorize is the page on which a person agrees to a login. The parameter "person" of the address stands for the person's
+// phone: it is the staff id of the one who agrees. Without it the page lists the people that the simulator knows.
 func (s *logins) authorize(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -220,7 +220,7 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// line makes a foreign text one line of at most so many characters, without control and formatting characters.
+// line makes a foreign text one line with at most the given number of characters, without control and formatting characters.
 func line(text string, most int) string {
 	kept := strings.Map(func(r rune) rune {
 		switch {

@@ -2,13 +2,17 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"ebb/bot/admin"
 	"ebb/bot/config"
 	"ebb/bot/console"
+	"ebb/bot/dingtalk/login"
 	"ebb/bot/manage"
 	"ebb/compaction"
+	"ebb/pages"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -41,6 +45,9 @@ func (g *gateway) openConsole() (http.Handler, error) {
 		Manage:   manage.New(manage.Config{Rights: g.store, Operators: g.store, Settings: policy}),
 		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), IsLocal: admin.Local,
 	}
+	if g.login != nil {
+		cfg.Identity, cfg.Rights = g.login, g.rights
+	}
 	if g.calls != nil {
 		cfg.Calls = func() (int64, int64) {
 			s := g.calls.Status()
@@ -48,6 +55,28 @@ func (g *gateway) openConsole() (http.Handler, error) {
 		}
 	}
 	return console.New(cfg)
+}
+
+// rights returns what a person may do on the console, by the configuration in force.
+func (g *gateway) rights(person sessions.UserID) console.Rights {
+	cfg := g.inForce.Load()
+	r := console.Rights{Admin: slices.Contains(cfg.Agent.Admins, string(person))}
+	for _, id := range cfg.Administers(string(person)) {
+		r.Groups = append(r.Groups, sessions.ConversationID(id))
+	}
+	return r
+}
+
+// openLogin returns the login by DingTalk, or nil if it is not configured. tokens has the application's token.
+func (g *gateway) openLogin(tokens login.Tokens) pages.Identity {
+	d, l := g.cfg.DingTalk, g.cfg.Admin.DingTalkLogin
+	if l.RedirectURI == "" {
+		return nil
+	}
+	return login.New(login.Config{
+		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: strings.TrimRight(d.APIBase, "/"), OAPIBase: strings.TrimRight(d.OAPIBase, "/"),
+		AuthorizeURL: l.AuthorizeURL, RedirectURI: l.RedirectURI, Tokens: tokens,
+	})
 }
 
 // settings returns the newest configuration, and its keys that are in force only after a restart.

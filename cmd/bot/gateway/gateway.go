@@ -30,6 +30,7 @@ import (
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
+	"ebb/pages"
 	"ebb/periodic"
 	"ebb/retry"
 	"ebb/sessions"
@@ -50,6 +51,7 @@ type gateway struct {
 	transport chat.Transport
 	calls     *calls.Governor // nil without DingTalk
 	bot       *bot.Bot
+	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
 	registry  *prometheus.Registry
 	location  *time.Location
@@ -243,7 +245,7 @@ func (g *gateway) openBot(o Options) error {
 		}
 		registerStats(g.registry, t)
 		registerCalls(g.registry, g.calls)
-		g.transport, o.Display, background = t, t.Display(), t.Background()
+		g.login, g.transport, o.Display, background = g.openLogin(t), t, t.Display(), t.Background()
 	}
 	cleaner := retention.New(retention.Config{
 		Store: g.store, Replica: g.replica, Metrics: g.registry,

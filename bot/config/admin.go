@@ -1,0 +1,72 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// AdminConfig has the settings of the HTTP server: health, metrics, console.
+type AdminConfig struct {
+	// Listen is host:port; empty: no admin server. Default 127.0.0.1:8080.
+	Listen string `json:"listen"`
+	// Token admits other machines to the console. Default empty: loopback only.
+	Token Secret `json:"token"`
+	// ViewerToken admits viewers, who change nothing and see private chats masked. Default empty: no viewers.
+	ViewerToken Secret `json:"viewer_token"`
+	// DingTalkLogin lets people log in to the console by DingTalk.
+	DingTalkLogin LoginConfig `json:"dingtalk_login"`
+}
+
+// LoginConfig has the settings of logins by DingTalk.
+type LoginConfig struct {
+	// RedirectURI is the console's address with the path [LoginPath], as it is registered with the application. Default empty: no
+	// such logins.
+	RedirectURI string `json:"redirect_uri"`
+	// AuthorizeURL is the page on which a person agrees. Default https://login.dingtalk.com/oauth2/auth.
+	AuthorizeURL string `json:"authorize_url"`
+}
+
+// LoginPath is the path of the console that DingTalk's page leads back to.
+const LoginPath = "/login/dingtalk/callback"
+
+func defaultLogin() LoginConfig {
+	return LoginConfig{AuthorizeURL: "https://login.dingtalk.com/oauth2/auth"}
+}
+
+// check validates the admin section.
+func (a *AdminConfig) check(k checker) {
+	_, port, err := net.SplitHostPort(a.Listen)
+	n, portErr := strconv.Atoi(port)
+	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(a.Listen),
+		`host:port, such as "127.0.0.1:8080", or empty for none`)
+	l := a.DingTalkLogin
+	k.want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
+		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
+	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
+}
+
+// isSafe reports whether an address is of https, or of this machine, and has nothing but a host and the path; an empty path is any.
+func isSafe(address, path string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || path != "" && u.EscapedPath() != path {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	local := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && local
+}
+
+// Administers lists the groups whose administrator a person is.
+func (c *Config) Administers(person string) []string {
+	var ids []string
+	for id, g := range c.Groups {
+		if person != "" && slices.Contains(g.Admins, person) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

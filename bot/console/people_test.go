@@ -1,0 +1,332 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ebb/bot/console"
+	"ebb/bot/dingtalk"
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/dingtalk/login"
+	"ebb/sessions"
+)
+
+const (
+	public   = "https://console.example" // the address that browsers know
+	otherKey = "robot/cidOther"
+)
+
+// people are a DingTalk with people who log in, and their rights.
+type people struct {
+	*world
+	sim    *dingtalktest.Server
+	client *http.Client
+	rights atomic.Pointer[map[sessions.UserID]console.Rights]
+}
+
+// invite adds a DingTalk to a world: an administrator, one of the group alone, and a person without rights.
+func (w *world) invite() *people {
+	w.t.Helper()
+	o := dingtalktest.Fast()
+	o.APIQPS = dingtalktest.Unlimited
+	o.Apps = []dingtalktest.App{
+		{ClientID: "app1", ClientSecret: "secret-of-app1", RedirectURIs: []string{public + console.CallbackPath}},
+		{ClientID: "app2", ClientSecret: "secret-of-app2", RedirectURIs: []string{public + console.CallbackPath}},
+	}
+	o.Users = []dingtalktest.User{
+		{StaffID: "boss"}, {StaffID: "lead", Nick: `<script>alert(1)</script>"'><img src=x>`}, {StaffID: "stranger"}, {StaffID: "guest", External: true},
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	p := &people{world: w, sim: dingtalktest.NewServer(w.t, o), client: &http.Client{Transport: transport, CheckRedirect: stay}}
+	p.may(map[sessions.UserID]console.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
+	return p
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// may puts rights in force.
+func (p *people) may(rights map[sessions.UserID]console.Rights) { p.rights.Store(&rights) }
+
+// serve starts a console that people log in to.
+func (p *people) serve() string {
+	p.t.Helper()
+	tokens, err := dingtalk.New(dingtalk.Config{ClientID: "app1", ClientSecret: "secret-of-app1", APIBase: p.sim.URL, OAPIBase: p.sim.URL, HTTP: p.client})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.world.serve(func(c *console.Config) {
+		c.Identity = login.New(login.Config{
+			ClientID: "app1", ClientSecret: "secret-of-app1", APIBase: p.sim.URL, OAPIBase: p.sim.URL, AuthorizeURL: p.sim.URL + "/oauth2/auth",
+			RedirectURI: public + console.CallbackPath, Tokens: tokens, HTTP: p.client,
+		})
+		c.Rights = func(id sessions.UserID) console.Rights { return (*p.rights.Load())[id] }
+	})
+}
+
+// agree begins a login in a browser, and agrees to it as a person. It returns the path of the way back.
+func (p *people) agree(b *browser, person, next string) string {
+	p.t.Helper()
+	to := b.leads("/login/dingtalk?next=" + url.QueryEscape(next))
+	if to == nil || !strings.HasPrefix(to.String(), p.sim.URL+"/oauth2/auth?") {
+		p.t.Fatalf("the login leads to %v", to)
+	}
+	back := (&browser{p.t, "", p.client}).leads(to.String() + "&person=" + person)
+	if back == nil || !strings.HasPrefix(back.String(), public+console.CallbackPath+"?") {
+		p.t.Fatalf("DingTalk leads to %v", back)
+	}
+	return back.RequestURI()
+}
+
+// leads returns where a page leads to, nil if it stays.
+func (b *browser) leads(path string) *url.URL {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.base+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	client := *b.http
+	client.CheckRedirect = stay
+	resp, err := client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	to, err := resp.Location()
+	if err != nil {
+		return nil
+	}
+	return to
+}
+
+// enterAs opens a browser with the login of a person.
+func (p *people) enterAs(base, person string) *browser {
+	p.t.Helper()
+	b := p.visit(base)
+	if status, page := b.get(p.agree(b, person, "/")); status != http.StatusOK {
+		p.t.Fatalf("login of %s: %d %s", person, status, page)
+	}
+	return b
+}
+
+// A person who administers something logs in by DingTalk, on one replica, and is known to all. Rights that end, end at once.
+func TestLoginByDingTalk(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	first, second := p.serve(), p.serve()
+	for person, role := range map[string]string{"boss": "管理员", "lead": "群管理员"} {
+		b := p.visit(first)
+		if _, page := b.get("/sessions?q=group:支付"); !strings.Contains(page, `href="/login/dingtalk?next=%2fsessions`) {
+			t.Errorf("the login lacks the link: %s", around(page, "dingtalk"))
+		}
+		back := p.agree(b, person, "/sessions?q=group:支付")
+		b.base = second
+		cookies(t, b, first, second)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, second+back, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := b.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if to := resp.Header.Get("Refresh"); resp.StatusCode != http.StatusOK || to != "0; url=/sessions?q=group:支付" {
+			t.Errorf("%s: %d leads to %q", person, resp.StatusCode, to)
+		}
+		if cookie := strings.Join(resp.Header.Values("Set-Cookie"), "\n"); !strings.Contains(cookie, "ebb_console=") || !strings.Contains(cookie, "SameSite=Strict") || !strings.Contains(cookie, "ebb_login=;") {
+			t.Errorf("cookies: %s", cookie)
+		}
+		b.base = first
+		cookies(t, b, second, first)
+		if _, page := b.get("/sessions"); !strings.Contains(page, role) || !strings.Contains(page, "支付网关发布") || strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") {
+			t.Errorf("%s sees %s", person, around(page, "role", "alert"))
+		}
+		p.may(map[sessions.UserID]console.Rights{})
+		if _, page := b.get("/sessions"); strings.Contains(page, "支付网关发布") || !strings.Contains(page, "/login/dingtalk") {
+			t.Errorf("without rights %s sees %.300s", person, page)
+		}
+		p.may(map[sessions.UserID]console.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
+		b.post("/logout", nil)
+		for _, b.base = range []string{first, second} {
+			if _, page := b.get("/sessions"); strings.Contains(page, "支付网关发布") {
+				t.Errorf("after the logout %s sees %.300s", person, page)
+			}
+		}
+	}
+	if v := p.sim.Violations(); len(v) > 0 {
+		t.Errorf("violations: %v", v)
+	}
+}
+
+// A login needs the browser that began it, a state and a code that are fresh, and a person with rights. Every other one is
+// refused with the reason, and leaves no login behind.
+func TestRefusedLogins(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	refused := func(name string, b *browser, path string, status int, words string) {
+		t.Helper()
+		b.get("/login?lang=en")
+		got, page := b.get(path)
+		if got != status || !strings.Contains(page, words) {
+			t.Errorf("%s: %d %s, want %d with %q", name, got, around(page, "alert", "<body>"), status, words)
+		}
+		if _, page := b.get("/sessions"); strings.Contains(page, "支付网关发布") {
+			t.Errorf("%s: the browser is logged in", name)
+		}
+	}
+	state, code := "did not begin in this browser", "does not accept the code"
+	b := p.visit(base)
+	back := p.agree(b, "boss", "/")
+	refused("another browser", p.visit(base), back, 400, state)
+	refused("a forged state", b, console.CallbackPath+"?authCode=x&state=forged", 400, state)
+	b = p.visit(base)
+	back = p.agree(b, "boss", "/")
+	if status, _ := b.get(back); status != 200 {
+		t.Fatalf("login: %d", status)
+	}
+	b.post("/logout", nil)
+	refused("the same way back again", b, back, 400, state)
+	refused("no state", p.visit(base), console.CallbackPath+"?authCode=x", 400, state)
+	// The browser keeps the cookie of a state that was used: the state is over for every replica.
+	b = p.visit(base)
+	back = p.agree(b, "stranger", "/")
+	kept := b.http.Jar.Cookies(parse(t, base+console.CallbackPath))
+	refused("a person without rights", b, back, 403, "Your id is stranger")
+	b.http.Jar.SetCookies(parse(t, base+console.CallbackPath), kept)
+	refused("a used state with its cookie", b, back, 400, state)
+	b = p.visit(base)
+	back = p.agree(b, "boss", "/")
+	p.execute("UPDATE console_login_states SET expires_at = now() - interval '1 second'")
+	refused("a state that is over", b, back, 400, state)
+
+	with := func(code string) (*browser, string) {
+		b := p.visit(base)
+		u := parse(t, p.agree(b, "boss", "/"))
+		q := u.Query()
+		if code == "" {
+			q.Del("authCode")
+		} else {
+			q.Set("authCode", code)
+		}
+		return b, u.Path + "?" + q.Encode()
+	}
+	b, path := with("")
+	refused("no code", b, path, 401, code)
+	b, path = with("guess")
+	refused("a code of nothing", b, path, 401, code)
+	b, path = with(strings.Repeat("x", 100_000))
+	refused("a long code", b, path, 401, code)
+	used := p.visit(base)
+	back = p.agree(used, "boss", "/")
+	used.get(back)
+	b, path = with(parse(t, back).Query().Get("authCode"))
+	refused("a used code", b, path, 401, code)
+	b = p.visit(base)
+	to := b.leads("/login/dingtalk")
+	q := to.Query()
+	q.Set("client_id", "app2")
+	foreign := (&browser{t, "", p.client}).leads(p.sim.URL + to.Path + "?" + q.Encode() + "&person=boss")
+	refused("a code of another application", b, foreign.RequestURI(), 401, code)
+	if n := scan[int](p.world, "SELECT count(*) FROM console_logins"); n != 1 {
+		t.Errorf("%d logins are kept, want that of the used code alone", n)
+	}
+	if n := scan[int](p.world, "SELECT count(*) FROM console_login_states WHERE octet_length(state_hash) <> 32"); n != 0 {
+		t.Error("a state is stored as it is")
+	}
+}
+
+func parse(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// A platform that fails or refuses the application is named as the reason.
+func TestLoginWhileDingTalkFails(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	for route, want := range map[string]string{dingtalktest.RouteUserToken: "did not answer as expected", dingtalktest.RouteMe: "refuses the application", dingtalktest.RouteUserByUnionID: "Only members"} {
+		fault := map[string]dingtalktest.Action{
+			dingtalktest.RouteUserToken: {Status: 503, Body: "{}"}, dingtalktest.RouteMe: {Status: 403, Body: `{"code":"Forbidden"}`},
+			dingtalktest.RouteUserByUnionID: {Status: 200, Body: `{"errcode":60121}`},
+		}[route]
+		b := p.visit(base)
+		b.get("/login?lang=en")
+		back := p.agree(b, "boss", "/")
+		p.sim.AddFault(dingtalktest.Fault{Route: route, Action: fault, Count: 1})
+		if status, page := b.get(back); status < 400 || !strings.Contains(page, want) {
+			t.Errorf("%s: %d %s", route, status, around(page, "alert"))
+		}
+	}
+}
+
+// A login leads to a path of the console, whatever its link names.
+func TestLoginLeadsToTheConsole(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	for next, want := range map[string]string{
+		"/usage?days=7": "/usage?days=7", "": "/", "//evil.example/": "/", "https://evil.example/": "/", "/\\evil.example": "/", "/\t/evil.example": "/", "javascript:alert(1)": "/",
+		"/\r\nSet-Cookie: x=y": "/", "/" + strings.Repeat("x", 5000): "/", "/;url=https://evil.example": "/;url=https://evil.example", `"https://evil.example`: "/",
+	} {
+		b := p.visit(base)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+p.agree(b, "boss", next), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := b.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := resp.Header.Get("Refresh"); got != "0; url="+want {
+			t.Errorf("after %q the login leads to %q", next, got)
+		}
+	}
+}
+
+// The logins that one address begins are bounded.
+func TestLoginsThatBeginAreBounded(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	b := p.visit(p.serve())
+	b.http.CheckRedirect = stay
+	var got []int
+	for range 40 {
+		status, _ := b.get("/login/dingtalk")
+		got = append(got, status)
+	}
+	if got[0] != http.StatusSeeOther || !slices.Contains(got, http.StatusTooManyRequests) {
+		t.Errorf("begun logins: %v", got)
+	}
+	if n := scan[int](p.world, "SELECT count(*) FROM console_login_states"); n > 39 {
+		t.Errorf("%d states are kept", n)
+	}
+}
+
+// With a login by DingTalk a request of this machine needs a login: a proxy on it serves others.
+func TestLoginIsNeededOnThisMachine(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	b := p.visit(p.world.serve(func(c *console.Config) {
+		c.Token, c.ViewerToken = "", ""
+		c.Identity, c.Rights = login.New(login.Config{}), func(sessions.UserID) console.Rights { return console.Rights{} }
+	}))
+	for _, path := range []string{"/sessions", "/api/v1/sessions"} {
+		if _, page := b.get(path); strings.Contains(page, "支付网关发布") {
+			t.Errorf("%s without a login: %.300s", path, page)
+		}
+	}
+	if status, _ := p.visit(p.world.serve(nil)).get("/login/dingtalk"); status != http.StatusNotFound {
+		t.Errorf("a login by DingTalk that is not configured: %d", status)
+	}
+}
