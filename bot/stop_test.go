@@ -50,7 +50,13 @@ func TestStop(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{model: &script{chat: halfway("slow", " It began when ")}, config: func(c *Config) {
+				speak, written := halfway("slow", " It began when "), make(chan struct{})
+				model := func(ctx context.Context, r llm.Request) (llm.Response, error) {
+					resp, err := speak(ctx, r)
+					<-written // all commands are stored before the turn ends
+					return resp, err
+				}
+				w := start(t, setup{model: &script{chat: model}, config: func(c *Config) {
 					rooted(c)
 					c.Models = []llm.Listed{{Name: "fake", Price: llm.Price{In: 2, Out: 6}}}
 				}})
@@ -59,6 +65,7 @@ func TestStop(t *testing.T) {
 				for i, words := range commands {
 					w.post(said(fmt.Sprint("s", i), who, words))
 				}
+				close(written)
 				synctest.Wait()
 				texts := w.wire.texts()
 				want(t, "messages", len(texts), 3)
@@ -177,6 +184,55 @@ func TestStopWithoutItsWakeUp(t *testing.T) {
 		after(6 * time.Second)
 		want(t, "the last answer", w.last().Reply.Text, wording.Say(wording.TurnStopped, "zh", "another slow question"))
 	})
+}
+
+// A /stop ends no later turn than the one that ran when it was written. That turn ended before the stop was seen, or its
+// process was killed between its end and the command's answer.
+func TestStopOfATurnThatIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+			<-hold
+			return text("re: " + lastWords(r)), nil
+		}}})
+		w.say("m1", "alice", "first")
+		w.say("m2", "alice", "second")
+		if _, err := w.store.mem.Accept(t.Context(), "b", group, said("m3", "alice", "/stop")); err != nil {
+			t.Fatal(err)
+		}
+		close(hold)
+		after(time.Minute)
+		checkLateStop(t, w.wire.texts()[1:])
+	})
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, setup{model: &script{chat: halfway("slow", "half")}})
+		a.say("m1", "alice", "a slow question")
+		a.say("m2", "alice", "second")
+		a.store.fail(func(op string) error {
+			if op == "begin" { // the next one answers the command
+				return errAway
+			}
+			return nil
+		})
+		a.say("m3", "alice", "/stop")
+		want(t, "the stopped answer", a.wire.texts(), []string{"half\n\n" + wording.Say(wording.CutShort, "en")})
+		a.kill()
+		b := start(t, setup{shelf: a.store.shelf, name: "b", model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+			return text("re: " + lastWords(r)), nil
+		}}})
+		after(time.Minute)
+		checkLateStop(t, b.wire.texts())
+	})
+}
+
+func checkLateStop(t *testing.T, texts []string) {
+	t.Helper()
+	want(t, "answers", len(texts), 2)
+	if !strings.Contains(texts[0], "second") || strings.Contains(texts[0], wording.Say(wording.CutShort, "en")) {
+		t.Errorf("the next question has the answer %q", texts[0])
+	}
+	want(t, "the command's answer", texts[1], wording.Say(wording.NothingRuns, "en"))
 }
 
 // A running tool is interrupted, and those behind it are not called. The log keeps both calls with their results.

@@ -72,7 +72,9 @@ func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), 
 // notified once of a long turn. leave ends the watch.
 func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
-	w := watch{Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), lang: t.Lang, arrived: r.running.arrivals(t.Key), notify: t.live == nil}
+	w := watch{
+		Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), before: t.before, lang: t.Lang, arrived: r.running.arrivals(t.Key), notify: t.live == nil,
+	}
 	if slices.ContainsFunc(t.View.Pending[len(t.Asked):], w.stops) {
 		cancel(errStopped) // it waited before the turn began
 	} else if t.View.More {
@@ -94,6 +96,7 @@ type watch struct {
 	*Runner
 	lease   sessions.Lease
 	asked   []sessions.Event
+	before  int64 // the newest event of the turns before
 	lang    string
 	arrived <-chan struct{}
 	notify  bool // members see nothing of the turn
@@ -132,15 +135,29 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 }
 
 func (w *watch) stops(e sessions.Event) bool {
-	return stops(w.handler, w.lease.Key, e, w.asked)
+	return stops(w.handler, w.lease.Key, e, w.asked, w.before)
 }
 
-// stops reports whether a message stops the turn of the asked messages. A button stops the turn of its card alone.
-func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event) bool {
+// stops reports whether a message stops the turn of the asked messages. A button stops the turn of its card alone. A command
+// that arrived before the newest event of earlier turns was meant for one of those.
+func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event, before int64) bool {
 	if e.Message != nil && e.Message.Quiet && !chat.IsStopOf(e.MsgID, chat.ReplyKey(key, asked[0])) {
 		return false
 	}
-	return c.Stops(e, asked)
+	return e.ID > before && c.Stops(e, asked)
+}
+
+// newestOf is the id of the newest event that earlier turns added to a view; 0 for none.
+func newestOf(v sessions.View) int64 {
+	for _, e := range slices.Backward(v.Tail) {
+		if e.Role != sessions.RoleUser {
+			return e.ID
+		}
+	}
+	if n := len(v.Summaries); n > 0 {
+		return v.Summaries[n-1].EndMsgID
+	}
+	return 0
 }
 
 // pending lists the newest pending messages of a session.
@@ -217,7 +234,7 @@ func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
 		return err
 	}
 	for _, e := range slices.Backward(pending) {
-		if stops(r.handler, t.Key, e, t.Asked) {
+		if stops(r.handler, t.Key, e, t.Asked, t.before) {
 			v.Pending = append(v.Pending, e)
 		}
 	}

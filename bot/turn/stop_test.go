@@ -17,10 +17,12 @@ func TestButtonStopsTheTurnOfItsCard(t *testing.T) {
 	t.Parallel()
 	first, next := []sessions.Event{{ID: 1}}, []sessions.Event{{ID: 2}}
 	press := sessions.Event{MsgID: chat.StopID(chat.ReplyKey("k", first[0]), "u-root"), Message: &sessions.Message{Quiet: true}}
-	if !stops(allStop{}, "k", press, first) || stops(allStop{}, "k", press, next) {
+	press.ID = 3
+	if !stops(allStop{}, "k", press, first, 2) || stops(allStop{}, "k", press, next, 2) {
 		t.Error("the button stops another turn, or not its own")
 	}
-	if command := (sessions.Event{MsgID: "m1", Message: &sessions.Message{}}); !stops(allStop{}, "k", command, next) {
-		t.Error("a /stop in words stops nothing")
+	command := sessions.Event{ID: 3, MsgID: "m1", Message: &sessions.Message{}}
+	if !stops(allStop{}, "k", command, next, 2) || stops(allStop{}, "k", command, next, 4) {
+		t.Error("a /stop in words stops nothing, or a turn after its own")
 	}
 }

@@ -39,6 +39,7 @@ type Turn struct {
 	events         []sessions.Event  // events of the model and its tools in this turn so far
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
+	before         int64             // id of the newest event of the turns before
 	stopped        bool              // a member stopped it
 	stalled        bool              // the storage did not record a tool call at once
 	live           chat.Live         // shows the turn while it runs; nil: not shown
@@ -133,7 +134,7 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 		itsView.Pending[i].Tokens = r.counter.Count(sessions.Lines(itsView.Pending[i].Content))
 		room -= itsView.Pending[i].Tokens
 	}
-	t := &Turn{Exchange: view.Exchange{Key: lease.Key, Lease: lease, View: itsView}}
+	t := &Turn{Exchange: view.Exchange{Key: lease.Key, Lease: lease, View: itsView}, before: newestOf(itsView)}
 	r.views.Show(&t.View)
 	t.plan = r.triage(itsView.Pending, usable, r.now())
 	t.Asked = append([]sessions.Event(nil), itsView.Pending[:t.plan.Take]...)
