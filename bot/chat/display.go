@@ -26,6 +26,9 @@ type Shown struct {
 	Track  string           // the reply's key, the same for each attempt of the turn
 	Lang   string           // language of fixed words
 	Owned  func() bool      // whether the session is still this replica's, as far as it knows
+	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be shown
+	// before them.
+	Sent func(ctx context.Context) bool
 }
 
 // Live is the display of a running turn. Only Stop blocks.

@@ -29,13 +29,14 @@ type cardWorld struct {
 	store    *memstore.Store
 	cards    sessions.Cards // as the transport sees them
 	lease    sessions.Lease
+	sent     func(context.Context) bool // whether earlier replies are sent
 }
 
 func onCards(t *testing.T, mode card.Mode) *cardWorld {
 	t.Helper()
 	o := dingtalktest.Fast()
 	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
-	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), governor: calls.New(calls.Options{Quota: 1000}), store: memstore.New(time.Minute)}
+	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), governor: calls.New(calls.Options{Quota: 1000}), store: memstore.New(time.Minute), sent: allSent}
 	w.cards = w.store
 	w.g = run(t, w.s, w.process(mode), nil)
 	return w
@@ -86,7 +87,7 @@ func (w *cardWorld) turn(owned func() bool) (chat.Live, sessions.Outgoing) {
 	}
 	w.lease = accepted.Lease
 	live := w.g.Display().Show(ctx, chat.Shown{
-		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Track: o.Reply.Nonce, Lang: "zh", Owned: owned,
+		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Track: o.Reply.Nonce, Lang: "zh", Owned: owned, Sent: w.sent,
 	})
 	if live == nil {
 		w.Fatal("no card")
@@ -121,6 +122,8 @@ func (w *cardWorld) claim(o sessions.Outgoing) sessions.Outgoing {
 
 func owned() bool { return true }
 
+func allSent(context.Context) bool { return true }
+
 // A refusal that lasts longer than an answer can wait sends the answer as Markdown at once, and opens no further cards. The
 // card is closed when calls are possible.
 func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
@@ -138,7 +141,7 @@ func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
 					t.Errorf("the answer went by %s", sent.Via)
 				}
 				made := w.governor.Status().Calls
-				if again := w.g.Display().Show(t.Context(), chat.Shown{Track: "next", Owned: owned}); again != nil {
+				if again := w.g.Display().Show(t.Context(), chat.Shown{Track: "next", Owned: owned, Sent: allSent}); again != nil {
 					t.Error("the next turn has a card")
 				}
 				if n := w.governor.Status().Calls; n != made {
@@ -146,6 +149,28 @@ func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A turn opens no card before the earlier answers of its session are sent: its answer would stand above them. The answer is
+// Markdown, which waits for its turn, and no call is counted.
+func TestNoCardBeforeEarlierAnswers(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []card.Mode{card.Auto, card.Always, card.Never} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, mode)
+			w.sent = func(context.Context) bool { return false }
+			live, o := w.turn(owned)
+			live.Text("whole", false)
+			o = w.commit(o, live.Stop())
+			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+				t.Errorf("the answer went by %s", sent.Via)
+			}
+			if cards, n := w.s.Cards(""), w.governor.Status().Calls; len(cards) != 0 || n != 0 {
+				t.Errorf("there are %d cards, and %d calls are counted", len(cards), n)
+			}
+		})
 	}
 }
 

@@ -31,6 +31,6 @@ type Stats interface {
 func New(ctx context.Context, cfg Config) *Outbox {
 	return &Outbox{
 		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats,
-		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{},
+		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}),
 	}
 }

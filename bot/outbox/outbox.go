@@ -32,6 +32,7 @@ type Outbox struct {
 	mu      sync.Mutex
 	queues  map[channel]*queue
 	resumed map[sessions.Key]int64 // the term under which a session's unsent rows were read
+	left    chan struct{}          // closed when replies leave a queue, and replaced
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -56,7 +57,7 @@ func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 	if outs[0].Attempts == 1 {
 		replies[0].fresh = &outs[0]
 	}
-	o.push(channelOf(outs[0]), replies)
+	o.push(replies)
 }
 
 // Resume queues the replies that an earlier owner of the session left unsent, once for every term.
@@ -71,17 +72,19 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	if err != nil {
 		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
 	}
+	var cards, others []*pending
 	took := map[int64]bool{}
-	replies := map[channel][]*pending{}
 	for _, out := range outs {
-		c := channelOf(out)
-		replies[c], took[out.ID] = append(replies[c], newPending(zerolog.Ctx(ctx), l, out)), out.Took
+		took[out.ID] = out.Took
+		if p := newPending(zerolog.Ctx(ctx), l, out); p.card {
+			cards = append(cards, p)
+		} else {
+			others = append(others, p)
+		}
 	}
-	for c, list := range replies {
-		for _, p := range o.push(c, list) {
-			if took[p.id] {
-				o.stats.ReplyResumed()
-			}
+	for _, p := range append(o.push(cards), o.push(others)...) { // the others follow the cards
+		if took[p.id] {
+			o.stats.ReplyResumed()
 		}
 	}
 	o.mu.Lock()
@@ -105,44 +108,34 @@ func (o *Outbox) Forget(held func(sessions.Key) bool) {
 	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
-// push queues replies of one conversation and returns those that were not queued before. Queued replies of the session
-// get the newer lease for their claims.
-func (o *Outbox) push(c channel, replies []*pending) (added []*pending) {
+// push queues replies of one session and returns those that were not queued before. Queued replies of the session get the
+// newer lease for their claims.
+func (o *Outbox) push(replies []*pending) (added []*pending) {
+	if len(replies) == 0 {
+		return nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	q := o.queues[c]
-	begun := q == nil
-	if begun {
-		if o.closed {
-			return nil // the rows wait for the next process
-		}
-		q = &queue{wake: make(chan struct{}, 1)}
-		o.queues[c] = q
+	c := o.behind(replies[0].channel, replies[0].key)
+	if added = o.unknown(c, replies); len(added) == 0 {
+		return nil
 	}
-	for _, p := range replies {
-		known := false
-		for _, x := range q.replies {
-			if x.key == p.key && x.lease.Term < p.lease.Term {
-				x.lease = p.lease
-			}
-			if x.rowID == p.rowID {
-				known, x.maybe = true, x.maybe || p.maybe
-			}
-		}
-		if known {
-			continue
-		}
-		if !begun {
+	q := o.queues[c]
+	if q != nil {
+		for _, p := range added {
 			p.fresh = nil // other replies are before it
 		}
-		q.replies, added = append(q.replies, p), append(added, p)
-	}
-	if begun {
-		o.wg.Add(1)
-		go o.run(c, q)
-	} else {
+		q.replies = append(q.replies, added...)
 		q.notify()
+		return added
 	}
+	if o.closed {
+		return nil // the rows wait for the next process
+	}
+	q = &queue{wake: make(chan struct{}, 1), replies: added}
+	o.queues[c] = q
+	o.wg.Add(1)
+	go o.run(c, q)
 	return added
 }
 
@@ -166,83 +159,6 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// Holds reports whether the session has unsent replies.
-func (o *Outbox) Holds(key sessions.Key) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, q := range o.queues {
-		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key }) {
-			return true
-		}
-	}
-	return false
-}
-
-// HasUnmarked reports whether the outcome of some waiting reply's last attempt is not stored.
-func (o *Outbox) HasUnmarked() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, q := range o.queues {
-		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.unmarked }) {
-			return true
-		}
-	}
-	return false
-}
-
-// Waiting returns the number of unsent replies.
-func (o *Outbox) Waiting() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := 0
-	for _, q := range o.queues {
-		n += len(q.replies)
-	}
-	return n
-}
-
-// Queued reports whether replies of the session's conversation wait, so that one more, on a card or not, would wait behind
-// them.
-func (o *Outbox) Queued(key sessions.Key, card bool) bool {
-	robot, id := key.Conversation()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.queues[channel{robot, id, card}] != nil
-}
-
-// maxQueued is the number of unsent replies from which a conversation's turns pause.
-const maxQueued = 2 * maxJoined
-
-// Backpressured reports whether a session's conversation has maxQueued unsent replies. Its messages then wait in the
-// storage, and the session is woken when there is room.
-func (o *Outbox) Backpressured(key sessions.Key) bool {
-	robot, id := key.Conversation()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, card := range []bool{false, true} {
-		q := o.queues[channel{robot, id, card}]
-		if q == nil || q.length() < maxQueued {
-			continue
-		}
-		if !slices.Contains(q.turnedAway, key) {
-			q.turnedAway = append(q.turnedAway, key)
-		}
-		return true
-	}
-	return false
-}
-
-// wakeTurnedAway wakes the sessions that were turned away, once there is room. The lock is held.
-func (o *Outbox) wakeTurnedAway(q *queue) {
-	if q.length() >= maxQueued {
-		return
-	}
-	for _, key := range q.turnedAway {
-		o.wakeSession(key)
-	}
-	q.turnedAway = nil
 }
 
 // run sends a conversation's replies until its queue is empty. A reply stays in the queue during its attempt.
@@ -423,6 +339,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 		return false
 	})
 	o.wakeTurnedAway(q)
+	o.signalLeft()
 	o.mu.Unlock()
 	for _, p := range dropped {
 		if slices.Contains(lost, p.lease) {
@@ -455,6 +372,7 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	if v.done {
 		q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool { return slices.Contains(batch, p) })
 		o.wakeTurnedAway(q)
+		o.signalLeft()
 		return
 	}
 	failed := failures(batch)

@@ -25,6 +25,7 @@ type queue struct {
 type pending struct {
 	rowID
 	lease    sessions.Lease // for claims of the row
+	channel  channel
 	nonce    string
 	card     bool               // begins on a card
 	log      *zerolog.Logger    // logger of the turn that committed it
@@ -43,7 +44,7 @@ type pending struct {
 
 func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
 	p := &pending{
-		rowID: rowID{out.Key, out.ID}, lease: l, nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt,
+		rowID: rowID{out.Key, out.ID}, lease: l, channel: channelOf(out), nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt,
 		part: out.Part, maybe: out.Maybe, refusals: out.Refusals,
 	}
 	if out.Maybe {
@@ -66,8 +67,8 @@ func (p *pending) joinable() bool {
 	return !p.card && p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
 }
 
-// maxBlocking is the number of refusals after which other replies pass.
-const maxBlocking = 3
+// MaxBlocking is the number of refusals by DingTalk after which other replies pass one.
+const MaxBlocking = 3
 
 // maxFailures is the number of other failures after which other replies pass, two to four minutes of an outage. A text
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
@@ -86,7 +87,7 @@ func failures(batch []*pending) int {
 }
 
 // refused reports whether a reply is likely to be given up soon.
-func (p *pending) refused() bool { return p.refusals >= maxBlocking }
+func (p *pending) refused() bool { return p.refusals >= MaxBlocking }
 
 // maxJoined is the number of waiting replies that become one message.
 const maxJoined = 10
@@ -97,6 +98,26 @@ func (q *queue) notify() {
 	case q.wake <- struct{}{}:
 	default:
 	}
+}
+
+// holds reports whether the queue has a reply of the session.
+func (q *queue) holds(key sessions.Key) bool {
+	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
+}
+
+// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer. It reports whether
+// the queue has that reply.
+func (q *queue) renew(p *pending) (known bool) {
+	for _, x := range q.replies {
+		if x.key == p.key && x.lease.Term < p.lease.Term {
+			x.lease = p.lease
+		}
+		if x.rowID == p.rowID {
+			known, x.maybe = true, x.maybe || p.maybe
+		}
+	}
+	q.notify()
+	return known
 }
 
 // length is the number of replies, without those that are refused repeatedly. Failed replies count even if others pass
@@ -178,8 +199,9 @@ func jointKey(batch []*pending) string {
 	return chat.KeyPrefix + hex.EncodeToString(keys.Sum(nil)[:12])
 }
 
-// channel is one conversation of one robot, whose replies share a rate.
-// Replies on cards have a channel of their own: a pause of the others must not leave a card unfinished.
+// channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own: a pause
+// of the others must not leave a card unfinished. A session's replies are in order across both. A turn opens no card before
+// the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's unsent card.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID

@@ -108,6 +108,8 @@ type Outbox interface {
 	// card or not, would wait behind others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
+	// AwaitSent waits for the end of the session's unsent replies. It reports false if some remain after a time.
+	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
 	// Send queues committed replies; then runs after the first attempt.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
 	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.

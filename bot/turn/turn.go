@@ -145,6 +145,9 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	return t
 }
 
+// sentPatience bounds the wait of a display for the session's earlier replies. Without trouble they are sent within it.
+const sentPatience = time.Second
+
 // show begins the display of a turn that asks the model; nil for a turn that is not shown.
 func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	if r.cfg.Display == nil || t.plan.Kind != kindAsk {
@@ -153,6 +156,7 @@ func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	return r.cfg.Display.Show(ctx, chat.Shown{
 		Lease: t.Lease, Asked: t.Asked, Target: chat.TargetOf(t.Asked), Track: chat.ReplyKey(t.Key, t.Asked[0]), Lang: t.Lang,
 		Owned: func() bool { return r.leases.Owns(t.Lease) },
+		Sent:  func(ctx context.Context) bool { return r.outbox.AwaitSent(ctx, t.Key, sentPatience) },
 	})
 }
 

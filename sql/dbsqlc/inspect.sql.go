@@ -159,7 +159,7 @@ func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (Insp
 }
 
 const inspectReplies = `-- name: InspectReplies :many
-SELECT o.session_key, o.id, o.state, o.body, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
+SELECT o.session_key, o.id, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
 FROM outbox o ORDER BY o.session_key, o.id
 `
 
@@ -168,6 +168,7 @@ type InspectRepliesRow struct {
 	ID             int64
 	State          string
 	Body           string
+	Refusals       int
 	ConversationID string
 }
 
@@ -186,6 +187,7 @@ func (q *Queries) InspectReplies(ctx context.Context, db DBTX) ([]InspectReplies
 			&i.ID,
 			&i.State,
 			&i.Body,
+			&i.Refusals,
 			&i.ConversationID,
 		); err != nil {
 			return nil, err

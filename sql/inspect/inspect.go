@@ -57,6 +57,7 @@ type Letter struct {
 	ID           int64
 	Conversation sessions.ConversationID // destination
 	Sent         bool                    // the gateways report that it arrived
+	Refusals     int                     // by DingTalk
 	Text         string
 }
 
@@ -185,7 +186,8 @@ func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	out := make([]Letter, 0, len(rows))
 	for _, r := range rows {
 		out = append(out, Letter{
-			Key: r.SessionKey, ID: r.ID, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent", Text: r.Body,
+			Key: r.SessionKey, ID: r.ID, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent",
+			Refusals: int(r.Refusals), Text: r.Body,
 		})
 	}
 	return out, nil

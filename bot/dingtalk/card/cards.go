@@ -3,6 +3,7 @@ package card
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,8 +82,15 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 		return c.resume(ctx, s)
 	}
 	if c.cfg.Stream == Never || level == calls.Unstreamed && c.cfg.Stream == Auto {
-		c.resume(ctx, s)
-		return unstreamed(s.Track)
+		if l := c.resume(ctx, s); l != nil {
+			return l
+		}
+		return unstreamed(sync.OnceValue(func() string {
+			if !s.Sent(ctx) {
+				return ""
+			}
+			return s.Track
+		}))
 	}
 	return c.stream(ctx, s)
 }
@@ -99,16 +107,16 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
 		return nil
 	}
 	c.opened.Add(s.Track, openedCard{created: true, prepaid: known.Prepaid})
-	return unstreamed(s.Track)
+	return unstreamed(func() string { return s.Track })
 }
 
-// unstreamed is the display of a turn whose card is created with its reply.
-type unstreamed string
+// unstreamed is the display of a turn whose card is created with its reply, unless earlier replies are not sent by then.
+type unstreamed func() string
 
 func (unstreamed) Text(string, bool) {}
 func (unstreamed) Thought(string)    {}
 func (unstreamed) Tool(string)       {}
-func (u unstreamed) Stop() string    { return string(u) }
+func (u unstreamed) Stop() string    { return u() }
 
 // pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission: each
 // attempt would cost a call.

@@ -121,6 +121,10 @@ func (l *live) open(ctx context.Context) bool {
 		l.deliveredAs(track)
 		return true
 	}
+	if !l.shown.Sent(ctx) {
+		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
+		return false
+	}
 	reserved, err := l.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream)
 	if err != nil {
 		if !calls.IsRefused(err) {

@@ -107,6 +107,23 @@ func TestCheckerFindsNothingWhereEverythingWasKept(t *testing.T) {
 	}
 }
 
+// An answer that DingTalk refused several times may arrive after the next ones of its session.
+func TestCheckerAllowsToPassARefusedAnswer(t *testing.T) {
+	t.Parallel()
+	for refusals, broken := range map[int]int{0: 1, 2: 1, 3: 0} {
+		e := wholeEvidence()
+		e.log = append(e.log, inspect.Logged{Key: groupA, Seq: 6, Role: sessions.RoleUser, State: sessions.Done, MsgID: "q0000007", Content: "q0000007"},
+			inspect.Logged{Key: groupA, Seq: 7, Role: sessions.RoleAssistant, State: sessions.Done, Content: "q0000007"})
+		e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", sent: at(900), pushed: at(900), acked: at(910)}
+		e.letters = append(e.letters, inspect.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
+		e.letters[0].Refusals = refusals
+		e.replies = append([]dingtalktest.Reply{{Conversation: "cid-a", Text: "q0000007"}}, e.replies...)
+		if f := e.checkAll(); len(f.broken) != broken {
+			t.Errorf("after %d refusals found %q, want %d", refusals, f.broken, broken)
+		}
+	}
+}
+
 // openCard is a card without an end.
 var openCard = dingtalktest.Card{TrackID: "c1", Conversation: "cid-a", State: dingtalktest.CardInputting, Delivered: at(100), Content: "q0000001"}
 

@@ -2,11 +2,14 @@ package chaos
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/outbox"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 	"ebb/sql/inspect"
@@ -152,7 +155,8 @@ func (e *evidence) checkTurns(f *findings) {
 	}
 }
 
-// checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns.
+// checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns. Others may
+// pass one that DingTalk refused several times.
 func (e *evidence) checkReplies(f *findings) {
 	first := map[string]int{}
 	for i, r := range e.replies {
@@ -174,16 +178,32 @@ func (e *evidence) checkReplies(f *findings) {
 			}
 		}
 	}
+	passed := map[string]bool{}
+	for _, l := range e.letters {
+		if l.Refusals >= outbox.MaxBlocking {
+			for _, mark := range rig.MarkPattern.FindAllString(l.Text, -1) {
+				passed[mark] = true
+			}
+		}
+	}
 	latest := map[sessions.Key]int{}
 	for _, t := range turnsOf(e.log) {
 		for _, mark := range rig.MarkPattern.FindAllString(t.text, -1) {
 			at, sent := first[mark]
 			if sent && at < latest[t.key] && slices.Contains(t.asked, mark) {
-				f.addBroken("the answer to message %s was sent before an earlier one of session %s", mark, t.key)
+				f.addBroken("the answer to message %s was sent before an earlier one of session %s: %s, then %s", mark, t.key,
+					describeReply(e.replies[at]), describeReply(e.replies[latest[t.key]]))
 			}
-			latest[t.key] = max(latest[t.key], at)
+			if !passed[mark] {
+				latest[t.key] = max(latest[t.key], at)
+			}
 		}
 	}
+}
+
+// describeReply gives the time and the path of a reply, and its beginning.
+func describeReply(r dingtalktest.Reply) string {
+	return fmt.Sprintf("%s by %s %q", r.Time.Format("15:04:05.000"), r.Via, shorten(r.Text))
 }
 
 // checkLetters: each turn and each message set aside left a reply, and each reply that gateways count as sent has

@@ -17,6 +17,7 @@ import (
 
 // logRecord reads the logs of all gateways and keeps of them what the checker has to know.
 type logRecord struct {
+	copy   io.Writer // receives all lines
 	mu     sync.Mutex
 	turns  []turnLine
 	tails  map[string][]string // by process: the newest lines
@@ -40,9 +41,9 @@ type letterID struct {
 	id  int64
 }
 
-func newChaosBook() *logRecord {
+func newChaosBook(logs io.Writer) *logRecord {
 	return &logRecord{
-		tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
+		copy: logs, tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
 	}
 }
 
@@ -76,6 +77,7 @@ func (b *logRecord) addLine(process, raw string) {
 	isJSON := json.Unmarshal([]byte(raw), &l) == nil
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	fmt.Fprintln(b.copy, process, raw)
 	tail := append(b.tails[process], raw)
 	b.tails[process] = tail[max(0, len(tail)-5):]
 	switch {

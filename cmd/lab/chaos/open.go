@@ -24,7 +24,7 @@ import (
 // openChaos builds the stand-ins and the database, without a gateway. The caller closes the result even after an error.
 func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *world, err error) {
 	w = &world{
-		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(),
+		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(io.Discard),
 		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
 	}
 	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
@@ -32,6 +32,13 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	}
 	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // the server's user must be able to pass
 		return w, fmt.Errorf("opening the folder: %w", err)
+	}
+	if opt.Logs != "" {
+		file, err := os.Create(opt.Logs)
+		if err != nil {
+			return w, fmt.Errorf("opening the file of logs: %w", err)
+		}
+		w.logs, w.book.copy = file, file
 	}
 	if err := w.startPostgres(ctx); err != nil {
 		return w, err
@@ -87,6 +94,9 @@ func (w *world) close(ctx context.Context) error {
 		w.eye.Close()
 	}
 	err = errors.Join(err, w.stopPostgres(ctx, 15*time.Second))
+	if w.logs != nil {
+		err = errors.Join(err, w.logs.Close())
+	}
 	if w.dir != "" {
 		err = errors.Join(err, os.RemoveAll(w.dir))
 	}

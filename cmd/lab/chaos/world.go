@@ -20,7 +20,8 @@ import (
 // of check.go must hold all the same.
 type world struct {
 	opt     Command
-	dir     string // temporary, with all that is written
+	dir     string    // temporary, with all that is written
+	logs    io.Closer // the file of the gateways' logs, if any
 	program string
 	out     io.Writer
 	began   time.Time
@@ -183,6 +184,7 @@ type Command struct {
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
+	Logs     string        `type:"path" placeholder:"FILE" help:"Write the logs of the gateways to this file."`
 }
 
 // maxBroken bounds the list: one broken promise is enough.

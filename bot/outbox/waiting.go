@@ -1,0 +1,142 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Holds reports whether the session has unsent replies.
+func (o *Outbox) Holds(key sessions.Key) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.holds(key)
+}
+
+func (o *Outbox) holds(key sessions.Key) bool {
+	for _, q := range o.queues {
+		if q.holds(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// AwaitSent waits until the session has no unsent replies. It reports false if some remain after a time, or ctx ends.
+func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool {
+	ctx, stop := context.WithTimeout(ctx, atMost)
+	defer stop()
+	for {
+		o.mu.Lock()
+		held, left := o.holds(key), o.left
+		o.mu.Unlock()
+		if !held {
+			return true
+		}
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// signalLeft wakes those who wait for the end of replies. The lock is held.
+func (o *Outbox) signalLeft() {
+	close(o.left)
+	o.left = make(chan struct{})
+}
+
+// HasUnmarked reports whether the outcome of some waiting reply's last attempt is not stored.
+func (o *Outbox) HasUnmarked() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.queues {
+		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.unmarked }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Waiting returns the number of unsent replies.
+func (o *Outbox) Waiting() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, q := range o.queues {
+		n += len(q.replies)
+	}
+	return n
+}
+
+// Queued reports whether replies of the session's conversation wait, so that one more of the session, on a card or not, would
+// wait behind them.
+func (o *Outbox) Queued(key sessions.Key, card bool) bool {
+	robot, id := key.Conversation()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.queues[o.behind(channel{robot, id, card}, key)] != nil
+}
+
+// maxQueued is the number of unsent replies from which a conversation's turns pause.
+const maxQueued = 2 * maxJoined
+
+// Backpressured reports whether a session's conversation has maxQueued unsent replies. Its messages then wait in the
+// storage, and the session is woken when there is room.
+func (o *Outbox) Backpressured(key sessions.Key) bool {
+	robot, id := key.Conversation()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, card := range []bool{false, true} {
+		q := o.queues[channel{robot, id, card}]
+		if q == nil || q.length() < maxQueued {
+			continue
+		}
+		if !slices.Contains(q.turnedAway, key) {
+			q.turnedAway = append(q.turnedAway, key)
+		}
+		return true
+	}
+	return false
+}
+
+// wakeTurnedAway wakes the sessions that were turned away, once there is room. The lock is held.
+func (o *Outbox) wakeTurnedAway(q *queue) {
+	if q.length() >= maxQueued {
+		return
+	}
+	for _, key := range q.turnedAway {
+		o.wakeSession(key)
+	}
+	q.turnedAway = nil
+}
+
+// behind returns the channel of a session's next reply. A Markdown reply follows the session's card whose end is not sent:
+// that reply may become Markdown too. The lock is held.
+func (o *Outbox) behind(c channel, key sessions.Key) channel {
+	cards := c
+	cards.card = true
+	if q := o.queues[cards]; q != nil && q.holds(key) {
+		return cards
+	}
+	return c
+}
+
+// unknown returns the replies that are in no queue of their conversation, and hands the newer leases to the others. The lock
+// is held.
+func (o *Outbox) unknown(c channel, replies []*pending) (added []*pending) {
+	for _, p := range replies {
+		known := false
+		for _, card := range []bool{false, true} {
+			q := o.queues[channel{c.robot, c.id, card}]
+			known = q != nil && q.renew(p) || known
+		}
+		if !known {
+			added = append(added, p)
+		}
+	}
+	return added
+}
