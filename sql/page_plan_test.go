@@ -63,6 +63,32 @@ func TestPagePlans(t *testing.T) {
 			return err
 		},
 		"memories of a receipt": func() error { _, err := q.PageSaved(ctx, p, []int64{3, 4}); return err },
+		"expiring events": func() error {
+			_, err := q.PageExpiring(ctx, p, &dbsqlc.PageExpiringParams{PeriodSeconds: 1e6, NearSeconds: 5e5, MaxRows: 51})
+			return err
+		},
+		"expiring rows": func() error {
+			_, err := q.PageExpiringRows(ctx, p, &dbsqlc.PageExpiringRowsParams{MemoriesSeconds: 1e9, CompactionsSeconds: 1e9, RepliesSeconds: 1e9, ActionsSeconds: 1e9})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			return err
+		},
+		"sessions with expired events": func() error {
+			_, err := q.ExpiredSessions(ctx, p, &dbsqlc.ExpiredSessionsParams{PeriodSeconds: 1e6, MaxRows: 100})
+			return err
+		},
+		"the oldest events": func() error {
+			_, err := q.EventsOldest(ctx, p, &dbsqlc.EventsOldestParams{SessionKey: key, PeriodSeconds: 1e6, MaxRows: 500})
+			return err
+		},
+		"deleting events": func() error {
+			_, err := q.EventsExpire(ctx, p, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: 10, ThroughID: 10})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			return err
+		},
 		"actions": func() error {
 			_, err := q.PageAudit(ctx, p, &dbsqlc.PageAuditParams{BeforeID: 1 << 40, MaxRows: 51})
 			return err

@@ -13,14 +13,17 @@ import (
 
 // Config is what a [Console] needs.
 type Config struct {
-	Lists  pages.Lists
-	Logins pages.Logins
-	Audit  pages.Audit
-	Manage *manage.Manager
+	Lists   pages.Lists
+	Logins  pages.Logins
+	Audit   pages.Audit
+	Records pages.Records
+	Manage  *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
 	// Settings returns the configuration as JSON, with its secrets masked, and its keys that wait for a restart.
 	Settings func() (text []byte, waiting []string, err error)
+	// Privacy returns the part of the configuration in force that concerns data about people.
+	Privacy func() Privacy
 	// Calls returns the calls to DingTalk's open API in the month and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
@@ -73,6 +76,8 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /attention", c.page(c.attention))
 	mux.Handle("GET /settings", c.whole(c.settings))
 	mux.Handle("GET /audit", c.page(c.audit))
+	mux.Handle("GET /privacy", c.page(c.privacy))
+	mux.Handle("GET /retention", c.whole(c.retention))
 	mux.Handle("POST /sessions/{key}/undo", c.action(c.undo))
 	mux.Handle("POST /memories/{id}/forget", c.action(c.forgetMemory))
 	mux.Handle("POST /people/{id}/forget", c.wholeAction(c.forgetPerson))

@@ -7,7 +7,8 @@
 //	masked.go     what a viewer sees of private chats
 //	filter.go     the text filter of lists, as in "group:支付 state:busy"
 //	render.go     templates, languages, formats of figures
-//	pages         overview_page.go, sessions_page.go, compactions_page.go, memories_page.go, usage_page.go, operation_pages.go
+//	pages         overview_page.go, sessions_page.go, compactions_page.go, memories_page.go, usage_page.go, privacy_page.go,
+//	              operation_pages.go
 //	chart.go      the tokens of a session over time
 //	api.go        /api/v1
 //

@@ -102,7 +102,17 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			}
 			return t.In(r.zone).Format("2006-01-02 15:04:05")
 		},
-		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"period": func(d time.Duration) string {
+			switch days := int(d / (24 * time.Hour)); {
+			case d%(24*time.Hour) != 0:
+				return d.String()
+			case days == 1:
+				return w.T("period.day")
+			default:
+				return w.T("period.days", days)
+			}
+		},
 		"duration": func(d time.Duration) string { return d.Round(time.Millisecond * 10).String() },
 		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
 		"id":       func(u sessions.UserID) string { return url.PathEscape(string(u)) },
@@ -153,7 +163,7 @@ type (
 )
 
 // parents are the lists that single pages belong to.
-var parents = map[string]string{"session": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories"}
+var parents = map[string]string{"session": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "retention": "privacy"}
 
 // current reports whether a page belongs to a tab.
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }

@@ -33,6 +33,8 @@ var routes = []access{
 	{"GET /attention", "/attention", 200, 200, 200, 0},
 	{"GET /settings", "/settings", 200, 200, 403, 0},
 	{"GET /audit", "/audit", 200, 200, 200, 0},
+	{"GET /privacy", "/privacy", 200, 200, 200, 0},
+	{"GET /retention", "/retention", 200, 200, 403, 0},
 	{"GET /people/{id}/export", "/people/staff0001/export", 200, 403, 403, 0},
 	{"POST /messages/{id}/retry", "/messages/{message}/retry", 200, 403, 200, 404},
 	{"POST /sessions/{key}/undo", "/sessions/{key}/undo", 200, 403, 200, 404},

@@ -108,8 +108,14 @@ func (w *world) serve(change func(*console.Config)) string {
 		return compaction.Settings{Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
 		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Settings: policy}),
+		Privacy: func() console.Privacy {
+			return console.Privacy{
+				Retention: sessions.Retention{Events: 30 * 24 * time.Hour, Replies: 7 * 24 * time.Hour}, TaskTTL: 336 * time.Hour, Digest: "04:00",
+				Providers: []string{"models.example.com"}, Admin: true, Viewer: true,
+			}
+		},
 		Settings: func() ([]byte, []string, error) {
 			return []byte(`{"llm": {"api_key": "***"}}`), []string{"database.url"}, nil
 		},
@@ -190,6 +196,7 @@ func (w *world) paths() []string {
 	memories := []int64{scan[int64](w, "SELECT min(id) FROM memories"), scan[int64](w, "SELECT max(id) FROM memories")}
 	paths := []string{
 		"/", "/sessions", "/compactions", "/memories", "/memories?q=state:all", "/usage", "/restarts", "/attention", "/settings", "/audit",
+		"/privacy", "/retention", "/retention?days=1",
 		"/sessions/" + url.PathEscape(groupKey), "/sessions/" + url.PathEscape(privateKey), "/people/staff0001", "/people/staff0002",
 		"/compactions/" + url.PathEscape(groupKey) + "/" + number(attempt),
 	}

@@ -36,7 +36,7 @@ func (q *Queries) ActionsExpire(ctx context.Context, db DBTX, arg *ActionsExpire
 
 const compactionsDropUndo = `-- name: CompactionsDropUndo :exec
 UPDATE compaction_log c SET view_before = NULL
-WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND (c.view_before ->> 'cursor')::bigint < $2::bigint
+WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < $2::bigint
 `
 
 type CompactionsDropUndoParams struct {

@@ -55,7 +55,7 @@ SELECT count(*) FROM gone;
 -- name: CompactionsDropUndo :exec
 -- CompactionsDropUndo drops the former views that begin with a deleted event: their compactions can't be undone.
 UPDATE compaction_log c SET view_before = NULL
-WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND (c.view_before ->> 'cursor')::bigint < @through_seq::bigint;
+WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint;
 
 -- name: SummariesExpire :execrows
 -- SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it began anew, and those that

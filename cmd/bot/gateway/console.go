@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -41,7 +42,7 @@ func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.S
 func (g *gateway) openConsole() (http.Handler, error) {
 	lists, policy := g.store.Pages(), policyOf(g.inForce.Load)
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Settings: g.settings, Policy: policy,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Settings: g.settings, Privacy: g.privacy, Policy: policy,
 		Manage:   manage.New(manage.Config{Rights: g.store, Operators: g.store, Settings: policy}),
 		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), IsLocal: admin.Local,
 	}
@@ -85,6 +86,30 @@ func (g *gateway) settings() ([]byte, []string, error) {
 	_, restart := g.cfg.Changes(newest)
 	text, err := newest.JSON()
 	return text, restart, err
+}
+
+// privacy returns the part of the configuration in force that concerns data about people.
+func (g *gateway) privacy() console.Privacy {
+	live := g.inForce.Load()
+	p := console.Privacy{
+		Retention: live.Retention.Periods(), TaskTTL: g.cfg.Agent.Memory.TaskTTL, Digest: g.cfg.Agent.Memory.Digest, External: live.Access.External,
+		Embedder: hostOf(string(g.cfg.Agent.Memory.Embeddings.BaseURL)), Admin: g.cfg.Admin.Token != "", Viewer: g.cfg.Admin.ViewerToken != "",
+	}
+	for _, m := range live.LLM.Models {
+		if host := hostOf(string(m.BaseURL)); !slices.Contains(p.Providers, host) {
+			p.Providers = append(p.Providers, host)
+		}
+	}
+	return p
+}
+
+// hostOf returns the host of an address. The rest of it may hold secrets.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // consoleOf serves the console of a gateway once it runs.

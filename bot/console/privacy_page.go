@@ -1,0 +1,135 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// Privacy is the part of the configuration in force that decides which data is kept, for how long, and who gets it.
+type Privacy struct {
+	Retention sessions.Retention
+	TaskTTL   time.Duration // life of the state of work
+	Digest    string        // time of day of the digests; empty: none are written
+	Providers []string      // hosts that get texts for answers and summaries
+	Embedder  string        // host that gets texts for search by meaning; empty: none
+	External  bool          // people outside the organization are served
+	Admin     bool          // a token for administrators is configured
+	Viewer    bool          // a token for viewers is configured
+}
+
+// privacyView is the data of the privacy page.
+type privacyView struct {
+	Privacy
+	Stored []storedData
+	Kept   []string // kinds of data without a period
+}
+
+// storedData is a kind of data. Name is a part of keys of the catalog, and a Period of 0 has none.
+type storedData struct {
+	Name   string
+	Tables string
+	Period time.Duration
+}
+
+// stored lists the kinds of data that are kept about people, with their periods in force.
+func (p Privacy) stored() []storedData {
+	r := p.Retention
+	return []storedData{
+		{"events", "dingtalk_session_events, tool_runs, blobs", r.Events},
+		{"summaries", "session_summaries", r.Events},
+		{"memories", "memories, embeddings, memory_flushes, memory_digests", r.Memories},
+		{"compactions", "compaction_log, compaction_jobs", r.CompactionLog},
+		{"replies", "outbox, cards", r.Replies},
+		{"sessions", "dingtalk_sessions, group_scopes", 0},
+		{"ids", "sender_ids", 0},
+		{"usage", "model_spend, limit_windows", 0},
+		{"audit", "audit", r.Audit},
+		{"logins", "console_logins", loginTTL},
+	}
+}
+
+func (c *Console) privacy(w http.ResponseWriter, r *request) error {
+	v := privacyView{Privacy: c.cfg.Privacy()}
+	v.Stored = v.stored()
+	for _, one := range v.Stored[:5] { // the configuration has a key for each
+		if one.Period == 0 && one.Name != "summaries" {
+			v.Kept = append(v.Kept, one.Name)
+		}
+	}
+	c.pages.show(w, r, http.StatusOK, "privacy", v)
+	return nil
+}
+
+// expiryHorizon is how far ahead the retention page looks.
+const expiryHorizon = 7 * 24 * time.Hour
+
+// retentionView is the data of the retention page.
+type retentionView struct {
+	Periods sessions.Retention
+	Period  time.Duration // period of events, as shown
+	Days    string        // the period as it was asked for; empty: the one in force
+	Horizon time.Duration
+	Events  listView[expiringRow]
+	Due     pages.ExpiringRows // past their periods now
+	Soon    pages.ExpiringRows // past them within the horizon
+	InForce bool               // the shown period is the one in force
+}
+
+// expiringRow is a row with the time at which its first event is past the period.
+type expiringRow struct {
+	pages.Expiring
+	From time.Time
+}
+
+// maxDays bounds a period in days.
+const maxDays = 36500
+
+func (c *Console) retention(w http.ResponseWriter, r *request) error {
+	v := retentionView{Periods: c.cfg.Privacy().Retention, Days: strings.TrimSpace(r.FormValue("days")), Horizon: expiryHorizon}
+	v.Period, v.InForce = v.Periods.Events, true
+	if v.Days != "" {
+		days, err := strconv.Atoi(v.Days)
+		if err != nil || days < 1 || days > maxDays {
+			return badRequest{code: "error.period", args: []any{v.Days, maxDays}}
+		}
+		v.Period = time.Duration(days) * 24 * time.Hour
+		v.InForce = v.Period == v.Periods.Events
+	}
+	if v.Period > 0 {
+		rows, next, err := c.cfg.Records.Expiring(r.Context(), v.Period, expiryHorizon, pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			v.Events.Rows = append(v.Events.Rows, expiringRow{row, row.Oldest.Add(v.Period)})
+		}
+		if next != "" {
+			v.Events.Next = r.URL.Path + "?" + url.Values{"days": {v.Days}, "cursor": {next}}.Encode()
+		}
+	}
+	var err error
+	if v.Due, err = c.cfg.Records.ExpiringRows(r.Context(), v.Periods); err != nil {
+		return err
+	}
+	if v.Soon, err = c.cfg.Records.ExpiringRows(r.Context(), sooner(v.Periods, expiryHorizon)); err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "retention", v)
+	return nil
+}
+
+// sooner returns periods as they would count a while later.
+func sooner(r sessions.Retention, by time.Duration) sessions.Retention {
+	for _, period := range []*time.Duration{&r.Memories, &r.CompactionLog, &r.Replies, &r.Audit} {
+		if *period > 0 {
+			*period = max(*period-by, time.Second)
+		}
+	}
+	return r
+}

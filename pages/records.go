@@ -1,0 +1,30 @@
+package pages
+
+import (
+	"context"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Expiring counts the events of a session by their retention period.
+type Expiring struct {
+	Key     sessions.Key
+	Title   string // empty for a private chat
+	Private bool
+	Due     int       // past the period: the next run deletes them
+	Soon    int       // past it within the horizon
+	Held    int       // past it, and kept, as they are unflushed or owed
+	Oldest  time.Time // time of the oldest of them
+}
+
+// ExpiringRows counts rows past their periods.
+type ExpiringRows struct{ Memories, Compactions, Replies, Actions int }
+
+// Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
+type Records interface {
+	// Expiring lists sessions with events that are past a period, or will be within soon.
+	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
+	// ExpiringRows counts the rows past the periods, of events none.
+	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
+}

@@ -1,0 +1,50 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ebb/pages"
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+var _ pages.Records = (*Store)(nil)
+
+// Expiring implements pages.Records.
+func (s *Store) Expiring(ctx context.Context, period, soon time.Duration, p pages.Page) ([]pages.Expiring, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageExpiring(ctx, s.db.Pool, &dbsqlc.PageExpiringParams{
+		PeriodSeconds: period.Seconds(), NearSeconds: max(period-soon, 0).Seconds(), AfterKey: pg.Clean(place.Key), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing expiring events: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageExpiringRow) pages.Place { return pages.Place{Key: string(r.SessionKey)} })
+	list := make([]pages.Expiring, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Expiring{
+			Key: r.SessionKey, Private: r.ConversationType != sessions.Group, Due: int(r.Due), Soon: int(r.Soon), Held: int(r.Held), Oldest: r.Oldest,
+		}
+		if !list[i].Private {
+			list[i].Title = r.Title
+		}
+	}
+	return list, next, nil
+}
+
+// ExpiringRows implements pages.Records.
+func (s *Store) ExpiringRows(ctx context.Context, r sessions.Retention) (pages.ExpiringRows, error) {
+	row, err := s.db.Q.PageExpiringRows(ctx, s.db.Pool, &dbsqlc.PageExpiringRowsParams{
+		MemoriesSeconds: r.Memories.Seconds(), CompactionsSeconds: r.CompactionLog.Seconds(), RepliesSeconds: r.Replies.Seconds(), ActionsSeconds: r.Audit.Seconds(),
+	})
+	if err != nil {
+		return pages.ExpiringRows{}, fmt.Errorf("counting expiring rows: %w", err)
+	}
+	return pages.ExpiringRows{Memories: int(row.Memories), Compactions: int(row.Compactions), Replies: int(row.Replies), Actions: int(row.Actions)}, nil
+}
