@@ -102,7 +102,7 @@ func (m *metrics) begin() {
 		m.refused:  {string(access.Group), string(access.Person), string(access.External)},
 		m.ratings:  {string(sessions.Good), string(sessions.Bad)},
 		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
-		m.limited:  {string(sessions.PersonTurns), string(sessions.GroupTurns), string(sessions.PersonTokens), string(sessions.AllTokens)},
+		m.limited:  {string(sessions.PersonTurns), string(sessions.GroupTurns), string(sessions.PersonTokens), string(sessions.AllTokens), string(sessions.UnidentifiedTurns)},
 		m.flushes:  {"saved", "nothing", "failed"},
 		m.digests:  {"written", "nothing", "failed"},
 	} {

@@ -9,6 +9,8 @@ import (
 type Limits struct {
 	PersonTurns, GroupTurns int // in a minute, which begins with the first turn
 	PersonTokens, Tokens    int // in a day of UTC; Tokens is of the whole installation, upkeep included
+	// UnidentifiedTurns bounds an asker without a staff id in groups, in an hour which begins with the first turn.
+	UnidentifiedTurns int
 }
 
 // Limit names one of the [Limits].
@@ -20,6 +22,8 @@ const (
 	GroupTurns   Limit = "group_turns"
 	PersonTokens Limit = "person_tokens"
 	AllTokens    Limit = "tokens"
+
+	UnidentifiedTurns Limit = "unidentified_turns"
 )
 
 // Askers are the people of a turn. Group is empty in a private chat.
@@ -27,6 +31,8 @@ type Askers struct {
 	Robot  RobotCode
 	Group  ConversationID
 	People []UserID // without duplicates
+	// Unidentified are those of People without a staff id, in a group: people outside the organization, and other bots.
+	Unidentified []UserID
 }
 
 // Reached is a limit that stops a turn.
@@ -44,7 +50,7 @@ type Use struct {
 
 // Used is the use of the current windows. Use is counted only while its limit is configured, except Tokens.
 type Used struct {
-	PersonTurns, GroupTurns, PersonTokens, Tokens Use
+	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns Use
 }
 
 // Notice is a notice that is given once in a window: about a limit of a subject, or a refusal. The subject is a person

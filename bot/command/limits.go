@@ -25,11 +25,15 @@ func (a asking) limited(used sessions.Used) []bound {
 	const daily = "01-02 15:04"
 	limits, configured := a.cfg.Current.For(a.Key).Limits, []bound(nil)
 	if a.View.Session.ConversationType == sessions.Private {
-		limits.GroupTurns = 0
+		limits.GroupTurns, limits.UnidentifiedTurns = 0, 0
+	}
+	if m := a.Asked[0].Message; m == nil || m.StaffID != "" {
+		limits.UnidentifiedTurns = 0
 	}
 	for _, one := range []bound{
 		{wording.OnePersonTurns, limits.PersonTurns, used.PersonTurns, time.TimeOnly},
 		{wording.OneGroupTurns, limits.GroupTurns, used.GroupTurns, time.TimeOnly},
+		{wording.OneUnidentified, limits.UnidentifiedTurns, used.UnidentifiedTurns, time.TimeOnly},
 		{wording.OnePersonTokens, limits.PersonTokens, used.PersonTokens, daily},
 		{wording.OneTokens, limits.Tokens, used.Tokens, daily},
 	} {

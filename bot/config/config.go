@@ -260,7 +260,8 @@ func defaults(src *source) *Config {
 		},
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
-			Name: "Ebb", Language: "zh", SessionScope: "group",
+			Limits: LimitsConfig{UnidentifiedTurns: 20},
+			Name:   "Ebb", Language: "zh", SessionScope: "group",
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			BusyNote: 30 * time.Second, StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},

@@ -2,7 +2,7 @@ package config
 
 import "ebb/sessions"
 
-// LimitsConfig bounds turns and tokens. The default of each is 0: no limit.
+// LimitsConfig bounds turns and tokens. The default is 0, no limit, where nothing else is named.
 type LimitsConfig struct {
 	// PersonTurns bounds the turns of a person in a minute, in all conversations.
 	PersonTurns int `json:"person_turns_per_minute"`
@@ -10,6 +10,9 @@ type LimitsConfig struct {
 	PersonTokens int `json:"person_tokens_per_day"`
 	// GroupTurns bounds the turns of a group in a minute.
 	GroupTurns int `json:"group_turns_per_minute"`
+	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour: a person outside the
+	// organization, or another bot. So two bots that answer each other come to an end. Default 20.
+	UnidentifiedTurns int `json:"unidentified_turns_per_hour"`
 	// Tokens bounds the tokens of all conversations in a day (UTC), upkeep included.
 	Tokens int `json:"tokens_per_day"`
 }
@@ -17,7 +20,7 @@ type LimitsConfig struct {
 func (l LimitsConfig) check(k checker) {
 	for key, n := range map[string]int{
 		"person_turns_per_minute": l.PersonTurns, "person_tokens_per_day": l.PersonTokens,
-		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens,
+		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens, "unidentified_turns_per_hour": l.UnidentifiedTurns,
 	} {
 		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
 	}
@@ -25,5 +28,8 @@ func (l LimitsConfig) check(k checker) {
 
 // Limits returns the limits of turns.
 func (l LimitsConfig) Limits() sessions.Limits {
-	return sessions.Limits{PersonTurns: l.PersonTurns, GroupTurns: l.GroupTurns, PersonTokens: l.PersonTokens, Tokens: l.Tokens}
+	return sessions.Limits{
+		PersonTurns: l.PersonTurns, GroupTurns: l.GroupTurns, PersonTokens: l.PersonTokens, Tokens: l.Tokens,
+		UnidentifiedTurns: l.UnidentifiedTurns,
+	}
 }

@@ -49,8 +49,12 @@ func askersOf(t *Turn) sessions.Askers {
 		a.Group = s.ConversationID
 	}
 	for _, e := range t.Asked {
-		if !slices.Contains(a.People, e.SenderID) {
-			a.People = append(a.People, e.SenderID)
+		if slices.Contains(a.People, e.SenderID) {
+			continue
+		}
+		a.People = append(a.People, e.SenderID)
+		if a.Group != "" && e.Message != nil && e.Message.StaffID == "" {
+			a.Unidentified = append(a.Unidentified, e.SenderID)
 		}
 	}
 	return a
@@ -105,6 +109,8 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 		return wording.Say(wording.LimitPersonTurns, t.Lang, limits.PersonTurns, at.Format(time.TimeOnly)), nil
 	case sessions.GroupTurns:
 		return wording.Say(wording.LimitGroupTurns, t.Lang, limits.GroupTurns, at.Format(time.TimeOnly)), nil
+	case sessions.UnidentifiedTurns:
+		return wording.Say(wording.LimitUnidentified, t.Lang, limits.UnidentifiedTurns, at.Format(time.TimeOnly)), nil
 	case sessions.PersonTokens:
 		return wording.Say(wording.LimitPersonTokens, t.Lang, wording.Thousands(limits.PersonTokens), at.Format("01-02 15:04")), nil
 	default:

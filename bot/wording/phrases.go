@@ -28,6 +28,7 @@ const (
 	NotAdmin
 	LimitPersonTurns
 	LimitGroupTurns
+	LimitUnidentified
 	LimitPersonTokens
 	LimitTokens
 	RefusedGroup
@@ -137,6 +138,7 @@ const (
 	LimitsLeft
 	OnePersonTurns
 	OneGroupTurns
+	OneUnidentified
 	OnePersonTokens
 	OneTokens
 	LimitLeft
@@ -190,6 +192,7 @@ var phrases = map[Phrase]Text{
 	RefusedPerson:     {"抱歉，你还没有使用我的权限。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, you have no access to me yet. To ask for it, please give your id to an administrator: `%s`"},
 	RefusedExternal:   {"抱歉，我只为本组织的成员服务。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, I serve members of my own organization only. To ask for access, please give your id to an administrator: `%s`"},
 	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands still work."},
+	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d questions an hour in groups; I answer again after %s."},
 	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands still work."},
 	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。命令仍然可用。", "You have used your allowance of the day (%s tokens); I answer again after %s. Commands still work."},
 	LimitTokens:       {"今天的总用量已用完，%s 后可以继续。命令仍然可用。", "The allowance of the day for all conversations is used up; I answer again after %s. Commands still work."},
@@ -309,6 +312,7 @@ var phrases = map[Phrase]Text{
 	LimitsHere:      {"\n\n限额：\n", "\n\nLimits:\n"},
 	LimitsLeft:      {"\n\n你在这里的限额：\n", "\n\nYour limits here:\n"},
 	OnePersonTurns:  {"你每分钟的提问", "your questions in a minute"},
+	OneUnidentified: {"没有员工 ID 的你每小时在群里的提问", "your questions in groups in an hour, without a staff id"},
 	OneGroupTurns:   {"这个群每分钟的提问", "questions of this group in a minute"},
 	OnePersonTokens: {"你每天（UTC）的 tokens", "your tokens in a day of UTC"},
 	OneTokens:       {"全部会话每天（UTC）的 tokens", "tokens of all conversations in a day of UTC"},

@@ -56,6 +56,34 @@ func (w *world) cmdUnstaffed(args []string) error {
 	return nil
 }
 
+// cmdPeer is: CONV NICK N. Another bot, which has no staff id, answers each reply of ours. The exchange ends after N replies.
+func (w *world) cmdPeer(args []string) error {
+	want, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	for said, seen := 0, -1; ; said++ {
+		replies := len(w.ding.Replies(w.conversation(args[0])))
+		switch {
+		case replies == seen && replies == want:
+			return nil
+		case replies == seen || replies > want:
+			return fmt.Errorf("the exchange ended after %d replies, want %d", replies, want)
+		}
+		seen = replies
+		id := fmt.Sprintf("peer-%s-%d", args[0], said)
+		if err := w.cmdUnstaffed([]string{args[0], args[1], id, fmt.Sprintf("Q%d 收到，继续", 7000+said)}); err != nil {
+			return err
+		}
+		if err := w.cmdAcked([]string{id}); err != nil {
+			return err
+		}
+		if err := w.settle(); err != nil {
+			return err
+		}
+	}
+}
+
 // cmdQuote is a message that replies to another: a person's by its id and words, a bare id, a picture, or a reply of the bot.
 func (w *world) cmdQuote(args []string) error {
 	m := dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}

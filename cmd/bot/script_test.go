@@ -90,6 +90,7 @@ import (
 //	mark MSGID [WITHIN];  ! mark MSGID   wait for the thinking mark on a message, from when it was sent;  for its removal
 //	emotion fault [recall] WHAT   the next call that sets, or removes, a mark goes wrong: a status, lost, a named action
 //	marks N                     when all is settled, N marks were set, and all are removed
+//	peer CONV NICK N            another bot speaks, and answers each reply, until it gets none: after N replies in CONV
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
@@ -109,7 +110,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
-		"again": {(*world).cmdAgain, 0, 0, nil},
+		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},

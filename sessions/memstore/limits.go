@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"ebb/sessions"
@@ -49,6 +50,9 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 		check(sessions.PersonTurns, string(p), limits.PersonTurns, p)
 		check(sessions.PersonTokens, string(p), limits.PersonTokens, p)
 	}
+	for _, p := range a.Unidentified {
+		check(sessions.UnidentifiedTurns, string(p), limits.UnidentifiedTurns, p)
+	}
 	admitted, ends := false, time.Now().Add(time.Minute)
 	for _, p := range a.People {
 		if stopped[""] || stopped[p] {
@@ -57,6 +61,9 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 		admitted = true
 		if limits.PersonTurns > 0 {
 			m.use(sessions.PersonTurns, a.Robot, string(p), 1, ends)
+		}
+		if limits.UnidentifiedTurns > 0 && slices.Contains(a.Unidentified, p) {
+			m.use(sessions.UnidentifiedTurns, a.Robot, string(p), 1, time.Now().Add(time.Hour))
 		}
 	}
 	if admitted && a.Group != "" && limits.GroupTurns > 0 {
@@ -117,6 +124,7 @@ func (m *Store) Used(_ context.Context, a sessions.Askers) (sessions.Used, error
 	if len(a.People) > 0 {
 		u.PersonTurns = used(sessions.PersonTurns, string(a.People[0]))
 		u.PersonTokens = used(sessions.PersonTokens, string(a.People[0]))
+		u.UnidentifiedTurns = used(sessions.UnidentifiedTurns, string(a.People[0]))
 	}
 	return u, nil
 }

@@ -87,6 +87,31 @@ func testAdmitGroup(b *suite) {
 	}
 }
 
+func testAdmitUnidentified(b *suite) {
+	limits := sessions.Limits{UnidentifiedTurns: 2}
+	a := askersOf("g1", "alice", "peer")
+	a.Unidentified = []sessions.UserID{"peer"}
+	for range 2 {
+		if r := b.admit(limits, a); len(r) > 0 {
+			b.Fatalf("a turn within the limit met %+v", r)
+		}
+	}
+	for range 2 {
+		r := b.admit(limits, a)
+		if len(r) != 1 || r[0].Limit != sessions.UnidentifiedTurns || r[0].Person != "peer" {
+			b.Fatalf("the turn met %+v, want the limit of the sender without a staff id alone", r)
+		}
+		if left := time.Until(r[0].Until); left < 55*time.Minute || left > time.Hour {
+			b.Errorf("the window ends in %s, want an hour after the first turn", left)
+		}
+	}
+	used, err := b.Store.Used(b.ctx, askersOf("g1", "peer"))
+	b.checkError(err)
+	if used.UnidentifiedTurns.Count != 2 {
+		b.Errorf("%d turns are counted, want 2: refused ones count nowhere", used.UnidentifiedTurns.Count)
+	}
+}
+
 func testAdmitAtOnce(b *suite) {
 	const tries, bound = 12, 5
 	var admitted atomic.Int32

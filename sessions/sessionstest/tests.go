@@ -36,7 +36,7 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 		{"a chosen scope belongs to the group", testScopes}, {"the session of a waiting sender is found", testWaitingPlace},
 		{"turns are admitted up to the limits", testAdmit},
 		{"a turn that the group's limit stops counts nowhere", testAdmitGroup},
-		{"turns at one moment are admitted up to the limit", testAdmitAtOnce},
+		{"a limit of senders without a staff id stops them alone", testAdmitUnidentified}, {"turns at one moment are admitted up to the limit", testAdmitAtOnce},
 		{"tokens are divided among the askers", testSpendTokens}, {"a notice is given once in a window", testNotify},
 		{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 		{"what a message replies to is looked up", testQuoted},

@@ -13,7 +13,7 @@ import (
 const limitsAdmit = `-- name: LimitsAdmit :many
 WITH wanted AS (
     SELECT unnest($1::bytea[]) AS subject, unnest($2::bigint[]) AS bound, unnest($3::int[]) AS asker,
-        unnest($4::boolean[]) AS turns
+        unnest($4::boolean[]) AS turns, unnest($5::float8[]) AS lasts
 ), held AS MATERIALIZED (
     SELECT l.subject, l.used, l.ends_at FROM limit_windows l
     WHERE l.subject = ANY($1::bytea[]) ORDER BY l.subject FOR UPDATE
@@ -21,11 +21,11 @@ WITH wanted AS (
     SELECT w.subject, w.asker, h.ends_at FROM wanted w JOIN held h ON h.subject = w.subject
     WHERE h.ends_at > now() AND h.used >= w.bound
 ), admitted AS (
-    SELECT a.asker FROM generate_series(1, $5::int) AS a (asker)
+    SELECT a.asker FROM generate_series(1, $6::int) AS a (asker)
     WHERE NOT EXISTS (SELECT FROM reached r WHERE r.asker IN (0, a.asker))
 ), counted AS (
     INSERT INTO limit_windows AS l (subject, ends_at, used)
-    SELECT w.subject, now() + interval '1 minute', 1 FROM wanted w
+    SELECT w.subject, now() + interval '1 second' * w.lasts, 1 FROM wanted w
     WHERE w.turns AND EXISTS (SELECT FROM admitted a WHERE w.asker IN (0, a.asker))
     ORDER BY w.subject
     ON CONFLICT (subject) DO UPDATE SET
@@ -43,6 +43,7 @@ type LimitsAdmitParams struct {
 	Bounds   []int64
 	Askers   []int
 	Turns    []bool
+	Lasts    []float64
 	People   int
 }
 
@@ -52,7 +53,7 @@ type LimitsAdmitRow struct {
 }
 
 // LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
-// the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only.
+// the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
 //
 // The rows are locked in the order of their keys. Windows that two statements begin at the same moment are found by the
 // count after it, which may then exceed the limit.
@@ -62,6 +63,7 @@ func (q *Queries) LimitsAdmit(ctx context.Context, db DBTX, arg *LimitsAdmitPara
 		arg.Bounds,
 		arg.Askers,
 		arg.Turns,
+		arg.Lasts,
 		arg.People,
 	)
 	if err != nil {

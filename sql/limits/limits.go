@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
+	"time"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -35,6 +37,11 @@ func (w *windows) add(limit sessions.Limit, robot sessions.RobotCode, id string,
 	key := subject(string(limit), robot, id)
 	w.Subjects, w.Bounds, w.Askers = append(w.Subjects, key), append(w.Bounds, int64(bound)), append(w.Askers, asker)
 	w.Turns = append(w.Turns, limit != sessions.PersonTokens)
+	lasts := time.Minute
+	if limit == sessions.UnidentifiedTurns {
+		lasts = time.Hour
+	}
+	w.Lasts = append(w.Lasts, lasts.Seconds())
 	w.reached[string(key)] = sessions.Reached{Limit: limit, Person: person}
 }
 
@@ -58,6 +65,9 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 	for i, person := range a.People {
 		w.add(sessions.PersonTurns, a.Robot, string(person), limits.PersonTurns, i+1, person)
 		w.add(sessions.PersonTokens, a.Robot, string(person), limits.PersonTokens, i+1, person)
+		if slices.Contains(a.Unidentified, person) {
+			w.add(sessions.UnidentifiedTurns, a.Robot, string(person), limits.UnidentifiedTurns, i+1, person)
+		}
 	}
 	if len(w.Subjects) == 0 {
 		return nil, nil
@@ -109,6 +119,7 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	if len(a.People) > 0 {
 		into[string(subject(string(sessions.PersonTurns), a.Robot, string(a.People[0])))] = &u.PersonTurns
 		into[string(subject(string(sessions.PersonTokens), a.Robot, string(a.People[0])))] = &u.PersonTokens
+		into[string(subject(string(sessions.UnidentifiedTurns), a.Robot, string(a.People[0])))] = &u.UnidentifiedTurns
 	}
 	var subjects [][]byte
 	for key := range into {

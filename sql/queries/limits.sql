@@ -1,12 +1,12 @@
 -- name: LimitsAdmit :many
 -- LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
--- the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only.
+-- the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
 --
 -- The rows are locked in the order of their keys. Windows that two statements begin at the same moment are found by the
 -- count after it, which may then exceed the limit.
 WITH wanted AS (
     SELECT unnest(@subjects::bytea[]) AS subject, unnest(@bounds::bigint[]) AS bound, unnest(@askers::int[]) AS asker,
-        unnest(@turns::boolean[]) AS turns
+        unnest(@turns::boolean[]) AS turns, unnest(@lasts::float8[]) AS lasts
 ), held AS MATERIALIZED (
     SELECT l.subject, l.used, l.ends_at FROM limit_windows l
     WHERE l.subject = ANY(@subjects::bytea[]) ORDER BY l.subject FOR UPDATE
@@ -18,7 +18,7 @@ WITH wanted AS (
     WHERE NOT EXISTS (SELECT FROM reached r WHERE r.asker IN (0, a.asker))
 ), counted AS (
     INSERT INTO limit_windows AS l (subject, ends_at, used)
-    SELECT w.subject, now() + interval '1 minute', 1 FROM wanted w
+    SELECT w.subject, now() + interval '1 second' * w.lasts, 1 FROM wanted w
     WHERE w.turns AND EXISTS (SELECT FROM admitted a WHERE w.asker IN (0, a.asker))
     ORDER BY w.subject
     ON CONFLICT (subject) DO UPDATE SET
