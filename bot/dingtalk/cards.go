@@ -70,6 +70,9 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	if failed == nil {
 		failed = t.judgeAPI(to, a, doing)
 	}
+	if failed == nil {
+		failed = t.denial(a, doing)
+	}
 	if failed != nil {
 		return cardFailure(failed, a)
 	}
@@ -146,10 +149,22 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 	if failed == nil {
 		failed = t.judgeAPI(sessions.Target{}, a, c.doing)
 	}
+	if failed == nil {
+		failed = t.denial(a, c.doing)
+	}
 	if failed != nil {
 		return cardFailure(failed, a)
 	}
 	return nil
+}
+
+// denial is the failure of a call that DingTalk answers with 200 and without success. It names no cause: another attempt
+// may succeed.
+func (t *Transport) denial(a answer, doing string) *chat.SendError {
+	if !a.body.has("success") || a.body.flag("success") {
+		return nil
+	}
+	return &chat.SendError{Err: fmt.Errorf("%s: no success: %s", doing, t.redact(t.words(a), a.token))}
 }
 
 // cardFailure names the failures that package card acts on.

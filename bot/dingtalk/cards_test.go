@@ -337,3 +337,95 @@ func TestLostRecordOfACard(t *testing.T) {
 		t.Errorf("%d calls are counted after the card was closed", n)
 	}
 }
+
+// A last frame whose answer got lost may be shown. The reply's row learns that before the reply takes another way, however
+// many attempts it had: the number of doubled replies depends on it.
+func TestUncertainEndIsReportedFirst(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	live, o := w.turn(owned)
+	o = w.commit(o, live.Stop())
+	o.Attempts = 20
+	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do("reset-after")})
+	if failed := mustFail(t, w.g, o); !failed.Maybe {
+		t.Errorf("a lost answer is reported as %v", failed)
+	}
+	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do("content-unsafe")})
+	o = w.claim(o)
+	o.Maybe = true
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+		t.Errorf("after the refusal the answer went by %s", sent.Via)
+	}
+}
+
+// A call that DingTalk answers with 200 and without success had no effect, and is made again.
+func TestAnswerWithoutSuccess(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Never)
+	live, o := w.turn(owned)
+	o = w.commit(o, live.Stop())
+	for _, route := range []string{dingtalktest.RouteCardSend, dingtalktest.RouteCardStream} {
+		w.s.AddFault(dingtalktest.Fault{Route: route, Action: dingtalktest.Do("no-success")})
+		if failed := mustFail(t, w.g, o); failed.Maybe || failed.Permanent {
+			t.Errorf("%s: %+v", route, failed)
+		}
+		o = w.claim(o)
+	}
+	mustSend(t, w.g, o)
+	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFinished {
+		t.Errorf("the card is %s", c.State)
+	}
+}
+
+// A conversation to which DingTalk delivered no card gets none for a while: each would cost a call. Others get theirs.
+func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []card.Mode{card.Auto, card.Never} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, mode)
+			w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Action: dingtalktest.Do("card-undelivered")})
+			live, o := w.turn(owned)
+			o = w.commit(o, live.Stop())
+			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+				t.Errorf("the answer went by %s", sent.Via)
+			}
+			made := w.governor.Status().Calls
+			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Track: "next", Owned: owned}); again != nil {
+				t.Error("the next turn has a card")
+			}
+			if n := w.governor.Status().Calls; n != made {
+				t.Errorf("%d calls are counted, before the next turn %d", n, made)
+			}
+			other := o.Reply.Target
+			other.ConversationID = "another"
+			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Track: "other", Lang: "zh", Owned: owned}
+			if live := w.g.Display().Show(t.Context(), next); live == nil {
+				t.Error("a turn of another conversation has no card")
+			} else {
+				live.Stop()
+			}
+		})
+	}
+}
+
+// A panic in the display of a turn ends neither the process nor the card's turn: the reply ends the card.
+func TestPanicOfADisplay(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	broken := make(chan struct{})
+	live, o := w.turn(func() bool { close(broken); panic("broken") })
+	live.Text("whole", false)
+	select {
+	case <-broken:
+	case <-time.After(10 * time.Second):
+		t.Fatal("no frame is sent")
+	}
+	o = w.commit(o, live.Stop())
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
+		t.Errorf("the answer went by %s", sent.Via)
+	}
+	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFinished {
+		t.Errorf("the card is %s", c.State)
+	}
+}

@@ -47,6 +47,8 @@ type Cards struct {
 
 	opened *lru.Cache[string, openedCard] // cards without an end
 
+	undelivered *lru.Cache[sessions.ConversationID, time.Time] // conversations that get no card until then
+
 	closing struct { // state of the task that closes abandoned cards
 		to       time.Time // no card is closed until then
 		failures int
@@ -61,7 +63,8 @@ type openedCard struct {
 	waits    int               // attempts of the reply that made no call
 }
 
-// maxOpened bounds the remembered cards. A forgotten one is ended like one of another process.
+// maxOpened bounds the remembered cards, and the conversations without cards. A forgotten card is ended like one of another
+// process.
 const maxOpened = 4096
 
 // NewCards returns a display without cards.
@@ -70,7 +73,11 @@ func NewCards(cfg Config) *Cards {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &Cards{cfg: cfg, opened: opened}
+	undelivered, err := lru.New[sessions.ConversationID, time.Time](maxOpened)
+	if err != nil {
+		panic(err)
+	}
+	return &Cards{cfg: cfg, opened: opened, undelivered: undelivered}
 }
 
 var _ chat.Display = (*Cards)(nil)
@@ -78,7 +85,7 @@ var _ chat.Display = (*Cards)(nil)
 // Show implements [chat.Display]. Without calls for a card the turn is not shown, and its reply is Markdown.
 func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	level := c.cfg.Governor.Level()
-	if level > calls.Unstreamed || time.Now().UnixNano() < c.pausedTo.Load() {
+	if level > calls.Unstreamed || c.isPaused(s.Target) {
 		return c.resume(ctx, s)
 	}
 	if c.cfg.Stream == Never || level == calls.Unstreamed && c.cfg.Stream == Auto {
@@ -118,23 +125,35 @@ func (unstreamed) Thought(string)    {}
 func (unstreamed) Tool(string)       {}
 func (u unstreamed) Stop() string    { return u() }
 
-// pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission: each
-// attempt would cost a call.
-const pauseAfterFault = 10 * time.Minute
+// pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission. pauseUndelivered
+// is that of one conversation to which DingTalk delivered none. Each attempt would cost a call.
+const (
+	pauseAfterFault  = 10 * time.Minute
+	pauseUndelivered = time.Hour
+)
 
-// pause stops opening cards for a while, after a failure that would meet any card.
-func (c *Cards) pause(ctx context.Context, err error) {
+// isPaused reports whether a conversation gets no new card now.
+func (c *Cards) isPaused(to sessions.Target) bool {
+	until, _ := c.undelivered.Get(to.ConversationID)
+	return time.Now().UnixNano() < c.pausedTo.Load() || time.Now().Before(until)
+}
+
+// pause stops opening cards for a while, after a failure that would meet any card, or any card of the conversation.
+func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	if errors.Is(err, ErrUndelivered) {
-		return // the conversation's fault
+		c.undelivered.Add(to.ConversationID, time.Now().Add(pauseUndelivered))
+		zerolog.Ctx(ctx).Warn().Err(err).Str("conversation", string(to.ConversationID)).Dur("pause_ms", pauseUndelivered).
+			Msg("DingTalk delivered no card to a conversation: its replies are Markdown for a while")
+		return
 	}
 	c.pausedTo.Store(time.Now().Add(pauseAfterFault).UnixNano())
 	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
 }
 
 // pauseFor is pause after a refused update, if it would meet any card for a while. Another one would stay unfinished.
-func (c *Cards) pauseFor(ctx context.Context, err error) {
+func (c *Cards) pauseFor(ctx context.Context, to sessions.Target, err error) {
 	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
-		c.pause(ctx, err)
+		c.pause(ctx, to, err)
 	}
 }
 

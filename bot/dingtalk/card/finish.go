@@ -61,9 +61,11 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	err := c.end(ctx, o, u, card, attempt)
 	switch {
 	case err == nil:
-	case isPermanent(err), attempt >= maxAttempts && !o.Maybe && !mayHaveArrived(err), attempt >= maxUncertain:
+	case mayHaveArrived(err) && !o.Maybe: // the reply's row has to know it before the reply takes another way, which counts as a double
+		return err
+	case isPermanent(err), attempt >= maxAttempts && !o.Maybe, attempt >= maxUncertain:
 		zerolog.Ctx(ctx).Warn().Err(err).Int("attempt", attempt).Msg("Card can't show the reply, sending it as Markdown")
-		c.pauseFor(ctx, err)
+		c.pauseFor(ctx, o.Reply.Target, err)
 		return c.leave(ctx, o, errors.Is(err, ErrUnknown))
 	default:
 		return err
@@ -196,7 +198,7 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 		c.giveBack(ctx, reserved, calls.CardStream)
 	}
 	if isPermanent(err) && !calls.IsRefused(err) {
-		c.pause(ctx, err)
+		c.pause(ctx, o.Reply.Target, err)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -44,6 +46,11 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 	go func() {
 		defer close(l.done)
 		defer c.streaming.Add(-1)
+		defer func() { // the reply ends the card, or the background does
+			if p := recover(); p != nil {
+				zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Display of a turn panicked")
+			}
+		}()
 		if l.open(ctx) {
 			l.update(ctx)
 		}
@@ -158,7 +165,7 @@ func (l *live) open(ctx context.Context) bool {
 			l.giveBack(ctx, reserved, calls.CardStream)
 		}
 		if isPermanent(err) && !calls.IsRefused(err) {
-			l.pause(ctx, err)
+			l.pause(ctx, l.shown.Target, err)
 		}
 		return false
 	}
@@ -258,7 +265,7 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	}
 	if ctx.Err() == nil && !calls.IsRefused(err) {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("Update of a card failed")
-		l.pauseFor(ctx, err)
+		l.pauseFor(ctx, l.shown.Target, err)
 	}
 	return ctx.Err() == nil && !isPermanent(err)
 }

@@ -164,6 +164,7 @@ var actions = map[string]Action{
 	"card-exists":       APIError(400, "param.cardAlreadyExist", "param.cardAlreadyExist"),
 	"card-gone":         APIError(400, "param.cardNotExist", "param.cardNotExist"),
 	"template-closed":   APIError(400, "param.templateUnpublished", "param.templateUnpublished"),
+	"no-success":        {Name: "no success in a 200", Body: `{"success":false,"result":false}`},
 	"content-unsafe":    APIError(400, "param.contentUnsafe", "param.contentUnsafe"),
 	"content-too-large": APIError(400, "param.stream.content", "content is too large"),
 	"unknown-error":     APIError(500, "unknownError", "unknownError"),
