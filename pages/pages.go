@@ -168,6 +168,30 @@ type Counts struct {
 	Compacted, Failed              int // compactions of the last 24 hours
 }
 
+// Work is the running and the waiting work of a session.
+type Work struct {
+	Owner  sessions.ReplicaID // holder of the lease; empty: no replica
+	Silent time.Duration      // since the owner's last heartbeat
+	// Waiting are the messages before their turn, and Answering those in one. The times are those of the oldest.
+	Waiting, Answering           int
+	WaitingSince, AnsweringSince time.Time
+	// Upkeep reports that a flush, a compaction, a rewriting or a digest is running. It ends by UpkeepUntil, whatever happens.
+	Upkeep      bool
+	UpkeepUntil time.Time
+	// Compaction is a compaction that has begun and has not ended. It is repeated after a failure.
+	Compaction CompactionJob
+	// LastSeq, Compactions and Gen change with the conversation.
+	LastSeq          int64
+	Compactions, Gen int
+}
+
+// CompactionJob is the range of events that a compaction replaces, and its attempts so far; 0 for no compaction.
+type CompactionJob struct {
+	From, Through int64
+	Attempts      int
+	Since         time.Time // start of the first attempt
+}
+
 // Action is a row of the audit.
 type Action struct {
 	ID      int64
@@ -213,6 +237,8 @@ type Lists interface {
 	Memory(ctx context.Context, id int64) (m memory.Memory, values []memory.Memory, err error)
 	// Session returns [sessions.ErrNotFound] for an unknown key.
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
+	// Work returns [sessions.ErrNotFound] for an unknown key.
+	Work(ctx context.Context, key sessions.Key) (Work, error)
 	// Costs sums usage from a day on, by kind and by day or by session.
 	Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]Cost, error)
 	Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error)

@@ -93,6 +93,12 @@ func TestPagePlans(t *testing.T) {
 			_, err := q.PageAudit(ctx, p, &dbsqlc.PageAuditParams{BeforeID: 1 << 40, MaxRows: 51})
 			return err
 		},
+		"work": func() error {
+			if _, err := q.PageWork(ctx, p, key); !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return nil
+		},
 		"counts": func() error {
 			if _, err := q.PageCounts(ctx, p, &dbsqlc.PageCountsParams{Erased: "erased"}); !errors.Is(err, pgx.ErrNoRows) {
 				return err

@@ -66,6 +66,7 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /{$}", c.page(c.overview))
 	mux.Handle("GET /sessions", c.page(c.sessions))
 	mux.Handle("GET /sessions/{key}", c.page(c.session))
+	mux.Handle("GET /sessions/{key}/work", c.page(c.work))
 	mux.Handle("GET /compactions", c.page(c.compactions))
 	mux.Handle("GET /compactions/{session}/{id}", c.page(c.attempt))
 	mux.Handle("GET /memories", c.page(c.memories))

@@ -5,6 +5,7 @@
 //	entry.go      who gets in: tokens, logins, the two roles
 //	throttle.go   a bound on wrong tokens per address
 //	masked.go     what a viewer sees of private chats
+//	work.go       the running work of a session, which refreshes itself
 //	filter.go     the text filter of lists, as in "group:支付 state:busy"
 //	render.go     templates, languages, formats of figures
 //	pages         overview_page.go, sessions_page.go, compactions_page.go, memories_page.go, usage_page.go, privacy_page.go,

@@ -57,6 +57,14 @@ func (m restricted) Session(ctx context.Context, key sessions.Key) (sessions.Ses
 	return maskSession(s), err
 }
 
+// Work implements pages.Lists. It has no text.
+func (m restricted) Work(ctx context.Context, key sessions.Key) (pages.Work, error) {
+	if err := m.shows(key); err != nil {
+		return pages.Work{}, err
+	}
+	return m.all.Work(ctx, key)
+}
+
 func maskSession(s sessions.Session) sessions.Session {
 	if private(s) {
 		s.Title, s.Pinned, s.CompactError = mask(s.Title), mask(s.Pinned), mask(s.CompactError)

@@ -89,6 +89,9 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 	return r, nil
 }
 
+// silentAfter is the time without a heartbeat after which a replica is shown as silent.
+const silentAfter = 15 * time.Second
+
 // foldedRunes is the length from which on a message is folded.
 const foldedRunes = 1200
 
@@ -117,6 +120,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
 		"id":       func(u sessions.UserID) string { return url.PathEscape(string(u)) },
 		"seconds":  func(d time.Duration) string { return d.Round(time.Second).String() },
+		"silent":   func(d time.Duration) bool { return d > silentAfter },
 		"short":    short,
 		"runes":    utf8.RuneCountInString,
 		"long":     func(text string) bool { return utf8.RuneCountInString(text) > foldedRunes },
@@ -163,7 +167,9 @@ type (
 )
 
 // parents are the lists that single pages belong to.
-var parents = map[string]string{"session": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "retention": "privacy"}
+var parents = map[string]string{
+	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "retention": "privacy",
+}
 
 // current reports whether a page belongs to a tab.
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }

@@ -22,6 +22,7 @@ var routes = []access{
 	{"GET /{$}", "/", 200, 200, 200, 0},
 	{"GET /sessions", "/sessions", 200, 200, 200, 0},
 	{"GET /sessions/{key}", "/sessions/{key}", 200, 200, 200, 404},
+	{"GET /sessions/{key}/work", "/sessions/{key}/work", 200, 200, 200, 404},
 	{"GET /compactions", "/compactions", 200, 200, 200, 0},
 	{"GET /compactions/{session}/{id}", "/compactions/{key}/{attempt}", 200, 200, 200, 404},
 	{"GET /memories", "/memories?q=state:all", 200, 200, 200, 0},

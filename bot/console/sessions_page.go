@@ -73,6 +73,7 @@ type sessionView struct {
 	Memories []memory.Memory
 	Undoable int64 // id of the compaction that an undo takes back; 0 for none
 	Private  bool
+	Work     workView
 }
 
 // line is an event of the conversation, or the cut of a compaction after it.
@@ -97,8 +98,12 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	work, err := readWork(r, key)
+	if err != nil {
+		return err
+	}
 	settings := c.cfg.Policy(s)
-	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != ""}
+	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != "", Work: work}
 	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
 	if v.Private && r.acts() {
 		err = c.audited(r, "view_private", key, "", show)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/memory"
 	"ebb/pages"
 	"ebb/sessions"
@@ -113,6 +115,34 @@ func (s *Store) Memory(ctx context.Context, id int64) (memory.Memory, []memory.M
 // Session implements pages.Lists.
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	return s.lists.Session(ctx, key)
+}
+
+// Work implements pages.Lists.
+func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) {
+	r, err := s.db.Q.PageWork(ctx, s.db.Pool, key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return pages.Work{}, fmt.Errorf("work of session %s: %w", key, sessions.ErrNotFound)
+	}
+	if err != nil {
+		return pages.Work{}, fmt.Errorf("reading the work of session %s: %w", key, err)
+	}
+	w := pages.Work{
+		Owner: sessions.ReplicaID(r.Owner), Silent: time.Duration(r.SilentSeconds * float64(time.Second)), Waiting: int(r.Waiting), Answering: int(r.Answered),
+		Upkeep: r.Upkeep, LastSeq: r.LastSeq, Compactions: r.CompactionCount, Gen: r.Gen,
+	}
+	if w.Waiting > 0 {
+		w.WaitingSince = r.WaitingSince
+	}
+	if w.Answering > 0 {
+		w.AnsweringSince = r.AnsweredSince
+	}
+	if r.Upkeep {
+		w.UpkeepUntil = *r.UpkeepUntil
+	}
+	if r.JobSince != nil {
+		w.Compaction = pages.CompactionJob{From: r.JobFrom, Through: r.JobThrough, Attempts: r.JobAttempts, Since: *r.JobSince}
+	}
+	return w, nil
 }
 
 // Costs implements pages.Lists.

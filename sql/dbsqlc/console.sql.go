@@ -821,3 +821,65 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 	}
 	return items, nil
 }
+
+const pageWork = `-- name: PageWork :one
+SELECT s.last_seq, s.compaction_count, s.gen, coalesce(s.lease_owner, '')::text AS owner,
+    coalesce(extract(epoch FROM now() - r.heartbeat_at), 0)::float8 AS silent_seconds,
+    (s.lease_owner IS NOT NULL AND s.upkeep_term = s.lease_term AND coalesce(s.upkeep_until > now(), false))::boolean AS upkeep,
+    s.upkeep_until, coalesce(w.waiting, 0)::bigint AS waiting, coalesce(w.waiting_since, now())::timestamptz AS waiting_since,
+    coalesce(w.answered, 0)::bigint AS answered, coalesce(w.answered_since, now())::timestamptz AS answered_since,
+    coalesce(j.from_seq + 1, 0)::bigint AS job_from, coalesce(j.through_seq, 0)::bigint AS job_through, coalesce(j.attempts, 0)::int AS job_attempts, j.created_at AS job_since
+FROM dingtalk_sessions s
+LEFT JOIN replicas r ON r.id = s.lease_owner
+LEFT JOIN compaction_jobs j ON j.session_key = s.session_key
+LEFT JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE NOT m.taken) AS waiting, min(m.created_at) FILTER (WHERE NOT m.taken) AS waiting_since,
+        count(*) FILTER (WHERE m.taken) AS answered, min(m.created_at) FILTER (WHERE m.taken) AS answered_since
+    FROM (SELECT e.created_at, coalesce(s.lease_owner IS NOT NULL AND e.attempt_term = s.lease_term, false) AS taken
+        FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending') m
+) w ON true
+WHERE s.session_key = $1
+`
+
+type PageWorkRow struct {
+	LastSeq         int64
+	CompactionCount int
+	Gen             int
+	Owner           string
+	SilentSeconds   float64
+	Upkeep          bool
+	UpkeepUntil     *time.Time
+	Waiting         int64
+	WaitingSince    time.Time
+	Answered        int64
+	AnsweredSince   time.Time
+	JobFrom         int64
+	JobThrough      int64
+	JobAttempts     int
+	JobSince        *time.Time
+}
+
+// PageWork reads the running work of a session: the holder of its lease, the messages that wait and those in a turn, and
+// the range of a compaction that has begun. A mark of an earlier lease is of no running work.
+func (q *Queries) PageWork(ctx context.Context, db DBTX, sessionKey sessions.Key) (PageWorkRow, error) {
+	row := db.QueryRow(ctx, pageWork, sessionKey)
+	var i PageWorkRow
+	err := row.Scan(
+		&i.LastSeq,
+		&i.CompactionCount,
+		&i.Gen,
+		&i.Owner,
+		&i.SilentSeconds,
+		&i.Upkeep,
+		&i.UpkeepUntil,
+		&i.Waiting,
+		&i.WaitingSince,
+		&i.Answered,
+		&i.AnsweredSince,
+		&i.JobFrom,
+		&i.JobThrough,
+		&i.JobAttempts,
+		&i.JobSince,
+	)
+	return i, err
+}

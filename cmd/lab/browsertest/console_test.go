@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/jackc/pgx/v5"
 
+	"ebb/bot/openai/openaitest"
 	"ebb/cmd/lab/rig"
 )
 
@@ -43,6 +46,7 @@ func TestConsole(t *testing.T) {
 			}
 		})
 	}
+	t.Run("live", func(t *testing.T) { t.Parallel(); w.open(t, desk).watchCompaction() })
 	t.Run("accessible", func(t *testing.T) { t.Parallel(); w.open(t, desk).checkAccess(t) })
 }
 
@@ -99,6 +103,42 @@ func (b *tab) forgetPerson() {
 	b.follow("nav a[href='/audit']", "")
 	for _, action := range []string{"undo", "forget_person"} {
 		b.sees("td", action)
+	}
+}
+
+// watchCompaction sees a compaction begin and end on a page that is open, and by which replica it runs.
+func (b *tab) watchCompaction() {
+	b.t.Helper()
+	answer := make(chan struct{})
+	b.model.Add(openaitest.WhenFunc(func(r openaitest.Request) bool { return len(r.Tools) == 0 }, func(openaitest.Request) openaitest.Reply {
+		<-answer
+		return openaitest.Text(summary)
+	}))
+	b.logIn()
+	b.visit(b.paths.Longest)
+	b.await("#work .badge", "空闲")
+	done := make(chan error, 1)
+	go func() { done <- b.ask(b.ctx, longest, rig.Zhang, "/compact") }()
+	b.await("#work .badge", "正在压缩")
+	b.sees("#work", "最晚")
+	b.sees("#work code", b.name)
+	close(answer)
+	b.await("#work a", "对话有了变化")
+	if err := <-done; err != nil {
+		b.t.Error(err)
+	}
+	b.follow("#work a", "对话有了变化")
+	b.sees(".cut", "已由摘要代替")
+}
+
+// await waits until the page shows an element with a text by itself.
+func (b *tab) await(selector, text string) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	condition := fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text)
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition, chromedp.WithPollingMutation())); err != nil {
+		b.t.Fatalf("%s with %q does not appear: %v; the page is %s", selector, text, err, b.text())
 	}
 }
 

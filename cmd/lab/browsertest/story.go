@@ -46,8 +46,10 @@ var facts = []rig.Utterance{
 	{Speaker: rig.Zhang, Text: "我偏好先看结论，再看细节，周报一页以内。"},
 }
 
-// hugeMessage has 20,000 characters.
-var hugeMessage = strings.Repeat("压测日志：每秒请求数、平均响应与错误率都在正常范围内，没有发现内存泄漏。\n", 540)
+// logLine is repeated by hugeMessage, which has 20,000 characters.
+const logLine = "压测日志：每秒请求数、平均响应与错误率都在正常范围内，没有发现内存泄漏。"
+
+var hugeMessage = strings.Repeat(logLine+"\n", 540)
 
 func dingtalkOptions() dingtalktest.Options {
 	o := dingtalktest.Fast()
@@ -81,7 +83,8 @@ const summary = `## 进行中的工作
 // script makes the model forget the order number. All else is answered by the stand-in's rules.
 func script() []openaitest.Script {
 	summarizes := func(r openaitest.Request) bool {
-		return len(r.Tools) == 0 && strings.Contains(r.Text(), "用户与身份")
+		text := r.Text()
+		return len(r.Tools) == 0 && !strings.Contains(text, logLine) && (strings.Contains(text, "你在整理一段群聊的历史") || strings.Contains(text, "你在修订一份聊天记录的摘要"))
 	}
 	return []openaitest.Script{
 		openaitest.WhenFunc(asks(orderAsked), func(openaitest.Request) openaitest.Reply { return openaitest.Text(forgetful) }),

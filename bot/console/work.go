@@ -1,0 +1,59 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// workView is the running work of a session, a part of its page that refreshes itself. It holds no text of people.
+type workView struct {
+	pages.Work
+	Key     sessions.Key
+	Page    string // state of the conversation that the page shows
+	Seen    string // hash of the part that the page shows
+	Changed bool   // the conversation has changed since the page was loaded
+}
+
+// readWork reads the work of a session. The parameter page is the state that the person sees; without one it is the present.
+func readWork(r *request, key sessions.Key) (workView, error) {
+	w, err := r.lists.Work(r.Context(), key)
+	if err != nil {
+		return workView{}, err
+	}
+	if w.Silent <= silentAfter { // a figure that always changes
+		w.Silent = 0
+	}
+	v := workView{Work: w, Key: key, Page: r.FormValue("page")}
+	state := fmt.Sprintf("%d.%d.%d", w.LastSeq, w.Compactions, w.Gen)
+	if v.Page == "" {
+		v.Page = state
+	}
+	v.Changed = v.Page != state
+	sum := sha256.Sum256(fmt.Append(nil, w, v.Changed))
+	v.Seen = hex.EncodeToString(sum[:6])
+	return v, nil
+}
+
+// work answers with the part of the page, or with 204 if the page shows it as it is: then the script changes nothing, and a
+// screen reader repeats nothing.
+func (c *Console) work(w http.ResponseWriter, r *request) error {
+	key, err := r.key("key")
+	if err != nil {
+		return err
+	}
+	v, err := readWork(r, key)
+	if err != nil {
+		return err
+	}
+	if v.Seen == r.FormValue("seen") {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	c.pages.show(w, r, http.StatusOK, "work", v)
+	return nil
+}
