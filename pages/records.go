@@ -21,10 +21,25 @@ type Expiring struct {
 // ExpiringRows counts rows past their periods.
 type ExpiringRows struct{ Memories, Compactions, Replies, Actions int }
 
+// UsageBy divides sums of usage.
+type UsageBy struct{ Kind, Day, Session, Model, Person bool }
+
+// Usage is a sum of usage. Fields that it is not divided by are empty.
+type Usage struct {
+	Key    sessions.Key
+	Title  string // title of a group
+	Day    string // 2006-01-02, of UTC
+	Person sessions.UserID
+	Nick   string // newest name of the person
+	sessions.Spending
+}
+
 // Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
 type Records interface {
 	// Expiring lists sessions with events that are past a period, or will be within soon.
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
 	// ExpiringRows counts the rows past the periods, of events none.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
+	// Usage sums usage from a day on, the most expensive first, at most limit rows.
+	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
 }

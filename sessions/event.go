@@ -98,6 +98,7 @@ type Spending struct {
 	Kind  string
 	Usage Usage
 	Cost  float64 // in the unit of the configured prices; 0 without prices
+	Model string  // empty: not known, or a sum of several
 }
 
 // Add returns the sum of two spendings, of the second one's kind.

@@ -32,7 +32,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID}); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost})
+		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
 	})
 	if err != nil {
 		return fmt.Errorf("rewriting summary %d of session %s at term %d: %w", w.ID, l.Key, l.Term, pg.AsRefused(err))

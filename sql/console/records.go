@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"ebb/pages"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -47,4 +49,26 @@ func (s *Store) ExpiringRows(ctx context.Context, r sessions.Retention) (pages.E
 		return pages.ExpiringRows{}, fmt.Errorf("counting expiring rows: %w", err)
 	}
 	return pages.ExpiringRows{Memories: int(row.Memories), Compactions: int(row.Compactions), Replies: int(row.Replies), Actions: int(row.Actions)}, nil
+}
+
+// Usage implements pages.Records.
+func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, limit int) ([]pages.Usage, error) {
+	rows, err := s.db.Q.UsageSums(ctx, s.db.Pool, &dbsqlc.UsageSumsParams{
+		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person,
+		Since: pgtype.Date{Time: since.UTC(), Valid: true}, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("summing usage: %w", err)
+	}
+	list := make([]pages.Usage, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Usage{
+			Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick,
+			Spending: sessions.Spending{
+				Kind: r.Kind, Model: r.Model, Cost: r.Cost,
+				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+			},
+		}
+	}
+	return list, nil
 }

@@ -259,6 +259,18 @@ type ModelSpend struct {
 	Cost             float64
 }
 
+type ModelUsage struct {
+	SessionKey       sessions.Key
+	Day              pgtype.Date
+	Kind             string
+	Model            string
+	Person           string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+}
+
 type Outbox struct {
 	SessionKey sessions.Key
 	ID         int64

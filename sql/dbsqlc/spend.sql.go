@@ -23,6 +23,14 @@ WITH one AS (
         spent_on = (now() AT TIME ZONE 'UTC')::date
     WHERE s.session_key = $7
     RETURNING s.session_key
+), usage AS (
+    INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $8::text, $2::bigint, $3::bigint,
+        $4::bigint, $5::float8
+    FROM one
+    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 )
 INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
 SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $2::bigint, $3::bigint,
@@ -41,6 +49,7 @@ type SpendAddParams struct {
 	Cost             float64
 	Upkeep           int64
 	SessionKey       sessions.Key
+	Model            string
 }
 
 // SpendAdd adds the usage of model calls to the session's and the day's.
@@ -53,6 +62,7 @@ func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) er
 		arg.Cost,
 		arg.Upkeep,
 		arg.SessionKey,
+		arg.Model,
 	)
 	return err
 }
@@ -117,4 +127,115 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 		return nil, err
 	}
 	return items, nil
+}
+
+const usageSums = `-- name: UsageSums :many
+SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
+    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
+FROM (
+    SELECT (CASE WHEN $1::boolean THEN u.kind ELSE '' END)::text AS kind,
+        (CASE WHEN $2::boolean THEN u.day::text ELSE '' END)::text AS period,
+        (CASE WHEN $3::boolean THEN u.session_key ELSE '' END)::text AS session,
+        (CASE WHEN $4::boolean THEN u.model ELSE '' END)::text AS model,
+        (CASE WHEN $5::boolean THEN u.person ELSE '' END)::text AS person,
+        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+    FROM model_usage u WHERE u.day >= $6::date
+    GROUP BY 1, 2, 3, 4, 5
+) g
+ORDER BY g.cost DESC, g.prompt_tokens DESC, 2, 3, 4, 5, 1
+LIMIT $7::int
+`
+
+type UsageSumsParams struct {
+	ByKind    bool
+	ByDay     bool
+	BySession bool
+	ByModel   bool
+	ByPerson  bool
+	Since     pgtype.Date
+	MaxRows   int
+}
+
+type UsageSumsRow struct {
+	Kind             string
+	Period           string
+	Session          string
+	Model            string
+	Person           string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+	Nick             string
+	Title            string
+}
+
+// UsageSums sums usage from a day on by any of kind, day, session, model and person, the most expensive first. nick is the newest
+// name of a person. An unused column is empty.
+func (q *Queries) UsageSums(ctx context.Context, db DBTX, arg *UsageSumsParams) ([]UsageSumsRow, error) {
+	rows, err := db.Query(ctx, usageSums,
+		arg.ByKind,
+		arg.ByDay,
+		arg.BySession,
+		arg.ByModel,
+		arg.ByPerson,
+		arg.Since,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UsageSumsRow
+	for rows.Next() {
+		var i UsageSumsRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Period,
+			&i.Session,
+			&i.Model,
+			&i.Person,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+			&i.Nick,
+			&i.Title,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const usageUnname = `-- name: UsageUnname :exec
+WITH gone AS (
+    DELETE FROM model_usage u
+    WHERE u.person = ANY($1::text[]) AND u.person <> '' AND ($2::text = '' OR starts_with(u.session_key, $2::text))
+    RETURNING u.session_key, u.day, u.kind, u.model, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
+)
+INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
+FROM gone GROUP BY 1, 2, 3, 4
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+`
+
+type UsageUnnameParams struct {
+	People        []string
+	RobotSessions string
+}
+
+// UsageUnname moves the usage of a person at a robot, or at all of them, to that of no one.
+func (q *Queries) UsageUnname(ctx context.Context, db DBTX, arg *UsageUnnameParams) error {
+	_, err := db.Exec(ctx, usageUnname, arg.People, arg.RobotSessions)
+	return err
 }

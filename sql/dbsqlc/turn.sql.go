@@ -462,7 +462,7 @@ WITH reading AS MATERIALIZED (
         unnest($23::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
-    RETURNING e.id
+    RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
         (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
@@ -497,6 +497,16 @@ WITH reading AS MATERIALIZED (
     ON CONFLICT (session_key, day, kind) DO UPDATE SET
         prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
+), usage AS (
+    INSERT INTO model_usage AS u (session_key, day, kind, model, person, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
+        div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
+        (1.0 / count(*) OVER ())::float8 * $30::float8
+    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
+    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $30::float8
+    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
     SELECT held.session_key, $31, $32, $33, 'sending', $5::text, NOT $34::boolean,
@@ -577,6 +587,8 @@ type TurnCommitRow struct {
 // A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
 // row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
 // deletes them may wait for that row.
+//
+// The askers of a turn share its usage equally.
 //
 // The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
 // are computed later, or never needed.

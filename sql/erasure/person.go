@@ -450,5 +450,8 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	if err := g.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
 		return err
 	}
+	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+		return err
+	}
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }

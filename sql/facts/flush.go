@@ -61,7 +61,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}); err != nil {
 			return err
 		}
-		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}); err != nil {
+		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost, Model: f.Model}); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)

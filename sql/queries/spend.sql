@@ -10,6 +10,14 @@ WITH one AS (
         spent_on = (now() AT TIME ZONE 'UTC')::date
     WHERE s.session_key = @session_key
     RETURNING s.session_key
+), usage AS (
+    INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
+        @completion_tokens::bigint, @cost::float8
+    FROM one
+    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 )
 INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
 SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @prompt_tokens::bigint, @cached_tokens::bigint,
@@ -29,3 +37,38 @@ FROM model_spend m
 WHERE m.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR m.session_key = ANY(sqlc.narg('only_keys')::text[]))
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3;
+
+-- name: UsageSums :many
+-- UsageSums sums usage from a day on by any of kind, day, session, model and person, the most expensive first. nick is the newest
+-- name of a person. An unused column is empty.
+SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
+    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
+FROM (
+    SELECT (CASE WHEN @by_kind::boolean THEN u.kind ELSE '' END)::text AS kind,
+        (CASE WHEN @by_day::boolean THEN u.day::text ELSE '' END)::text AS period,
+        (CASE WHEN @by_session::boolean THEN u.session_key ELSE '' END)::text AS session,
+        (CASE WHEN @by_model::boolean THEN u.model ELSE '' END)::text AS model,
+        (CASE WHEN @by_person::boolean THEN u.person ELSE '' END)::text AS person,
+        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+    FROM model_usage u WHERE u.day >= @since::date
+    GROUP BY 1, 2, 3, 4, 5
+) g
+ORDER BY g.cost DESC, g.prompt_tokens DESC, 2, 3, 4, 5, 1
+LIMIT @max_rows::int;
+
+-- name: UsageUnname :exec
+-- UsageUnname moves the usage of a person at a robot, or at all of them, to that of no one.
+WITH gone AS (
+    DELETE FROM model_usage u
+    WHERE u.person = ANY(@people::text[]) AND u.person <> '' AND (@robot_sessions::text = '' OR starts_with(u.session_key, @robot_sessions::text))
+    RETURNING u.session_key, u.day, u.kind, u.model, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
+)
+INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
+FROM gone GROUP BY 1, 2, 3, 4
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;

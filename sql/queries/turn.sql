@@ -118,6 +118,8 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
 -- deletes them may wait for that row.
 --
+-- The askers of a turn share its usage equally.
+--
 -- The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
 -- are computed later, or never needed.
 WITH reading AS MATERIALIZED (
@@ -164,7 +166,7 @@ WITH reading AS MATERIALIZED (
         unnest(@taken_terms::text[]) AS terms,
         generate_subscripts(@taken::bigint[], 1) AS place) t
     WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
-    RETURNING e.id
+    RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
         (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
@@ -199,6 +201,16 @@ WITH reading AS MATERIALIZED (
     ON CONFLICT (session_key, day, kind) DO UPDATE SET
         prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
+), usage AS (
+    INSERT INTO model_usage AS u (session_key, day, kind, model, person, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @model::text, p.person, div(count(*) OVER () - p.place + @prompt_tokens::bigint, count(*) OVER ())::bigint,
+        div(count(*) OVER () - p.place + @cached_tokens::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + @completion_tokens::bigint, count(*) OVER ())::bigint,
+        (1.0 / count(*) OVER ())::float8 * @cost::float8
+    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
+    WHERE 0 < greatest(@prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint) OR 0 < @cost::float8
+    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
     SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,

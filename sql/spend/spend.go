@@ -22,7 +22,7 @@ func New(db *pg.DB) *Store { return &Store{db} }
 // Add adds a spending to the session's usage and to the day's. It does nothing for a session that does not exist.
 func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
 	p := &dbsqlc.SpendAddParams{
-		SessionKey: key, Kind: one.Kind, PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
+		SessionKey: key, Kind: one.Kind, Model: pg.Clean(one.Model), PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
 		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Cost: pg.Finite(one.Cost),
 	}
 	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
