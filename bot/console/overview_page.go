@@ -22,7 +22,8 @@ type overviewView struct {
 
 // usageSum is a sum of usage. Upkeep is the part that is not answers.
 type usageSum struct {
-	Name string
+	Name   string
+	Person sessions.UserID // the person that it is of; empty for none
 	sessions.Spending
 	UpkeepCost float64
 }

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"ebb/pages"
 	"ebb/sessions"
 )
 
@@ -24,6 +27,8 @@ type usageView struct {
 	ByKind  []usageSum
 	Top     []usageSum // sessions, the most expensive first
 	More    int        // sessions that Top leaves out
+	Models  []usageSum // for roles that see all groups
+	People  []usageSum // for roles that see all groups, the most expensive first
 }
 
 // topSessions bounds the table of sessions.
@@ -66,7 +71,12 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Usage.Prompt, a.Usage.Prompt), cmp.Compare(a.Name, b.Name))
 	})
 	if r.FormValue("format") == "csv" {
-		return writeUsage(w, v)
+		return c.exportUsage(w, r, v, since)
+	}
+	if r.whole() {
+		if err := c.divideUsage(r, &v, since); err != nil {
+			return err
+		}
 	}
 	v.More = max(len(v.Top)-topSessions, 0)
 	v.Top = v.Top[:min(len(v.Top), topSessions)]
@@ -74,11 +84,77 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// divideUsage adds the sums by model and by person.
+func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
+	models, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topSessions)
+	if err != nil {
+		return err
+	}
+	for _, one := range models {
+		v.Models = append(v.Models, usageSum{Name: cmp.Or(one.Model, r.words.T("usage.unknown")), Spending: one.Spending})
+	}
+	people, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topSessions)
+	if err != nil {
+		return err
+	}
+	for _, one := range people {
+		sum := usageSum{Name: r.words.T("usage.nobody"), Spending: one.Spending}
+		if one.Person != "" {
+			sum.Name, sum.Person = cmp.Or(one.Nick, string(one.Person)), one.Person
+		}
+		v.People = append(v.People, sum)
+	}
+	return nil
+}
+
+// usageDivisions are the divisions of an exported usage besides sessions.
+var usageDivisions = map[string]pages.UsageBy{
+	"model": {Model: true}, "person": {Person: true}, "day": {Day: true}, "group": {Session: true, Person: true},
+	"all": {Kind: true, Day: true, Session: true, Model: true, Person: true},
+}
+
+// maxUsageRows bounds an exported usage.
+const maxUsageRows = 1_000_000
+
+// exportUsage writes usage as CSV, by sessions or by the parameter by.
+func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
+	name := r.FormValue("by")
+	if name == "" {
+		return writeUsage(w, v)
+	}
+	by, ok := usageDivisions[name]
+	if !ok {
+		return badRequest{code: "error.by", args: []any{name, strings.Join(slices.Sorted(maps.Keys(usageDivisions)), ", ")}}
+	}
+	if !r.whole() {
+		return errForbidden
+	}
+	list, err := c.cfg.Records.Usage(r.Context(), since, by, maxUsageRows)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}}
+	for _, u := range list {
+		rows = append(rows, []string{
+			u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
+			strconv.Itoa(u.Usage.Prompt), strconv.Itoa(u.Usage.Cached), strconv.Itoa(u.Usage.Completion), strconv.FormatFloat(u.Cost, 'f', -1, 64),
+		})
+	}
+	return writeCSV(w, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), rows)
+}
+
+// writeCSV writes rows as a file.
+func writeCSV(w http.ResponseWriter, name string, rows [][]string) error {
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s"`, name))
+	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
+		return fmt.Errorf("write the usage: %w", err)
+	}
+	return nil
+}
+
 // writeUsage writes the usage of all sessions as CSV.
 func writeUsage(w http.ResponseWriter, v usageView) error {
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="usage-%d-days.csv"`, v.Days))
-	out := csv.NewWriter(w)
 	rows := [][]string{{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}}
 	for _, u := range v.Top {
 		rows = append(rows, []string{
@@ -86,10 +162,7 @@ func writeUsage(w http.ResponseWriter, v usageView) error {
 			strconv.FormatFloat(u.Cost, 'f', -1, 64),
 		})
 	}
-	if err := out.WriteAll(rows); err != nil {
-		return fmt.Errorf("write the usage: %w", err)
-	}
-	return nil
+	return writeCSV(w, fmt.Sprintf("usage-%d-days.csv", v.Days), rows)
 }
 
 // spreadsheetText keeps a text from being read as a formula.
