@@ -47,7 +47,7 @@ func (w *world) cmdConfig(args []string) error {
 		return w.writeConfig(filepath.Join(w.dir, args[1]))
 	}
 	var value any
-	text := strings.ReplaceAll(args[1], "MODEL_URL", w.main.URL)
+	text := strings.NewReplacer("MODEL_URL", w.main.URL, "DINGTALK_URL", w.ding.URL).Replace(args[1])
 	if json.Unmarshal([]byte(text), &value) != nil {
 		value = text
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sql/sqltest"
 )
@@ -17,7 +18,7 @@ import (
 // scriptCommands are the words that scenarios are written in, besides those of testscript. `bot …` is the program's own
 // command line. A question Qn, said in a chat, is answered An by the scripted model; other words get its persona.
 //
-//	config KEY VALUE            set a field of the replicas' config, by its path with dots; MODEL_URL is the model's address
+//	config KEY VALUE            set a field of the replicas' config, by its path with dots; MODEL_URL and DINGTALK_URL are addresses
 //	config file NAME            write the config as it is now, for a command line
 //	replica start|launch NAME   start `bot serve`, and wait until it is ready, or not
 //	replica term|kill NAME      SIGTERM and a clean exit, or SIGKILL
@@ -72,6 +73,9 @@ import (
 //	calm NAME LINES             for two seconds the replica writes at most LINES lines, and keeps no core busy
 //	stored N                    N messages were acknowledged, and each is in the log once
 //	crowd GROUPS ROUND [later]  a member speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
+//	enter NICK BEGIN END [STATUS]   a person logs in to the console by DingTalk, from one replica to another;  leave NICK REPLICA
+//	visit NICK REPLICA PATH WORDS…  wait for a page in the person's browser that has all words;  ! visit  it has none of them
+//	secretive REPLICA           its log has no code and no state of a login
 //	again                       push each message again that was not acknowledged
 //	table hold NAME             who writes to this table waits, until  table release
 //	network via NAME            replicas that start from now on reach PostgreSQL by a network of this name;  network direct
@@ -114,6 +118,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
+		"enter": {(*world).cmdEnter, 3, 4, nil}, "leave": {(*world).cmdLeave, 2, 2, nil}, "visit": {(*world).cmdVisit, 4, 99, (*world).cmdNotVisit}, "secretive": {(*world).cmdSecretive, 1, 1, nil},
 		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
@@ -164,6 +169,8 @@ type world struct {
 
 	networks   map[string]*sqltest.Link
 	replicas   map[string]*replica
+	browsers   map[string]*scriptBrowser  // by nick
+	secrets    []string                   // codes and states of logins
 	people     map[string]string          // nick -> staff id
 	said       int                        // questions of talk so far
 	cardFaults map[int]dingtalktest.Fault // by id
@@ -182,13 +189,14 @@ func setUp(env *testscript.Env) error {
 	opts.WebhookPerMinute = dingtalktest.Unlimited // scenarios say many things in a short time
 	opts.OpensPerMinute = 120
 	opts.CardTemplates = scriptTemplates
+	opts.Apps = []dingtalktest.App{{ClientID: "dingsimapp0001", ClientSecret: "sim-secret", RedirectURIs: []string{publicConsole + config.LoginPath}}}
 	ding, err := dingtalktest.Start(opts)
 	if err != nil {
 		return err
 	}
 	w := &world{
 		t: t, dir: env.WorkDir, shared: sharedDir(t), ding: ding, url: sqltest.URL(t),
-		replicas: map[string]*replica{}, people: map[string]string{}, networks: map[string]*sqltest.Link{},
+		replicas: map[string]*replica{}, browsers: map[string]*scriptBrowser{}, people: map[string]string{}, networks: map[string]*sqltest.Link{},
 		cardFaults: map[int]dingtalktest.Fault{},
 	}
 	w.main = startModel()
