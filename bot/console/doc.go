@@ -11,7 +11,7 @@
 //	pages         overview_page.go, sessions_page.go, compactions_page.go, memories_page.go, usage_page.go, privacy_page.go,
 //	              operation_pages.go
 //	chart.go      the tokens of a session over time
-//	api.go        /api/v1
+//	api.go        /api/v1, described by openapi.yaml; api_rows.go has its rows
 //
 // Pages are complete without script; htmx only refreshes a part of the overview. Nothing is loaded from another origin.
 package console

@@ -1,0 +1,135 @@
+package console_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"ebb/bot/console"
+)
+
+// apiCheck compares answers of the API with its description.
+type apiCheck struct {
+	*browser
+	router routers.Router
+}
+
+func (a apiCheck) call(path, token, accept string) (int, string) {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.base+"/api/v1/"+path, nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Accept", accept)
+	resp, err := a.http.Do(r)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	r.URL.Scheme, r.URL.Host = "", ""
+	route, params, err := a.router.FindRoute(r)
+	if err != nil {
+		a.t.Fatalf("%s: %v", path, err)
+	}
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+		Status:                 resp.StatusCode, Header: resp.Header, Body: resp.Body,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	if err := openapi3filter.ValidateResponse(a.t.Context(), in); err != nil {
+		a.t.Errorf("%s: the answer is not as described: %v", path, err)
+	}
+	text, err := io.ReadAll(in.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// The description of the API has exactly its lists, and each answer is as described, also a refusal.
+func TestAPIIsAsDescribed(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO restarts (replica, started_at) VALUES ('r1', now())`)
+	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost) VALUES ('` + groupKey + `', current_date, 'flush', 900, 0.01)`)
+	a := apiCheck{browser: w.visit(w.serve(nil))}
+	_, text := a.get("/api/v1/openapi.yaml")
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var described []string
+	for path := range doc.Paths.Map() {
+		described = append(described, strings.TrimPrefix(path, "/"))
+	}
+	lists := console.APIPaths()
+	slices.Sort(described)
+	slices.Sort(lists)
+	if !slices.Equal(described, lists) {
+		t.Fatalf("the API has %q and its description %q", lists, described)
+	}
+	if a.router, err = gorillamux.NewRouter(doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		path := strings.Replace(list, "{key}", url.PathEscape(groupKey), 1)
+		for _, token := range []string{adminToken, viewerToken} {
+			if status, text := a.call(path, token, "*/*"); status != http.StatusOK || strings.Contains(text, `"items":[]`) {
+				t.Errorf("%s: %d %s", path, status, text)
+			}
+		}
+		if status, text := a.call(path+"?limit=0", adminToken, "*/*"); status != http.StatusBadRequest {
+			t.Errorf("%s without rows: %d %s", path, status, text)
+		}
+	}
+	if status, text := a.call("sessions/none/events", adminToken, "*/*"); status != http.StatusNotFound {
+		t.Errorf("an unknown conversation: %d %s", status, text)
+	}
+	for _, list := range lists {
+		path := strings.Replace(list, "{key}", url.PathEscape(groupKey), 1)
+		if status, text := a.call(path, "wrong", "*/*"); status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
+			t.Errorf("%s with a wrong token: %d %s", path, status, text)
+		}
+	}
+}
+
+// An export has each row of a list once, one in a line, over more than one page and under the filter.
+func TestExportOfAList(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title)
+		SELECT 'robot/many' || i, 'robot', 'many' || i, '2', 'many' FROM generate_series(1, 1203) i`)
+	b := w.visit(w.serve(nil))
+	status, text := b.do("GET", "/api/v1/sessions?q=many&limit=7", "", "Authorization", "Bearer "+adminToken, "Accept", "text/plain, application/x-ndjson;q=0.9")
+	seen := map[string]int{}
+	for line := range strings.Lines(text) {
+		var row struct {
+			Key string `json:"session_key"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		seen[row.Key]++
+	}
+	if counts := slices.Collect(maps.Values(seen)); status != http.StatusOK || len(seen) != 1203 || slices.Max(counts) != 1 {
+		t.Errorf("%d: %d rows of 1203", status, len(seen))
+	}
+	_, text = b.do("GET", "/api/v1/sessions/"+url.PathEscape(privateKey)+"/events", "", "Authorization", "Bearer "+viewerToken, "Accept", "application/x-ndjson")
+	if strings.Count(text, "\n") != 4 || strings.Contains(text, "secret") {
+		t.Errorf("a viewer exports %s", text)
+	}
+}
