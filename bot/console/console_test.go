@@ -307,7 +307,7 @@ func TestPagesNeedNothingElse(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	b := w.enter(w.serve(nil), adminToken)
-	remote := regexp.MustCompile(`(?i)(src|href|action)="(https?:)?//|<style|\sstyle=|\son[a-z]+=|<script>|javascript:`)
+	remote := regexp.MustCompile(`(?i)(src|href|action)="(https?:)?//|<style|\sstyle=|\son[a-z]+=|<script>|javascript:|<div class="wide">`) // a wide table has a place in the order of focus: it is scrolled by keyboard
 	for _, lang := range []string{"zh", "en"} {
 		b.get("/?lang=" + lang)
 		for _, path := range w.paths() {

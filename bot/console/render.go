@@ -108,8 +108,10 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"period": func(d time.Duration) string {
 			switch days := int(d / (24 * time.Hour)); {
-			case d%(24*time.Hour) != 0:
+			case d%time.Hour != 0:
 				return d.String()
+			case d%(24*time.Hour) != 0:
+				return w.T("period.hours", int(d/time.Hour))
 			case days == 1:
 				return w.T("period.day")
 			default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -168,10 +170,22 @@ func (b *tab) checkAccess(t *testing.T) {
 	b.checkPage(t, "/login")
 	b.logIn()
 	p := b.paths
-	for _, path := range []string{
-		"/", "/sessions", "/sessions?q=state:asleep", "/sessions?q=none", p.Session, p.Longest, p.Private, "/compactions", p.Attempt, "/memories", p.Memory,
-		p.Person, "/usage", "/attention", "/restarts", "/settings", "/audit",
-	} {
+	all := map[string][]string{ // by template
+		"overview": {"/"}, "sessions": {"/sessions", "/sessions?q=none"}, "error": {"/sessions?q=state:asleep"}, "session": {p.Session, p.Longest, p.Private},
+		"compactions": {"/compactions"}, "attempt": {p.Attempt}, "memories": {"/memories"}, "memory": {p.Memory}, "person": {p.Person}, "usage": {"/usage"},
+		"attention": {"/attention"}, "restarts": {"/restarts"}, "settings": {"/settings"}, "audit": {"/audit"}, "privacy": {"/privacy"}, "retention": {"/retention?days=1"},
+		"login": nil, "layout": nil, "parts": nil, "work": nil, "entered": nil, // parts of other pages, or checked with them
+	}
+	templates, err := filepath.Glob("../../../bot/console/templates/*.html")
+	if err != nil || len(templates) == 0 {
+		t.Fatalf("the templates of the console: %d, %v", len(templates), err)
+	}
+	for _, name := range templates {
+		if _, ok := all[strings.TrimSuffix(filepath.Base(name), ".html")]; !ok {
+			t.Errorf("no page of %s is checked", name)
+		}
+	}
+	for _, path := range slices.Concat(slices.Collect(maps.Values(all))...) {
 		b.visit(path)
 		b.checkPage(t, path)
 	}
