@@ -26,6 +26,16 @@ func threeParts(g *gate) *wire {
 	})
 }
 
+// limitedSecond has each message arrive in three parts. The rate delays the second try for a minute.
+func limitedSecond() *wire {
+	return sender(func(_ context.Context, try int, o sessions.Outgoing) (chat.Sent, error) {
+		if try == 2 {
+			return chat.Sent{Part: 1}, &chat.SendError{After: time.Minute, Err: errors.New("130101")}
+		}
+		return chat.Sent{Via: "webhook", Part: o.Part + 1, More: o.Part < 2}, nil
+	})
+}
+
 // partsSent lists the parts that a replica sent of each reply: the first letter of its text, and the part.
 func (w *world) partsSent() string {
 	var all []string
@@ -35,27 +45,64 @@ func (w *world) partsSent() string {
 	return strings.Join(all, " ")
 }
 
-// Words are erased while the second part of their reply is on its way: the third part is not sent, and the conversation
-// goes on.
+// Words are erased while the rate delays the second part of their reply: neither it nor the third part is sent, and the
+// conversation goes on.
 func TestErasedBetweenParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{wire: threeParts(&g)})
+		w := start(t, setup{wire: limitedSecond()})
 		w.say("m0", "alice", "a.")
-		<-g.in
+		synctest.Wait()
 		if _, err := w.store.mem.Erase(t.Context(), group, []int64{2}); err != nil { // the answer
 			t.Fatal(err)
 		}
-		g.out <- struct{}{}
-		synctest.Wait()
+		after(2 * time.Minute)
 		want(t, "parts", w.partsSent(), "a1 a2")
-		go func() { <-g.in; g.out <- struct{}{} }()
 		w.say("m1", "bob", "b.")
 		after(time.Second)
 		want(t, "parts with the next reply", w.partsSent(), "a1 a2 b1 b2 b3")
 		want(t, "unsent", len(w.unsent()), 0)
 	})
+}
+
+// P93: an erasure during the second part of a reply ends after the outcome of that part. One that DingTalk never answers
+// ends by itself.
+func TestErasureAwaitsThePartUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, stuck := range map[string]bool{"answered": false, "without an answer": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				w := start(t, setup{wire: threeParts(&g)})
+				w.say("m0", "alice", "a.")
+				<-g.in
+				began, ended := time.Now(), make(chan error, 1)
+				go func() {
+					_, err := w.store.mem.Erase(t.Context(), group, []int64{2}) // the answer
+					ended <- err
+				}()
+				after(time.Second)
+				select {
+				case err := <-ended:
+					t.Fatalf("the erasure ended during a try: %v", err)
+				default:
+				}
+				if !stuck {
+					g.out <- struct{}{}
+				}
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				want(t, "the wait of a try without an answer", time.Since(began) >= sessions.SendTime, stuck)
+				want(t, "the wait is over", time.Since(began) < sessions.SendTime+time.Second, true)
+				sent := len(w.wire.sends())
+				after(time.Minute)
+				want(t, "tries after the erasure", len(w.wire.sends())-sent, 0)
+				want(t, "unsent", len(w.unsent()), 0)
+			})
+		})
+	}
 }
 
 // A process is killed between two parts: the next owner sends the part that was on its way and the later ones, and counts
@@ -109,9 +156,8 @@ func TestTakenOverBetweenParts(t *testing.T) {
 		a.store.fail(func(string) error { return errAway })
 		after(8 * time.Second)
 		b.say("m1", "bob", "b.")
-		after(8 * time.Second)
+		after(8 * time.Second) // its try has ended by itself
 		a.store.fail(nil)
-		g.out <- struct{}{}
 		after(time.Minute)
 		want(t, "parts of the first", a.partsSent(), "a1 a2")
 		want(t, "parts of the second", b.partsSent(), "a2 a3 b1 b2 b3")
@@ -125,16 +171,14 @@ func TestTakenOverBetweenParts(t *testing.T) {
 func TestLeaseLostBetweenParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{wire: threeParts(&g)})
+		w := start(t, setup{wire: limitedSecond()})
 		w.say("m0", "alice", "a.")
-		<-g.in
+		synctest.Wait()
 		if _, err := w.store.mem.Erase(t.Context(), group, []int64{1}); err != nil { // the question
 			t.Fatal(err)
 		}
-		g.out <- struct{}{}
-		after(time.Minute)
-		want(t, "parts", w.partsSent(), "a1 a2 a3")
+		after(2 * time.Minute)
+		want(t, "parts", w.partsSent(), "a1 a2 a2 a3")
 		want(t, "counted as perhaps doubled", w.bot.restarts.doubled.Load(), 0)
 		want(t, "unsent", len(w.unsent()), 0)
 	})

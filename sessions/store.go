@@ -189,7 +189,8 @@ const MaxCuts = 3
 
 // Eraser removes content from a session. It is an administrator's right and needs no lease: running turns, flushes and
 // compactions fail at their next write, as after a lost lease, and begin again. After [MaxCuts] of them it waits for
-// the end of the next one, or of its own context.
+// the end of the next one, or of its own context. It also waits while a living replica sends a reply of the session, for
+// [SendTime] at most, so that no erased word arrives after it.
 type Eraser interface {
 	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat one
 	// of them; one that can't be healed becomes [ErasedText] until [Compactor.Rewrite]. Shown texts, bodies, staged
@@ -446,6 +447,10 @@ type Outgoing struct {
 	NextAt   time.Time
 	Joined   []Reply // the replies of a joined message
 }
+
+// SendTime bounds one try to send a reply, from its claim. A request to DingTalk has 5 s, and the claim and the rate of
+// calls before it have a second. An erasure waits as long for a try under way, whose text was read before.
+const SendTime = 6 * time.Second
 
 // Outbox holds replies between the commit of their turn and DingTalk's confirmation. The row decides: a reply is sent
 // by its commit or by a claim, and no copy is sent later.

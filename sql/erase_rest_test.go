@@ -26,7 +26,7 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 		asked := c.speak(id, liID, "李娜", "/status", nil)
 		must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
-			Reply: &sessions.Reply{Text: text, Nonce: id},
+			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
 	}
 	reply("l1", "已记住：张伟伟住在静安寺旁边\n会议在周三")
@@ -65,7 +65,7 @@ func TestWaitingRepliesOfOtherConversations(t *testing.T) {
 			asked := c.speak("asked", liID, "李娜", "/status", nil)
 			must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
 				Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
-				Reply: &sessions.Reply{Text: words + "，会议在周三", Nonce: "asked-" + string(c.reader.Key)},
+				Reply: &sessions.Reply{Text: words + "，会议在周三", Nonce: "asked-" + string(c.reader.Key)}, ReplyWaits: true,
 			}))
 		}
 		here.forget(id, zhangID, true)
@@ -88,7 +88,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 		asked := c.speak(id, liID, "李娜", "/status", nil)
 		done := must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
-			Reply: &sessions.Reply{Text: text, Nonce: id},
+			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
 		replies = append(replies, done.Replies[0].ID)
 	}
@@ -121,7 +121,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 // doubt. Neither the parts that arrived of the former text count for it, nor the result of the running try.
 func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	t.Parallel()
-	s, _, c := openChat(t)
+	s, pool, c := openChat(t)
 	c.exchange(zhangID, "我住在静安寺旁边", "好的") // 3 and 4
 	fact := c.save(from(c, "张伟伟住在静安寺旁边", zhangID, 3)).Saved[0]
 	asked := c.speak("l1", liID, "李娜", "会议", nil)
@@ -138,6 +138,7 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 		return list[0]
 	}
 	before := claim(1)
+	execute(t, pool, "UPDATE outbox SET next_at = next_at - interval '1 second' * $1::float8", sessions.SendTime.Seconds()) // the erasure does not wait for it
 	c.forget(fact, zhangID, true)
 	lease = must[sessions.Lease](t)(s.Acquire(t.Context(), lease.Key, lease.Owner))
 	err := s.Settle(t.Context(), sessions.Settled{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})

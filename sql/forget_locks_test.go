@@ -27,7 +27,7 @@ func TestErasureLocksReadersFirst(t *testing.T) {
 	asked := reader.speak("l1", liID, "李娜", "那天定了什么？", nil)
 	must[sessions.Committed](t)(s.Commit(t.Context(), reader.lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{5},
-		Reply: &sessions.Reply{Text: "日报：" + day, Nonce: "n", Target: sessions.Target{RobotCode: robot, ConversationID: "cid"}},
+		Reply: &sessions.Reply{Text: "日报：" + day, Nonce: "n", Target: sessions.Target{RobotCode: robot, ConversationID: "cid"}}, ReplyWaits: true,
 	}))
 
 	claim := must[pgx.Tx](t)(pool.Begin(t.Context()))

@@ -63,8 +63,9 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 	answers := func(answer string, taken ...sessions.Accepted) {
 		t.Helper()
 		turn := sessions.Turn{
-			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer, Tokens: 3}},
-			Reply:  &sessions.Reply{Text: answer, Nonce: answer, Target: sessions.Target{RobotCode: robot, ConversationID: c.reader.Conversation}},
+			Events:     []sessions.Event{{Role: sessions.RoleAssistant, Content: answer, Tokens: 3}},
+			Reply:      &sessions.Reply{Text: answer, Nonce: answer, Target: sessions.Target{RobotCode: robot, ConversationID: c.reader.Conversation}},
+			ReplyWaits: true,
 		}
 		for _, a := range taken {
 			turn.Taken, turn.TakenTokens = append(turn.Taken, a.EventID), append(turn.TakenTokens, 5)

@@ -231,13 +231,16 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	var begun []sessions.Outgoing // the claim of the last part, if others follow
 	v := sendResult{more: true}
 	for v.more {
+		ctx, stop := context.WithTimeout(o.ctx, sessions.SendTime) // before the claim: an erasure counts from there
 		outs, err := o.claim(q, batch)
 		if err != nil || len(outs) < len(batch) || !o.leases.Trusted() {
+			stop()
 			o.interrupt(q, batch, begun, v, err)
 			return
 		}
 		o.restartChanged(batch, outs)
-		v, begun = o.sendPart(batch, outs), outs
+		v, begun = o.sendPart(ctx, batch, outs), outs
+		stop()
 		o.applyResult(q, batch, v)
 	}
 }

@@ -40,7 +40,7 @@ const expiryMargin = time.Minute
 
 // sendPart sends the next part of claimed replies as one message, and records the outcome. The claim of the next part
 // records a part that is followed by others.
-func (o *Outbox) sendPart(batch []*pending, outs []sessions.Outgoing) sendResult {
+func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions.Outgoing) sendResult {
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -48,7 +48,7 @@ func (o *Outbox) sendPart(batch []*pending, outs []sessions.Outgoing) sendResult
 	if end := out.Reply.Target.WebhookExpires; !end.IsZero() && o.now().Add(expiryMargin).After(end) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
-	sent, err := o.transport.Send(o.ctx, out)
+	sent, err := o.transport.Send(ctx, out)
 	if err == nil && sent.More {
 		return sendResult{more: true, part: sent.Part, via: sent.Via}
 	}

@@ -20,7 +20,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	if err := ctx.Err(); err != nil {
 		return done, err
 	}
-	if err := spareWork(ctx, m, key); err != nil {
+	if err := m.lockEnded(ctx, key, func(s *sessionRows) bool { return m.sends(s) || m.isSpared(s) }); err != nil {
 		return done, err
 	}
 	defer m.mu.Unlock()
@@ -52,13 +52,11 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, nil
 }
 
-// spareWork locks the mutex once an erasure need not wait for running work.
-func spareWork(ctx context.Context, m *Store, key sessions.Key) error {
+// lockEnded locks the mutex once the session has no open work, for which an erasure waits.
+func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sessionRows) bool) error {
 	for {
 		m.mu.Lock()
-		s := m.sessions[key]
-		if s == nil || !m.isAlive(s.state.Lease.Owner) ||
-			(s.cut < sessions.MaxCuts || !s.turnRuns()) && (s.upkeep.cut < sessions.MaxCuts || !s.upkeepRuns()) {
+		if s := m.sessions[key]; s == nil || !open(s) {
 			return nil
 		}
 		m.mu.Unlock()
@@ -68,6 +66,19 @@ func spareWork(ctx context.Context, m *Store, key sessions.Key) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// sends reports whether a living replica tries to send a reply.
+func (m *Store) sends(s *sessionRows) bool {
+	return slices.ContainsFunc(s.outbox, func(o *outboxRow) bool {
+		return !o.settled && o.sending && o.inFlight && m.isAlive(o.sender) && time.Until(o.NextAt) > handTime-sessions.SendTime
+	})
+}
+
+// isSpared reports whether erasures must not end the running work.
+func (m *Store) isSpared(s *sessionRows) bool {
+	return m.isAlive(s.state.Lease.Owner) &&
+		(s.cut >= sessions.MaxCuts && s.turnRuns() || s.upkeep.cut >= sessions.MaxCuts && s.upkeepRuns())
 }
 
 // turnRuns reports whether a turn is under way under the lease as it is.
@@ -259,7 +270,9 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	if err := ctx.Err(); err != nil {
 		return sessions.Deleted{}, err
 	}
-	m.mu.Lock()
+	if err := m.lockEnded(ctx, key, m.sends); err != nil {
+		return sessions.Deleted{}, err
+	}
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {

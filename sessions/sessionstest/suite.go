@@ -51,7 +51,8 @@ const (
 type suite struct {
 	*testing.T
 	Harness
-	ctx context.Context
+	ctx   context.Context
+	tries []sessions.Outgoing // replies of commits whose first try was not ended by endTries
 }
 
 // key is the session of most tests.
@@ -121,7 +122,20 @@ func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed
 	b.Helper()
 	c, err := b.Store.Commit(b.ctx, l, t)
 	b.checkError(err)
+	b.tries = append(b.tries, c.Replies...)
 	return c
+}
+
+// endTries ends the first tries of replies, which did not arrive: erasures wait for them. The replies stay open.
+func (b *suite) endTries() {
+	b.Helper()
+	for _, o := range b.tries {
+		err := b.Store.Settle(b.ctx, sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, NextAt: time.Now()})
+		if !errors.Is(err, sessions.ErrNotFound) { // a later try has begun, or it was erased
+			b.checkError(err)
+		}
+	}
+	b.tries = nil
 }
 
 // runTurn takes up to limit messages and answers them with one event.

@@ -122,8 +122,7 @@ func testAttemptsSpared(b *suite) {
 			b.Expire(b.T, l.Owner)
 		},
 		"an erasure": func(l sessions.Lease) {
-			_, err := b.Store.Erase(b.ctx, key, []int64{1})
-			b.checkError(err)
+			b.eraseEvent(1)
 		},
 	} {
 		v := b.beginTurn(l, 10)

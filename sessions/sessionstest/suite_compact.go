@@ -208,6 +208,7 @@ func testViewChangedMidTurn(b *suite) {
 		}},
 		{"a compaction was undone", func() { b.undoCompaction(l, 0) }},
 		{"a message was erased", func() {
+			b.endTries()
 			_, err := b.Other.Erase(b.ctx, key, []int64{4})
 			b.checkError(err)
 			l = b.acquireLease(replicaA)

@@ -58,6 +58,7 @@ func testErase(b *suite) {
 	b.checkError(err)
 	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte(secret), sessions.Spending{}))
 
+	b.endTries()
 	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Healed: 1}); done != want {
@@ -98,6 +99,7 @@ func testEraseRewrite(b *suite) {
 	b.compactSession(l, newCompaction(3, 5))
 	w := sessions.Rewritten{ID: b.beginTurn(l, 0).Summaries[1].ID, Text: "again", Tokens: 9, Growth: 7, Log: sessions.LogEntry{Trigger: "rewrite"}}
 	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
+	b.endTries()
 	done, err := b.Store.Erase(b.ctx, key, []int64{3})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Summaries: 1}); done != want {
@@ -137,6 +139,7 @@ func testEraseTail(b *suite) {
 	b.compactSession(l, cut)
 	b.compactSession(l, sessions.Compaction{Shown: []sessions.Shown{blobReference(v.Tail[2]), blobReference(v.Tail[3])}})
 	b.keptBlobs(bigBody+secret, otherBody)
+	b.endTries()
 	for name, bad := range map[string][]int64{"nothing is": {3, 9}, "pending messages are": {0}} {
 		_, err := b.Store.Erase(b.ctx, key, bad)
 		b.wantError(err, sessions.ErrNotFound, "erasing where "+name)
@@ -171,6 +174,7 @@ func testEraseTail(b *suite) {
 func testEraseReplies(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2: its reply is open
+	b.endTries()
 	l2 := b.runTurn(l, 1)
 	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
 	done, err := b.Store.Erase(b.ctx, key, []int64{1})
@@ -183,6 +187,9 @@ func testEraseReplies(b *suite) {
 		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
 	} else if open, err = b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
 		b.Errorf("claimed are %+v (%v), want the answer", open, err)
+	} else {
+		b.tries = append(b.tries, open...)
+		b.endTries()
 	}
 	if m := b.beginTurn(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {
 		b.Errorf("an erased message came as %+v", m)
@@ -202,6 +209,7 @@ func testEraseReplies(b *suite) {
 func testEraseWaits(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
+	b.endTries()
 	for range sessions.MaxCuts {
 		v := b.beginTurn(l, 1)
 		_, err := b.Store.Erase(b.ctx, key, []int64{1})
@@ -224,6 +232,7 @@ func testEraseWaits(b *suite) {
 		erased <- err
 	}()
 	b.commitTurn(l, newAnswer(v)) // 3 and 4
+	b.endTries()
 	b.checkError(<-erased)
 	l = b.acquireLease(replicaA)
 	b.acceptMessage(replicaA, 3)
@@ -232,7 +241,7 @@ func testEraseWaits(b *suite) {
 	b.checkError(err)
 	_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
 	b.wantError(err, sessions.ErrLeaseLost, "a commit after the next erasure")
-	for range sessions.MaxCuts {
+	for range sessions.MaxCuts - 1 {
 		l = b.acquireLease(replicaA)
 		b.beginTurn(l, 1)
 		_, err = b.Store.Erase(b.ctx, key, []int64{3})
@@ -295,8 +304,40 @@ func testEraseWaitsForUpkeep(b *suite) {
 // eraseEvent wipes what one event says.
 func (b *suite) eraseEvent(seq int64) {
 	b.Helper()
+	b.endTries()
 	_, err := b.Store.Erase(b.ctx, key, []int64{seq})
 	b.checkError(err)
+}
+
+// P93: an erasure waits for the outcome of a reply that a living replica sends, since its text was read before, and a deletion
+// does, too. It does not wait for a replica that is gone.
+func testEraseWaitsForReply(b *suite) {
+	l := b.leaseWithMessages(3)
+	b.runTurn(l, 1) // 1 and 2
+	erase := func(ctx context.Context) error { _, err := b.Other.Erase(ctx, key, []int64{1}); return err }
+	remove := func(ctx context.Context) error { _, err := b.Other.Delete(ctx, key); return err }
+	for _, do := range []func(context.Context) error{erase, remove} {
+		short, stop := context.WithTimeout(b.ctx, 100*time.Millisecond)
+		b.wantError(do(short), context.DeadlineExceeded, "an erasure beside a try")
+		stop()
+	}
+	ended := make(chan error)
+	go func() { ended <- erase(b.ctx) }()
+	b.endTries()
+	b.checkError(<-ended)
+	l = b.acquireLease(replicaA)
+	b.tries = b.claimReply(l, "", b.unsentReplies(l)[0].ID)
+	go func() { ended <- erase(b.ctx) }()
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.tries[0].ID, Attempt: b.tries[0].Attempts, Sent: true}))
+	b.checkError(<-ended)
+	b.runTurn(b.acquireLease(replicaA), 1)
+	b.Expire(b.T, replicaA)
+	b.checkError(erase(b.ctx))
+	b.sendBeat(replicaA)
+	b.runTurn(b.acquireLease(replicaA), 1)
+	go func() { ended <- remove(b.ctx) }()
+	b.endTries()
+	b.checkError(<-ended)
 }
 
 // P80: a session is deleted with all it has, also where a body is gone already.
@@ -306,6 +347,7 @@ func testDelete(b *suite) {
 	b.SpoilBlob(b.T, key, sessions.BlobOf(bigBody), "")
 	b.compactSession(l, newCompaction(0, 2))
 	b.acceptMessage(replicaA, 2) // waits
+	b.endTries()
 	done, err := b.Other.Delete(b.ctx, key)
 	b.checkError(err)
 	if want := (sessions.Deleted{Events: 7, Summaries: 1, Compactions: 2, Blobs: 1, Replies: 1}); done != want {

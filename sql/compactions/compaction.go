@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
-	"ebb/sql/conversation"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
@@ -165,7 +164,7 @@ func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r se
 	}
 	made, err := s.Q.OutboxNotice(ctx, tx, &dbsqlc.OutboxNoticeParams{
 		SessionKey: row.SessionKey, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce), Owner: string(pg.OrZero(row.LeaseOwner)),
-		HandSeconds: conversation.ClaimTime.Seconds(),
+		HandSeconds: pg.ClaimTime.Seconds(),
 	})
 	out.ID, out.Created = made.ID, made.CreatedAt
 	return out, err

@@ -25,7 +25,7 @@ const (
 // Unsent implements sessions.Outbox. It claims due rows, which have no NextAt, for the lease's owner.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	rows, err := s.Q.OutboxUnsent(ctx, s.Pool, &dbsqlc.OutboxUnsentParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: ClaimTime.Seconds(),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: pg.ClaimTime.Seconds(),
 	})
 	unsent, err := outgoing(l, rows, err, func(r dbsqlc.OutboxUnsentRow) (sessions.Outgoing, []byte) {
 		o := sessions.Outgoing{
@@ -51,7 +51,7 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 	}
 	row, err := s.Q.OutboxAnnounce(ctx, s.Pool, &dbsqlc.OutboxAnnounceParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce),
-		HandSeconds: ClaimTime.Seconds(),
+		HandSeconds: pg.ClaimTime.Seconds(),
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -65,7 +65,7 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 // Claim implements sessions.Outbox.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	rows, err := s.Q.OutboxClaim(ctx, s.Pool, &dbsqlc.OutboxClaimParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: ClaimTime.Seconds(),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: pg.ClaimTime.Seconds(),
 	})
 	claimed, err := outgoing(l, rows, err, func(r dbsqlc.OutboxClaimRow) (sessions.Outgoing, []byte) {
 		return sessions.Outgoing{

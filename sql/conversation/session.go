@@ -3,7 +3,6 @@ package conversation
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,10 +11,6 @@ import (
 	"ebb/sql/identity"
 	"ebb/sql/pg"
 )
-
-// ClaimTime is the time that a claimed reply belongs to the process that committed or listed it. Then the sweep shows
-// it to that process again.
-const ClaimTime = time.Minute
 
 // Store keeps messages, leases, turns and replies.
 type Store struct {

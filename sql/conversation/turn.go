@@ -143,7 +143,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		ObservedTokens: pg.Clamp(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
 		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
 		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Cost: pg.Finite(t.Cost), Model: pg.Clean(t.Model),
-		Target: []byte("{}"), HandSeconds: ClaimTime.Seconds(), Outcome: string(t.Outcome),
+		Target: []byte("{}"), HandSeconds: pg.ClaimTime.Seconds(), Outcome: string(t.Outcome),
 	}
 	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
 		p.TakenTerms[i] = turnTerms(l.Key, t, pg.Clean(text))

@@ -761,6 +761,29 @@ func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockPara
 	return items, nil
 }
 
+const sendIsOpen = `-- name: SendIsOpen :one
+SELECT EXISTS (
+    SELECT FROM outbox o JOIN replicas r ON r.id = o.sender
+    WHERE o.session_key = $1 AND o.state = 'sending' AND o.in_flight
+      AND o.next_at > now() + interval '1 second' * $2::float8
+      AND r.heartbeat_at > now() - interval '1 second' * $3::float8) AS open
+`
+
+type SendIsOpenParams struct {
+	SessionKey  sessions.Key
+	LeftSeconds float64
+	TtlSeconds  float64
+}
+
+// SendIsOpen reports whether a live replica tries to send a reply of a session. Its try may have begun with a former text.
+// The end of a claim gives its age; the sender ends an older try.
+func (q *Queries) SendIsOpen(ctx context.Context, db DBTX, arg *SendIsOpenParams) (bool, error) {
+	row := db.QueryRow(ctx, sendIsOpen, arg.SessionKey, arg.LeftSeconds, arg.TtlSeconds)
+	var open bool
+	err := row.Scan(&open)
+	return open, err
+}
+
 const sessionDelete = `-- name: SessionDelete :exec
 WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     debts AS (DELETE FROM flush_debts d WHERE d.session_key = $1),

@@ -13,8 +13,8 @@ import (
 )
 
 const outboxAnnounce = `-- name: OutboxAnnounce :one
-INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-SELECT held.session_key, $1, $2, $3::text, 'sending', $4::text, now() + interval '1 second' * $5::float8
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+SELECT held.session_key, $1, $2, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
 FROM (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7 FOR SHARE
@@ -153,8 +153,8 @@ func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimPara
 }
 
 const outboxNotice = `-- name: OutboxNotice :one
-INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-VALUES ($1, $2, $3, $4, 'sending', $5::text, now() + interval '1 second' * $6::float8)
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+VALUES ($1, $2, $3, $4, 'sending', $5::text, false, now() + interval '1 second' * $6::float8)
 RETURNING id, created_at
 `
 

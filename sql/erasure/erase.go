@@ -301,6 +301,9 @@ func (e *erasure) bodies(ctx context.Context) error {
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		if err := s.awaitSend(ctx, tx, key); err != nil {
+			return err
+		}
 		done, err = s.delete(ctx, tx, key, 0, nil)
 		return err
 	})

@@ -117,6 +117,9 @@ func (m *retraction) facts(
 
 // do wipes the message from its session, whose row is locked.
 func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
+	if err := m.awaitSend(ctx, tx, row.SessionKey); err != nil {
+		return err
+	}
 	said, err := m.said(ctx, tx)
 	if err != nil {
 		return err

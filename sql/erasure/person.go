@@ -391,6 +391,9 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	if pg.OrZero(row.LeaseOwner) != l.Owner || row.LeaseTerm != l.Term {
 		return sessions.ErrLeaseLost
 	}
+	if err := g.awaitSend(ctx, tx, key); err != nil {
+		return err
+	}
 	if err := g.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
 		SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Outcome: string(sessions.ErasedAll),
 	}); err != nil {

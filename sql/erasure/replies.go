@@ -86,6 +86,9 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []
 		return err
 	}
 	for _, o := range quoting {
+		if err := s.awaitSend(ctx, tx, o.SessionKey); err != nil {
+			return err
+		}
 		if err := s.Q.OutboxTrim(ctx, tx, &dbsqlc.OutboxTrimParams{
 			SessionKey: o.SessionKey, ID: o.ID, Body: unquoted(o.Body, facts), Erased: sessions.ErasedText,
 		}); err != nil {

@@ -12,22 +12,35 @@ import (
 	"ebb/sql/pg"
 )
 
-// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session. The turn that asks for the
-// erasure goes on anyway.
-func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
-	owner := pg.OrZero(row.LeaseOwner)
-	if max(row.CutTurns, row.CutUpkeep) < sessions.MaxCuts || owner == "" {
-		return nil
-	}
-	o := &pg.OpenWork{
-		Key: row.SessionKey, Term: row.LeaseTerm,
-		Asks: row.SessionKey == asking.Key && owner == asking.Owner && row.LeaseTerm == asking.Term,
-	}
+// awaitSend returns a [pg.OpenWork] while a reply of a locked session is being sent. Its text was read before the erasure,
+// and could arrive after it. No try begins while the session is locked.
+func (s *Store) awaitSend(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+	return s.await(ctx, tx, &pg.OpenWork{Key: key, Reply: true})
+}
+
+// await returns work that is still under way as an error.
+func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	open, err := s.IsWorkOpen(ctx, tx, o)
 	if err != nil || !open {
 		return err
 	}
 	return o
+}
+
+// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session, or if a reply is being
+// sent. The turn that asks for the erasure goes on anyway.
+func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
+	if err := s.awaitSend(ctx, tx, row.SessionKey); err != nil {
+		return err
+	}
+	owner := pg.OrZero(row.LeaseOwner)
+	if max(row.CutTurns, row.CutUpkeep) < sessions.MaxCuts || owner == "" {
+		return nil
+	}
+	return s.await(ctx, tx, &pg.OpenWork{
+		Key: row.SessionKey, Term: row.LeaseTerm,
+		Asks: row.SessionKey == asking.Key && owner == asking.Owner && row.LeaseTerm == asking.Term,
+	})
 }
 
 // restoreTime bounds the restoration of a turn's marks after its erasure ended.

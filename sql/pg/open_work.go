@@ -15,18 +15,30 @@ import (
 // cutPoll is how often an erasure looks whether the work has ended that it waits for.
 const cutPoll = 50 * time.Millisecond
 
-// OpenWork says that an erasure has to wait for a turn or for upkeep. Erasures ended [sessions.MaxCuts] of its session before.
+// ClaimTime is the time that a claimed reply belongs to the process that committed or listed it. Then the sweep shows
+// it to that process again.
+const ClaimTime = time.Minute
+
+// OpenWork says that an erasure has to wait: for a turn or for upkeep, of whose session erasures ended [sessions.MaxCuts]
+// before, or for a reply that is being sent.
 type OpenWork struct {
-	Key  sessions.Key
-	Term int64
-	Asks bool // the running turn asks for the erasure
+	Key   sessions.Key
+	Term  int64
+	Asks  bool // the running turn asks for the erasure
+	Reply bool // the work is to send the session's replies; the term is 0
 }
 
 // Error implements error.
 func (o *OpenWork) Error() string { return fmt.Sprintf("session %s has work under way", o.Key) }
 
-// IsWorkOpen reports whether the work is still under way: its lease is current and alive.
+// IsWorkOpen reports whether the work is still under way in a living replica. A turn or upkeep has the current lease. The
+// try of a reply is not older than [sessions.SendTime].
 func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool, error) {
+	if o.Reply {
+		return d.Q.SendIsOpen(ctx, db, &dbsqlc.SendIsOpenParams{
+			SessionKey: o.Key, LeftSeconds: (ClaimTime - sessions.SendTime).Seconds(), TtlSeconds: d.TTL.Seconds(),
+		})
+	}
 	return d.Q.WorkIsSpared(ctx, db, &dbsqlc.WorkIsSparedParams{
 		SessionKey: o.Key, Term: o.Term, TtlSeconds: d.TTL.Seconds(), MostCut: sessions.MaxCuts, Asks: o.Asks,
 	})
@@ -55,7 +67,12 @@ func (d *DB) ended(ctx context.Context, o *OpenWork) error {
 }
 
 func (d *DB) poll(ctx context.Context, o *OpenWork) error {
-	zerolog.Ctx(ctx).Info().Str("session", string(o.Key)).Int64("term", o.Term).Msg("Erasure waits for a turn or upkeep")
+	log := zerolog.Ctx(ctx).Info().Str("session", string(o.Key))
+	if o.Reply {
+		log.Msg("Erasure waits for a reply that is being sent")
+	} else {
+		log.Int64("term", o.Term).Msg("Erasure waits for a turn or upkeep")
+	}
 	err := periodic.Poll(ctx, cutPoll, func() (bool, error) {
 		open, err := d.IsWorkOpen(ctx, d.Pool, o)
 		return !open, err

@@ -13,6 +13,15 @@ SELECT EXISTS (
         OR NOT @asks::boolean AND s.cut_turns >= @most_cut::int AND EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term))) AS spared;
 
+-- name: SendIsOpen :one
+-- SendIsOpen reports whether a live replica tries to send a reply of a session. Its try may have begun with a former text.
+-- The end of a claim gives its age; the sender ends an older try.
+SELECT EXISTS (
+    SELECT FROM outbox o JOIN replicas r ON r.id = o.sender
+    WHERE o.session_key = @session_key AND o.state = 'sending' AND o.in_flight
+      AND o.next_at > now() + interval '1 second' * @left_seconds::float8
+      AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS open;
+
 -- name: AttemptRelease :many
 -- AttemptRelease removes the marks of a turn that waits with its erasure: other erasures need not spare it.
 UPDATE dingtalk_session_events e SET attempt_term = NULL

@@ -1,15 +1,15 @@
 -- name: OutboxNotice :one
 -- OutboxNotice stores a notice that no turn commits. It is claimed before its first try. The caller locks the session's
 -- row.
-INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-VALUES (@session_key, @target, @body, @nonce, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8)
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+VALUES (@session_key, @target, @body, @nonce, 'sending', @owner::text, false, now() + interval '1 second' * @hand_seconds::float8)
 RETURNING id, created_at;
 
 -- name: OutboxAnnounce :one
 -- OutboxAnnounce is OutboxNotice under a lease, once for each nonce. No row: the lease is not the current one, or the notice
 -- was stored before.
-INSERT INTO outbox (session_key, target, body, nonce, state, sender, next_at)
-SELECT held.session_key, @target, @body, @nonce::text, 'sending', @owner::text, now() + interval '1 second' * @hand_seconds::float8
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+SELECT held.session_key, @target, @body, @nonce::text, 'sending', @owner::text, false, now() + interval '1 second' * @hand_seconds::float8
 FROM (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
