@@ -117,7 +117,10 @@ func (w injector) eraseLast(ctx context.Context, t fault) error {
 			return err
 		}
 		x := w.erasures.beginRequest(erasure{kind: "forget last", words: []string{word}, touched: []string{group}})
-		again := func() error { w.talk.markWiped(first); return nil } // a repeated command erases the first, where the one before came through
+		again := func() (dingtalktest.Reply, error) { // a repeated command erases the first, where the one before came through
+			w.talk.markWiped(first)
+			return dingtalktest.Reply{}, nil
+		}
 		return w.runErasure(ctx, x, eraseRequest{who: who, place: group, command: "/忘记上一条", again: again})
 	}, func(err error) { w.addBroken("forget last: %v", err) })
 	return nil
@@ -140,8 +143,7 @@ func (w injector) erasePerson(ctx context.Context, t fault) error {
 			return err
 		}
 		ask := eraseRequest{who: who, place: private, command: "/忘记我", want: erasurePreview, change: wiped}
-		preview := func() error { _, err := w.askFor(ctx, ask, func(string) {}); return err }
-		if err := preview(); err != nil {
+		if _, err := w.askFor(ctx, ask, func(string) {}); err != nil {
 			return err
 		}
 		x := w.erasures.beginRequest(erasure{
@@ -150,7 +152,11 @@ func (w injector) erasePerson(ctx context.Context, t fault) error {
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
-		return w.runErasure(ctx, x, eraseRequest{who: who, place: private, command: "/忘记我 确认", change: wiped, again: preview})
+		again := func() (dingtalktest.Reply, error) {
+			ask.want = previewOrReceipt
+			return w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
+		}
+		return w.runErasure(ctx, x, eraseRequest{who: who, place: private, command: "/忘记我 确认", change: wiped, again: again})
 	}, func(err error) { w.addBroken("forget me: %v", err) })
 	return nil
 }
@@ -161,14 +167,17 @@ type eraseRequest struct {
 	place, command string
 	want           *regexp.Regexp
 	change         func(*remark) // result of the command
-	again          func() error  // called before it is repeated
+	// again is called before the command is repeated. Its reply ends the request if it is the one that is wanted.
+	again func() (dingtalktest.Reply, error)
 }
 
 // Replies to commands that erase.
 var (
 	erasurePreview = regexp.MustCompile(`回复“确认”`)
 	erasureReceipt = regexp.MustCompile(`已(经|全部)?删除`)
-	sayAgain       = regexp.MustCompile(`请稍后再|还没有全部删完|没有等待确认|已放在一边`) // to send it again, later or from its beginning
+	// previewOrReceipt is the reply to a repeated first command: after a half-done erasure it counts as a confirmation.
+	previewOrReceipt = regexp.MustCompile(erasurePreview.String() + `|` + erasureReceipt.String())
+	sayAgain         = regexp.MustCompile(`请稍后再|还没有全部删完|没有等待确认|已放在一边`) // to send it again, later or from its beginning
 )
 
 // runErasure sends a command and records its receipt.
@@ -208,8 +217,8 @@ func (w injector) askFor(ctx context.Context, ask eraseRequest, heard func(strin
 			return dingtalktest.Reply{}, context.Cause(ctx)
 		}
 		if ask.again != nil {
-			if err := ask.again(); err != nil {
-				return dingtalktest.Reply{}, err
+			if r, err := ask.again(); err != nil || ask.want.MatchString(r.Text) {
+				return r, err
 			}
 		}
 	}
