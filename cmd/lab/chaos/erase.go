@@ -152,13 +152,20 @@ func (w injector) erasePerson(ctx context.Context, t fault) error {
 		if t.n%2 == 0 { // it is answered, or erased with the rest
 			time.AfterFunc(t.d/20, func() { w.talk.sayAs(who, private, talkText, wiped) })
 		}
-		again := func() (dingtalktest.Reply, error) {
-			ask.want = previewOrReceipt
-			return w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
-		}
-		return w.runErasure(ctx, x, eraseRequest{who: who, place: private, command: "/忘记我 确认", change: wiped, again: again})
+		return w.confirmErasure(ctx, x, ask)
 	}, func(err error) { w.addBroken("forget me: %v", err) })
 	return nil
+}
+
+// confirmErasure confirms an erasure that was asked for. It asks again from the beginning after an erasure that was not done.
+func (w injector) confirmErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
+	confirm := ask
+	confirm.command += " 确认"
+	ask.want = previewOrReceipt
+	confirm.again = func() (dingtalktest.Reply, error) {
+		return w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
+	}
+	return w.runErasure(ctx, x, confirm)
 }
 
 // eraseRequest is a command of a scripted person.
