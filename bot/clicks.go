@@ -36,7 +36,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	lang = b.languages.Choose(card.Message.ConversationID, "")
+	lang = b.languages.Choose(card.Message.ConversationID, card.Words)
 	switch {
 	case c.By == "" || !card.Asked && !slices.Contains(b.current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused

@@ -91,6 +91,21 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// Names and words of people make neither links nor emphasis in the command's answer.
+func TestStopNamesWaitingMessagesLiterally(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{chat: halfway("slow", "half")}})
+		w.say("m1", "alice", "a slow `x`")
+		m := said("m2", "bob", "see [this](http://a.example) *now*")
+		m.SenderNick = "[bob](http://b.example)\n# **chief**"
+		w.post(m)
+		w.say("m3", "alice", "/stop")
+		want(t, "the command's answer", w.wire.texts()[1], wording.Say(wording.TurnStopped, "en", "a slow ｀x｀")+
+			wording.Say(wording.StillWaiting, "en", 1, "bob http //b.example ＃ ＊＊chief＊＊ “see ［this］(http://a.example) ＊…”"))
+	})
+}
+
 // A member without a right changes nothing, and reads so when the turn is over. Without a turn there is nothing to stop.
 func TestStopRefused(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ type Clicked struct {
 	Rating  Rating  // empty: not rated
 	Asked   bool    // the person wrote a message that the card's turn answers
 	Running bool    // the turn has not committed
+	Words   string  // the person's newest words in the session, besides commands; empty: unknown
 	Message Message // a message of the conversation, without sender and words
 }
 

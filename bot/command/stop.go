@@ -79,7 +79,7 @@ func (s stopping) stillWaiting(ctx context.Context) string {
 	var parts []string
 	for _, e := range slices.Backward(pending) {
 		if !slices.ContainsFunc(s.Asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
-			parts = append(parts, e.SenderNick+" “"+s.quote(e)+"”")
+			parts = append(parts, literal.Replace(sessions.Nick(e.SenderNick))+" “"+s.quote(e)+"”")
 		}
 	}
 	if len(parts) == 0 {
@@ -97,5 +97,11 @@ const maxWaiting = 100
 
 // quote is the beginning of a message's own words.
 func (s stopping) quote(e sessions.Event) string {
-	return headOf(s.views.OwnWords(e), shownWords)
+	return literal.Replace(headOf(s.views.OwnWords(e), shownWords))
 }
+
+// literal replaces the marks of Markdown in the words of people by their wide forms: they make no links and no emphasis in an
+// answer of the bot.
+var literal = strings.NewReplacer(
+	"[", "［", "]", "］", "<", "＜", ">", "＞", "`", "｀", "*", "＊", "_", "＿", "~", "～", "|", "｜", "#", "＃", "\\", "＼", "@", "＠",
+)

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -127,6 +128,11 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 		found := sessions.Clicked{Card: c.Card, State: c.state, Rating: c.rating, Message: sessions.Message{
 			RobotCode: robot, ConversationID: conversation, ConversationType: s.state.ConversationType, ConversationTitle: s.state.Title, Kind: "text",
 		}}
+		for _, e := range s.events {
+			if e.Role == sessions.RoleUser && e.SenderID == by && !strings.HasPrefix(e.Content, "/") && (e.Message == nil || e.Message.Quote == nil) {
+				found.Words = e.Content
+			}
+		}
 		first := s.findEvent(c.EventID)
 		if first == nil {
 			return found, nil

@@ -322,7 +322,10 @@ func testClickedCards(b *suite) {
 	if c := look(asked); !c.Running || !c.Asked || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" {
 		b.Errorf("a click of one who asked, while the turn runs: %+v", c)
 	}
-	if c := look(other); c.Asked {
+	if c := look(asked); c.Words != v.Pending[1].Content {
+		b.Errorf("the words of one who asked are %q, want %q", c.Words, v.Pending[1].Content)
+	}
+	if c := look(other); c.Asked || c.Words != "" {
 		b.Errorf("a click of a stranger: %+v", c)
 	}
 	turn := newAnswer(v)

@@ -23,7 +23,11 @@ SELECT
           AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending' OR e.seq > f.seq AND e.seq < (
             SELECT min(a.seq) FROM dingtalk_session_events a
             WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
-    ) AS asked
+    ) AS asked,
+    coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
+        WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
+          AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
+        ORDER BY p.sent_at DESC, p.id DESC LIMIT 1), '')::text AS words
 FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.out_track_id = $2
 LIMIT 1
@@ -42,10 +46,11 @@ type CardClickedRow struct {
 	Title            string
 	Running          bool
 	Asked            bool
+	Words            string
 }
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
-// answers. running: the turn has not committed.
+// answers. running: the turn has not committed. words: the person's newest words in the session, besides commands and quotes.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow
@@ -66,6 +71,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Title,
 		&i.Running,
 		&i.Asked,
+		&i.Words,
 	)
 	return i, err
 }

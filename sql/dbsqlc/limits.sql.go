@@ -55,8 +55,8 @@ type LimitsAdmitRow struct {
 // LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
 // the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
 //
-// The rows are locked in the order of their keys. Windows that two statements begin at the same moment are found by the
-// count after it, which may then exceed the limit.
+// The rows are locked in the order of their keys. A row that is deleted after LimitsOpen is added out of that order. Windows
+// that two statements begin at the same moment are found by the count after it, which may then exceed the limit.
 func (q *Queries) LimitsAdmit(ctx context.Context, db DBTX, arg *LimitsAdmitParams) ([]LimitsAdmitRow, error) {
 	rows, err := db.Query(ctx, limitsAdmit,
 		arg.Subjects,
@@ -110,6 +110,25 @@ func (q *Queries) LimitsNotify(ctx context.Context, db DBTX, arg *LimitsNotifyPa
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const limitsOpen = `-- name: LimitsOpen :exec
+INSERT INTO limit_windows (subject, ends_at, used)
+SELECT w.subject, now(), 0 FROM (SELECT unnest($1::bytea[]) AS subject, unnest($2::boolean[]) AS turns) w
+WHERE w.turns
+ORDER BY w.subject
+ON CONFLICT (subject) DO NOTHING
+`
+
+type LimitsOpenParams struct {
+	Subjects [][]byte
+	Turns    []bool
+}
+
+// LimitsOpen adds the missing windows of a turn, which have ended. So LimitsAdmit locks all of them in one order.
+func (q *Queries) LimitsOpen(ctx context.Context, db DBTX, arg *LimitsOpenParams) error {
+	_, err := db.Exec(ctx, limitsOpen, arg.Subjects, arg.Turns)
+	return err
 }
 
 const limitsSpend = `-- name: LimitsSpend :exec

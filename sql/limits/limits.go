@@ -72,6 +72,11 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 	if len(w.Subjects) == 0 {
 		return nil, nil
 	}
+	if len(w.Subjects) > 1 {
+		if err := s.Q.LimitsOpen(ctx, s.Pool, &dbsqlc.LimitsOpenParams{Subjects: w.Subjects, Turns: w.Turns}); err != nil {
+			return nil, fmt.Errorf("opening the windows of %d askers: %w", len(a.People), err)
+		}
+	}
 	rows, err := s.Q.LimitsAdmit(ctx, s.Pool, &w.LimitsAdmitParams)
 	if err != nil {
 		return nil, fmt.Errorf("counting a turn of %d askers: %w", len(a.People), err)

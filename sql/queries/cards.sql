@@ -59,7 +59,7 @@ RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.created_a
 
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
--- answers. running: the turn has not committed.
+-- answers. running: the turn has not committed. words: the person's newest words in the session, besides commands and quotes.
 SELECT
     sqlc.embed(c), s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
@@ -70,7 +70,11 @@ SELECT
           AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending' OR e.seq > f.seq AND e.seq < (
             SELECT min(a.seq) FROM dingtalk_session_events a
             WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
-    ) AS asked
+    ) AS asked,
+    coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
+        WHERE p.session_key = c.session_key AND p.sender_id = @person::text AND p.sender_id <> '' AND p.role = 'user'
+          AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
+        ORDER BY p.sent_at DESC, p.id DESC LIMIT 1), '')::text AS words
 FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.out_track_id = @out_track_id
 LIMIT 1;

@@ -1,9 +1,17 @@
+-- name: LimitsOpen :exec
+-- LimitsOpen adds the missing windows of a turn, which have ended. So LimitsAdmit locks all of them in one order.
+INSERT INTO limit_windows (subject, ends_at, used)
+SELECT w.subject, now(), 0 FROM (SELECT unnest(@subjects::bytea[]) AS subject, unnest(@turns::boolean[]) AS turns) w
+WHERE w.turns
+ORDER BY w.subject
+ON CONFLICT (subject) DO NOTHING;
+
 -- name: LimitsAdmit :many
 -- LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
 -- the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
 --
--- The rows are locked in the order of their keys. Windows that two statements begin at the same moment are found by the
--- count after it, which may then exceed the limit.
+-- The rows are locked in the order of their keys. A row that is deleted after LimitsOpen is added out of that order. Windows
+-- that two statements begin at the same moment are found by the count after it, which may then exceed the limit.
 WITH wanted AS (
     SELECT unnest(@subjects::bytea[]) AS subject, unnest(@bounds::bigint[]) AS bound, unnest(@askers::int[]) AS asker,
         unnest(@turns::boolean[]) AS turns, unnest(@lasts::float8[]) AS lasts
