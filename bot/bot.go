@@ -32,10 +32,11 @@ import (
 type Config struct {
 	Store     sessions.Store
 	Memory    memory.Store
-	Keeper    memory.MaintenanceStore // nil: no maintenance of facts
-	Rights    memory.Rights           // nil: /memory, /forget and /export answer that they are unavailable
-	Reporter  sessions.Reporter       // nil: restart figures are logged only
-	Elector   sessions.Elector        // nil: no replica leads
+	Keeper    memory.MaintenanceStore     // nil: no maintenance of facts
+	Rights    memory.Rights               // nil: /memory, /forget and /export answer that they are unavailable
+	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
+	Reporter  sessions.Reporter           // nil: restart figures are logged only
+	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
 	Tools     []chat.Tool
 	Counter   *tokens.Counter
@@ -187,7 +188,7 @@ func New(cfg Config) (*Bot, error) {
 		return nil, err
 	}
 	b.worker = upkeep.New(upkeep.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
+		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Requests: cfg.Requests, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
 		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
 		Current: current, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
 		SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,

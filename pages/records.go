@@ -34,6 +34,12 @@ type Usage struct {
 	sessions.Spending
 }
 
+// Requests reads the compactions that administrators asked for.
+type Requests interface {
+	// CompactionRequested returns the request of a session that waits or runs; ok is false for none.
+	CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error)
+}
+
 // Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
 type Records interface {
 	// Expiring lists sessions with events that are past a period, or will be within soon.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,9 +14,6 @@ import (
 	"ebb/bot/view"
 	"ebb/bot/wording"
 )
-
-// plainSetting matches a possible key; 重点=端口 is a focus.
-var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
 // settingsLine formats a session's own settings.
 func settingsLine(settings, lang string) string {
@@ -88,34 +84,13 @@ func faultWord(fault error, lang string) string {
 // overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
 // answer for an invalid one.
 func (h *Handler) overrides(ctx context.Context, t *view.Exchange, c Call) (settings, focus, why string) {
-	settings = t.View.Session.Settings
-	words := strings.Fields(c.Arg)
-	var keys []string
-	refuse := func(key string, err error) (string, string, string) {
+	var resolve manage.Resolve
+	if h.cfg.Current.For(t.Key).Own != nil {
+		resolve = h.views.Resolve
+	}
+	settings, focus, key, err := manage.Overrides(t.View.Session, c.Arg, resolve)
+	if err != nil {
 		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+c.Use.Usage.In(t.Lang)+"`"))
 	}
-	for len(words) > 0 && h.cfg.Current.For(t.Key).Own != nil {
-		name, value, ok := strings.Cut(words[0], "=")
-		if !ok || !plainSetting.MatchString(name) || value == "" {
-			break
-		}
-		key, err := manage.SettingKey(name)
-		if err != nil {
-			return refuse(key, err)
-		}
-		settings, words, keys = manage.WithSetting(settings, key, value), words[1:], append(keys, key)
-	}
-	if len(keys) == 0 {
-		return settings, c.Arg, ""
-	}
-	if settings != "" {
-		set, err := h.views.Resolve(t.View.Session.ConversationID, settings)
-		if err != nil {
-			return refuse("", &manage.InvalidSetting{Reason: err})
-		}
-		if err := manage.CheckEffect(set.Policy, keys...); err != nil {
-			return refuse("", err)
-		}
-	}
-	return settings, strings.Join(words, " "), ""
+	return settings, focus, ""
 }

@@ -13,11 +13,12 @@ import (
 
 // Config is what a [Console] needs.
 type Config struct {
-	Lists   pages.Lists
-	Logins  pages.Logins
-	Audit   pages.Audit
-	Records pages.Records
-	Manage  *manage.Manager
+	Lists    pages.Lists
+	Logins   pages.Logins
+	Audit    pages.Audit
+	Records  pages.Records
+	Requests pages.Requests
+	Manage   *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
 	// Settings returns the configuration as JSON, with its secrets masked, and its keys that wait for a restart.
@@ -79,6 +80,8 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /audit", c.page(c.audit))
 	mux.Handle("GET /privacy", c.page(c.privacy))
 	mux.Handle("GET /retention", c.whole(c.retention))
+	mux.Handle("POST /sessions/{key}/compact", c.action(c.compact))
+	mux.Handle("POST /debts/{key}/retry", c.action(c.retryDebt))
 	mux.Handle("POST /sessions/{key}/undo", c.action(c.undo))
 	mux.Handle("POST /memories/{id}/forget", c.action(c.forgetMemory))
 	mux.Handle("POST /people/{id}/forget", c.wholeAction(c.forgetPerson))

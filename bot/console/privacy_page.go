@@ -44,7 +44,7 @@ func (p Privacy) stored() []storedData {
 		{"events", "dingtalk_session_events, tool_runs, blobs", r.Events},
 		{"summaries", "session_summaries", r.Events},
 		{"memories", "memories, embeddings, memory_flushes, memory_digests", r.Memories},
-		{"compactions", "compaction_log, compaction_jobs", r.CompactionLog},
+		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
 		{"replies", "outbox, cards", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"ids", "sender_ids", 0},

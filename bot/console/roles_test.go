@@ -38,6 +38,8 @@ var routes = []access{
 	{"GET /retention", "/retention", 200, 200, 403, 0},
 	{"GET /people/{id}/export", "/people/staff0001/export", 200, 403, 403, 0},
 	{"POST /messages/{id}/retry", "/messages/{message}/retry", 200, 403, 200, 404},
+	{"POST /sessions/{key}/compact", "/sessions/{key}/compact", 200, 403, 200, 404},
+	{"POST /debts/{key}/retry", "/debts/{key}/retry", 200, 403, 200, 404},
 	{"POST /sessions/{key}/undo", "/sessions/{key}/undo", 200, 403, 200, 404},
 	{"POST /memories/{id}/forget", "/memories/{memory}/forget", 200, 403, 200, 404},
 	{"POST /people/{id}/forget", "/people/staff0001/forget", 200, 403, 403, 0},

@@ -3,12 +3,14 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 
 	"ebb/bot/manage"
+	"ebb/compaction"
 	"ebb/memory"
 	"ebb/pages"
 	"ebb/sessions"
@@ -71,6 +73,8 @@ type sessionView struct {
 	Open     []sessions.Event
 	Chart    chart
 	Memories []memory.Memory
+	Request  *sessions.CompactionRequest // waits or runs; nil for none
+	Policies []string
 	Undoable int64 // id of the compaction that an undo takes back; 0 for none
 	Private  bool
 	Work     workView
@@ -104,6 +108,14 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	}
 	settings := c.cfg.Policy(s)
 	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != "", Work: work}
+	request, ok, err := c.cfg.Requests.CompactionRequested(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	if ok {
+		v.Request = &request
+	}
+	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
 	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
 	if v.Private && r.acts() {
 		err = c.audited(r, "view_private", key, "", show)

@@ -127,6 +127,8 @@ type Operators interface {
 	Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
 	UndoCompaction(ctx context.Context, key sessions.Key, rest int) (sessions.LogEntry, error)
 	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
+	RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
+	RetryDebt(ctx context.Context, key sessions.Key) error
 }
 
 // Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors are
@@ -140,7 +142,7 @@ type Config struct {
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.
 	Settings func(sessions.Session) compaction.Settings
-	Resolve  func(id sessions.ConversationID, settings string) (compaction.Settings, error)
+	Resolve  Resolve
 }
 
 // Manager executes actions.

@@ -446,3 +446,48 @@ func TestActionsWithoutMemory(t *testing.T) {
 		}
 	}
 }
+
+func (s *storage) RequestCompaction(_ context.Context, r sessions.CompactionRequest) error {
+	s.did("request %s %q %q", r.Key, r.Settings, r.Focus)
+	return nil
+}
+
+func (s *storage) RetryDebt(_ context.Context, key sessions.Key) error {
+	s.did("retry debt %s", key)
+	return nil
+}
+
+// A requested compaction has the session's settings with those of its arguments, and the rest as its focus. Arguments that
+// can't work are refused before anything is stored.
+func TestRequestCompact(t *testing.T) {
+	t.Parallel()
+	s := &storage{}
+	m := New(Config{Operators: s, Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
+		if strings.Contains(settings, "nonsense") {
+			return compaction.Settings{}, errors.New("policy: no such policy")
+		}
+		return compaction.Settings{Policy: compaction.Policies["turns"]}, nil
+	}})
+	session := sessions.Session{Key: "s", Settings: `{"mode":"summary_only"}`}
+	operator := Actor{Role: Operator}
+	if err := m.RequestCompact(t.Context(), operator, session, "policy=turns 重点=端口 和编号"); err != nil {
+		t.Fatal(err)
+	}
+	if want := `request s "{\"mode\":\"summary_only\",\"policy\":\"turns\"}" "重点=端口 和编号"`; s.calls[len(s.calls)-1] != want {
+		t.Errorf("stored is %s, want %s", s.calls[len(s.calls)-1], want)
+	}
+	before := len(s.calls)
+	for _, text := range []string{"policy=nonsense", "context_window=5"} {
+		if err := m.RequestCompact(t.Context(), operator, session, text); err == nil {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+	if err := m.RequestCompact(t.Context(), Actor{Role: Admin}, session, ""); !errors.Is(err, NotAllowed) {
+		t.Errorf("an administrator of a group got %v", err)
+	}
+	for _, call := range s.calls[before:] {
+		if strings.HasPrefix(call, "request") {
+			t.Errorf("a refused request is stored: %s", call)
+		}
+	}
+}

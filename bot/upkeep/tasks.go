@@ -17,6 +17,11 @@ func (u *Worker) Tasks() []periodic.Task {
 		{Interval: backgroundInterval, Ready: u.leases.Trusted, Do: u.flushOverdue},
 		{Interval: releaseInterval, Ready: u.leases.Trusted, Do: u.releaseIdle, Failure: "Failed to release idle leases"},
 	}
+	if u.cfg.Requests != nil {
+		tasks = append(tasks, periodic.Task{
+			Interval: requestInterval, Ready: u.leases.Trusted, Do: u.compactRequested, Failure: "Failed to execute requested compactions",
+		})
+	}
 	if u.cfg.Keeper != nil {
 		tidy := &tidyState{pauses: map[memory.FactGroup]groupPause{}, logged: map[memory.OverfullScope]time.Time{}}
 		tasks = append(tasks, periodic.Task{

@@ -23,13 +23,14 @@ import (
 
 // Config has the dependencies and settings of a [Worker].
 type Config struct {
-	Store   sessions.Store
-	Memory  memory.Store
-	Keeper  memory.MaintenanceStore // nil: memory is not tidied
-	Model   llm.Model
-	Counter *tokens.Counter
-	Leases  *lease.Holder
-	Views   *view.Builder
+	Store    sessions.Store
+	Memory   memory.Store
+	Keeper   memory.MaintenanceStore     // nil: memory is not tidied
+	Requests sessions.CompactionRequests // nil: none are stored
+	Model    llm.Model
+	Counter  *tokens.Counter
+	Leases   *lease.Holder
+	Views    *view.Builder
 
 	Now       func() time.Time // the storage's clock
 	Stopping  func() bool      // whether a stop has begun

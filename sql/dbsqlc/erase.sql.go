@@ -790,6 +790,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     digests AS (DELETE FROM memory_digests g WHERE g.session_key = $1),
     flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = $1),
     spent AS (DELETE FROM model_spend m WHERE m.session_key = $1),
+    requests AS (DELETE FROM compaction_requests q WHERE q.session_key = $1),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = $1),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = $1),
     settled AS (DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open')

@@ -105,6 +105,15 @@ type CompactionLog struct {
 	FlushID          *int64
 }
 
+type CompactionRequest struct {
+	SessionKey  sessions.Key
+	Settings    string
+	Focus       string
+	RequestedAt time.Time
+	StartedAt   *time.Time
+	Attempts    int
+}
+
 type ConsoleLogin struct {
 	TokenHash []byte
 	Role      string

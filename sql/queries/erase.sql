@@ -330,6 +330,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     digests AS (DELETE FROM memory_digests g WHERE g.session_key = @session_key),
     flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = @session_key),
     spent AS (DELETE FROM model_spend m WHERE m.session_key = @session_key),
+    requests AS (DELETE FROM compaction_requests q WHERE q.session_key = @session_key),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = @session_key),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = @session_key),
     settled AS (DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open')

@@ -262,7 +262,7 @@ func (g *gateway) openBot(o Options) error {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
 	g.bot, err = bot.New(bot.Config{
-		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
+		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
 		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,

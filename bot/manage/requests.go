@@ -1,0 +1,68 @@
+package manage
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"ebb/compaction"
+	"ebb/sessions"
+)
+
+// Resolve returns the settings in force that a conversation's own settings would make.
+type Resolve func(id sessions.ConversationID, settings string) (compaction.Settings, error)
+
+// plainSetting matches a possible key; 重点=端口 is a focus.
+var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
+
+// Overrides parses the leading KEY=VALUE words of a request for a compaction. It returns the session's settings with them, and
+// the rest, which is the focus. key is the key of an error, if it is of one. Without resolve all of the text is the focus.
+func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focus, key string, err error) {
+	settings = s.Settings
+	words := strings.Fields(text)
+	var keys []string
+	for len(words) > 0 && resolve != nil {
+		name, value, ok := strings.Cut(words[0], "=")
+		if !ok || !plainSetting.MatchString(name) || value == "" {
+			break
+		}
+		if key, err = SettingKey(name); err != nil {
+			return "", "", key, err
+		}
+		settings, words, keys = WithSetting(settings, key, value), words[1:], append(keys, key)
+	}
+	if len(keys) == 0 {
+		return settings, text, "", nil
+	}
+	if settings != "" {
+		set, err := resolve(s.ConversationID, settings)
+		if err != nil {
+			return "", "", "", &InvalidSetting{Reason: err}
+		}
+		if err := CheckEffect(set.Policy, keys...); err != nil {
+			return "", "", "", err
+		}
+	}
+	return settings, strings.Join(words, " "), "", nil
+}
+
+// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then the focus
+// of the summary. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits or runs.
+func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Session, text string) error {
+	if err := m.operates(ctx, a, s.Key); err != nil {
+		return err
+	}
+	settings, focus, _, err := Overrides(s, text, m.cfg.Resolve)
+	if err != nil {
+		return err
+	}
+	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus})
+}
+
+// RetryDebt lets the background repeat the owed flush of a session without its pause.
+func (m *Manager) RetryDebt(ctx context.Context, a Actor, key sessions.Key) error {
+	if a.Role < Operator {
+		return NotAllowed
+	}
+	return m.cfg.Operators.RetryDebt(ctx, key)
+}

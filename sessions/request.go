@@ -1,0 +1,26 @@
+package sessions
+
+import (
+	"context"
+	"time"
+)
+
+// CompactionRequest is a compaction that an administrator asked for outside of a turn.
+type CompactionRequest struct {
+	Key       Key
+	Settings  string // the session's settings with those of the request, as JSON; empty: none
+	Focus     string
+	Attempts  int
+	Requested time.Time
+	Started   time.Time // zero: it waits
+}
+
+// CompactionRequests are stored requests. A row exists until its compaction ended, so that a replica that dies leaves it to
+// the next one.
+type CompactionRequests interface {
+	// CompactionRequests lists at most limit requests whose sessions owner has or may take, the oldest first.
+	CompactionRequests(ctx context.Context, owner ReplicaID, limit int) ([]CompactionRequest, error)
+	// StartRequest counts an attempt. It returns [ErrNotFound] for a request that is gone.
+	StartRequest(ctx context.Context, key Key) error
+	EndRequest(ctx context.Context, key Key) error
+}

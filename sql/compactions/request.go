@@ -1,0 +1,91 @@
+package compactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// RequestCompaction stores a request, or returns [sessions.ErrConflict] while one waits or runs.
+func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
+	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus)})
+	if err == nil && n == 0 {
+		err = sessions.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("requesting a compaction of session %s: %w", r.Key, err)
+	}
+	return nil
+}
+
+// CompactionRequested returns the request of a session that waits or runs; ok is false for none.
+func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error) {
+	row, err := s.Q.CompactionRequestFind(ctx, s.Pool, key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("reading the requested compaction of session %s: %w", key, err)
+	}
+	return requestOf(row), true, nil
+}
+
+// CompactionRequests implements sessions.CompactionRequests.
+func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.CompactionRequest, error) {
+	rows, err := s.Q.CompactionRequestsDue(ctx, s.Pool, &dbsqlc.CompactionRequestsDueParams{
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing requested compactions for replica %s: %w", owner, err)
+	}
+	list := make([]sessions.CompactionRequest, len(rows))
+	for i, row := range rows {
+		list[i] = requestOf(row)
+	}
+	return list, nil
+}
+
+// StartRequest implements sessions.CompactionRequests.
+func (s *Store) StartRequest(ctx context.Context, key sessions.Key) error {
+	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, key)
+	if err == nil && n == 0 {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("starting the requested compaction of session %s: %w", key, err)
+	}
+	return nil
+}
+
+// EndRequest implements sessions.CompactionRequests.
+func (s *Store) EndRequest(ctx context.Context, key sessions.Key) error {
+	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, key); err != nil {
+		return fmt.Errorf("ending the requested compaction of session %s: %w", key, err)
+	}
+	return nil
+}
+
+// RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns [sessions.ErrNotFound] for a
+// session that owes none.
+func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
+	n, err := s.Q.DebtRetry(ctx, s.Pool, key)
+	if err == nil && n == 0 {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("retrying the owed flush of session %s: %w", key, err)
+	}
+	return nil
+}
+
+func requestOf(row dbsqlc.CompactionRequest) sessions.CompactionRequest {
+	return sessions.CompactionRequest{
+		Key: row.SessionKey, Settings: row.Settings, Focus: row.Focus, Attempts: row.Attempts, Requested: row.RequestedAt, Started: pg.OrZero(row.StartedAt),
+	}
+}

@@ -1,0 +1,29 @@
+-- Compactions that an administrator asked for.
+
+-- name: CompactionRequest :execrows
+-- CompactionRequest stores a request. No row: one is waiting or running, or there is no such session.
+INSERT INTO compaction_requests (session_key, settings, focus)
+SELECT s.session_key, @settings::text, @focus::text FROM dingtalk_sessions s WHERE s.session_key = @session_key
+ON CONFLICT (session_key) DO NOTHING;
+
+-- name: CompactionRequestFind :one
+SELECT q.* FROM compaction_requests q WHERE q.session_key = @session_key;
+
+-- name: CompactionRequestsDue :many
+-- CompactionRequestsDue lists requests of sessions whose lease is free, stale or owner's, the oldest first.
+SELECT q.* FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
+WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+ORDER BY q.requested_at, q.session_key
+LIMIT @max_rows::int;
+
+-- name: CompactionRequestStart :execrows
+UPDATE compaction_requests q SET started_at = now(), attempts = q.attempts + 1 WHERE q.session_key = @session_key;
+
+-- name: CompactionRequestEnd :exec
+DELETE FROM compaction_requests q WHERE q.session_key = @session_key;
+
+-- name: DebtRetry :execrows
+-- DebtRetry ends the pause of an owed flush.
+UPDATE flush_debts d SET failures = 0, updated_at = now() WHERE d.session_key = @session_key;
