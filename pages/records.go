@@ -40,12 +40,21 @@ type Requests interface {
 	CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error)
 }
 
+// Speaker is a person who spoke.
+type Speaker struct {
+	ID   sessions.UserID
+	Nick string // the newest
+	Last time.Time
+}
+
 // Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
 type Records interface {
 	// Expiring lists sessions with events that are past a period, or will be within soon.
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
 	// ExpiringRows counts the rows past the periods, of events none.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
+	// People lists people who spoke, by id; with a name those who have it as nick or id.
+	People(ctx context.Context, name string, p Page) (rows []Speaker, next string, err error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
 }

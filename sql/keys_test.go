@@ -39,6 +39,7 @@ var overAllSessions = map[string]string{
 	"PageExpiring":      "for admins: a page of sessions with events past their retention period, by an index on session and time",
 	"PageExpiringRows":  "for admins: counts of rows past their retention periods, by indexes on the time",
 
+	"PagePeople":            "for admins: a page of people, one row of an index for each",
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 
 	"UsageSums":   "for admins: the usage of a period, by an index on the day",

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"ebb/bot/manage"
 	"ebb/compaction"
+	"ebb/memory"
 	"ebb/pages"
 	"ebb/sessions"
 )
@@ -18,7 +20,9 @@ type Config struct {
 	Audit    pages.Audit
 	Records  pages.Records
 	Requests pages.Requests
-	Manage   *manage.Manager
+	// Search finds memories and events as the bot does; see [memory.ReadStore].
+	Search func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error)
+	Manage *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
 	// Settings returns the configuration as JSON, with its secrets masked, and its keys that wait for a restart.
@@ -72,6 +76,9 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /compactions/{session}/{id}", c.page(c.attempt))
 	mux.Handle("GET /memories", c.page(c.memories))
 	mux.Handle("GET /memories/{id}", c.page(c.memory))
+	mux.Handle("GET /sessions/{key}/search", c.wholeAction(c.search))
+	mux.Handle("GET /people", c.whole(c.people))
+	mux.Handle("POST /memories/{id}/promote", c.wholeAction(c.promote))
 	mux.Handle("GET /people/{id}", c.whole(c.person))
 	mux.Handle("GET /usage", c.page(c.usage))
 	mux.Handle("GET /restarts", c.whole(c.restarts))

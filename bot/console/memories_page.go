@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
+	"ebb/bot/manage"
 	"ebb/memory"
+	"ebb/memory/draft"
 	"ebb/pages"
 	"ebb/sessions"
 )
@@ -130,4 +135,97 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 			func(m memory.Memory) error { return out.Encode(viewMemory(m)) },
 			func(m memory.PersonMessage) error { return out.Encode(viewEvent(m.Event)) })
 	})
+}
+
+// searchView is the data of a search in memory and log, as the bot of a session searches.
+type searchView struct {
+	Session sessions.Session
+	Query   string
+	Hits    []memory.Hit
+	Asked   bool
+}
+
+// The bounds of a search: hits, and characters of one event.
+const (
+	searchHits  = 20
+	searchChars = 400
+)
+
+// search searches as the bot does for a question in a session, with the reasons for each hit.
+func (c *Console) search(w http.ResponseWriter, r *request) error {
+	key, err := r.key("key")
+	if err != nil {
+		return err
+	}
+	var v searchView
+	if v.Session, err = r.lists.Session(r.Context(), key); err != nil {
+		return err
+	}
+	v.Query = strings.TrimSpace(r.FormValue("q"))
+	if utf8.RuneCountInString(v.Query) > maxArguments {
+		return badRequest{code: "error.arguments", args: []any{maxArguments}}
+	}
+	if v.Asked = v.Query != ""; v.Asked {
+		find := func(ctx context.Context) error {
+			events, _, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows})
+			if err != nil {
+				return err
+			}
+			slices.Reverse(events) // the newest last, as in a turn
+			v.Hits, err = c.cfg.Search(ctx, draft.ReaderOf(draft.ChatOf(v.Session, events)), memory.Query{Text: v.Query, Limit: searchHits, Chars: searchChars})
+			return err
+		}
+		if private(v.Session) {
+			err = c.audited(r, "view_private", key, "search", find)
+		} else {
+			err = find(r.Context())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.pages.show(w, r, http.StatusOK, "search", v)
+	return nil
+}
+
+// promote makes a group's memory one of the team.
+func (c *Console) promote(w http.ResponseWriter, r *request) error {
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	m, _, err := r.lists.Memory(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	by := strings.TrimSpace(r.PostFormValue("by"))
+	if by == "" || utf8.RuneCountInString(by) > 64 || strings.ContainsRune(by, 0) || !utf8.ValidString(by) {
+		return badRequest{code: "error.promote_by"}
+	}
+	var shared memory.Memory
+	err = c.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		var err error
+		shared, err = c.cfg.Manage.Promote(ctx, operator, id, sessions.UserID(by))
+		if _, ok := errors.AsType[manage.Refusal](err); ok {
+			return badRequest{code: "error.promote"}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/memories/"+strconv.FormatInt(shared.ID, 10), http.StatusSeeOther)
+	return nil
+}
+
+// people lists people who spoke to the bot, or those with a name or id.
+func (c *Console) people(w http.ResponseWriter, r *request) error {
+	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) {
+		return c.cfg.Records.People(r.Context(), strings.TrimSpace(r.FormValue("q")), p)
+	})
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "people", v)
+	return nil
 }

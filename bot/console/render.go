@@ -170,7 +170,7 @@ type (
 
 // parents are the lists that single pages belong to.
 var parents = map[string]string{
-	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "retention": "privacy",
+	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "people": "memories", "search": "sessions", "retention": "privacy",
 }
 
 // current reports whether a page belongs to a tab.

@@ -108,7 +108,7 @@ func (w *world) serve(change func(*console.Config)) string {
 		return compaction.Settings{Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: w.store, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: w.store, Search: w.store.Search, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
 		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Settings: policy}),
 		Privacy: func() console.Privacy {
 			return console.Privacy{

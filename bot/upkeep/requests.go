@@ -18,22 +18,24 @@ const (
 	maxRequestAttempts = 3
 )
 
-// compactRequested executes the compactions that administrators asked for, one at a time, as /compact does in a turn. The
-// compaction log has the outcome.
-func (u *Worker) compactRequested(ctx context.Context) error {
+// requests executes the compactions that administrators asked for.
+type requests struct{ *Worker }
+
+// compactAll executes all of them, one at a time, as /compact does in a turn. The compaction log has the outcome.
+func (u requests) compactAll(ctx context.Context) error {
 	list, err := u.cfg.Requests.CompactionRequests(ctx, u.leases.Owner(), pageSize)
 	if err != nil {
 		return err
 	}
 	for _, r := range list {
-		if err := u.compactRequest(ctx, r); err != nil {
+		if err := u.compactOne(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *Worker) compactRequest(ctx context.Context, r sessions.CompactionRequest) error {
+func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return nil
 	}

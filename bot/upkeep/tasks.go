@@ -19,7 +19,7 @@ func (u *Worker) Tasks() []periodic.Task {
 	}
 	if u.cfg.Requests != nil {
 		tasks = append(tasks, periodic.Task{
-			Interval: requestInterval, Ready: u.leases.Trusted, Do: u.compactRequested, Failure: "Failed to execute requested compactions",
+			Interval: requestInterval, Ready: u.leases.Trusted, Do: requests{u}.compactAll, Failure: "Failed to execute requested compactions",
 		})
 	}
 	if u.cfg.Keeper != nil {

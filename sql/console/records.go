@@ -72,3 +72,32 @@ func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, li
 	}
 	return list, nil
 }
+
+// People implements pages.Records.
+func (s *Store) People(ctx context.Context, name string, p pages.Page) ([]pages.Speaker, string, error) {
+	if name != "" {
+		found, err := s.lists.People(ctx, "", pg.Clean(name))
+		if err != nil {
+			return nil, "", err
+		}
+		list := make([]pages.Speaker, len(found))
+		for i, f := range found {
+			list[i] = pages.Speaker{ID: f.ID, Nick: f.Nick, Last: f.Last}
+		}
+		return list, "", nil
+	}
+	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PagePeople(ctx, s.db.Pool, &dbsqlc.PagePeopleParams{AfterID: pg.Clean(place.Key), MaxRows: pg.Clamp(p.Limit) + 1})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing people: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.SenderID)} })
+	list := make([]pages.Speaker, len(rows))
+	for i, r := range rows {
+		list[i] = pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt}
+	}
+	return list, next, nil
+}

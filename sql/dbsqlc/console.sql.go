@@ -545,6 +545,56 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 	return items, nil
 }
 
+const pagePeople = `-- name: PagePeople :many
+WITH RECURSIVE ids AS (
+    (SELECT e.sender_id FROM dingtalk_session_events e
+     WHERE e.sender_id <> '' AND e.sender_id > $2::text ORDER BY e.sender_id LIMIT 1)
+    UNION ALL
+    SELECT n.sender_id FROM ids CROSS JOIN LATERAL (
+        SELECT e.sender_id FROM dingtalk_session_events e
+        WHERE e.sender_id <> '' AND e.sender_id > ids.sender_id ORDER BY e.sender_id LIMIT 1) n
+)
+SELECT p.sender_id, l.sender_nick, l.created_at
+FROM (SELECT ids.sender_id FROM ids LIMIT $1::int) p
+CROSS JOIN LATERAL (
+    SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
+    WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
+ORDER BY p.sender_id
+`
+
+type PagePeopleParams struct {
+	MaxRows int
+	AfterID string
+}
+
+type PagePeopleRow struct {
+	SenderID   sessions.UserID
+	SenderNick string
+	CreatedAt  time.Time
+}
+
+// PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. It reads one row
+// of an index for each person.
+func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams) ([]PagePeopleRow, error) {
+	rows, err := db.Query(ctx, pagePeople, arg.MaxRows, arg.AfterID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PagePeopleRow
+	for rows.Next() {
+		var i PagePeopleRow
+		if err := rows.Scan(&i.SenderID, &i.SenderNick, &i.CreatedAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageReplicas = `-- name: PageReplicas :many
 SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,
     (SELECT count(*) FROM dingtalk_sessions s WHERE s.lease_owner = r.id)::bigint AS leases

@@ -154,3 +154,21 @@ LEFT JOIN LATERAL (
         FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending') m
 ) w ON true
 WHERE s.session_key = @session_key;
+
+-- name: PagePeople :many
+-- PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. It reads one row
+-- of an index for each person.
+WITH RECURSIVE ids AS (
+    (SELECT e.sender_id FROM dingtalk_session_events e
+     WHERE e.sender_id <> '' AND e.sender_id > @after_id::text ORDER BY e.sender_id LIMIT 1)
+    UNION ALL
+    SELECT n.sender_id FROM ids CROSS JOIN LATERAL (
+        SELECT e.sender_id FROM dingtalk_session_events e
+        WHERE e.sender_id <> '' AND e.sender_id > ids.sender_id ORDER BY e.sender_id LIMIT 1) n
+)
+SELECT p.sender_id, l.sender_nick, l.created_at
+FROM (SELECT ids.sender_id FROM ids LIMIT @max_rows::int) p
+CROSS JOIN LATERAL (
+    SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
+    WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
+ORDER BY p.sender_id;

@@ -1,0 +1,89 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A search finds what the bot would find for the question in that session, with its reasons, and nothing of other places.
+func TestSearchAsTheBotDoes(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	path := "/sessions/" + url.PathEscape(groupKey) + "/search?lang=en&q="
+	status, page := b.get(path + url.QueryEscape("发布日期是哪天"))
+	if status != http.StatusOK || !strings.Contains(page, "发布日期定在 5 月 20 日") || strings.Contains(page, "secretword") {
+		t.Errorf("the search: %d %.2000s", status, page)
+	}
+	why := page[strings.Index(page, "发布日期定在 5 月 20 日"):]
+	if why = why[:strings.Index(why, "</tr>")]; !strings.Contains(why, "发布") && !strings.Contains(why, "日期") {
+		t.Errorf("the hit has no reason: %s", why)
+	}
+	if _, page := b.get(path + "secretword"); strings.Contains(page, "想换部门") {
+		t.Error("a search in a group finds the memory of a private chat")
+	}
+	if n := scan[int](w, "SELECT count(*) FROM audit"); n != 0 {
+		t.Errorf("a search in a group left %d rows in the audit", n)
+	}
+	b.get("/sessions/" + url.PathEscape(privateKey) + "/search?q=secretword")
+	if n := scan[int](w, "SELECT count(*) FROM audit WHERE action = 'view_private' AND outcome = 'done'"); n != 1 {
+		t.Errorf("a search in a private chat left %d rows in the audit, want 1", n)
+	}
+	if status, _ := b.get(path + strings.Repeat("x", 501)); status != http.StatusBadRequest {
+		t.Errorf("a question of 501 characters: %d", status)
+	}
+}
+
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+		SELECT '` + groupKey + `', 1000 + i, 'user', 'x', 'person' || lpad(i::text, 3, '0'), 'Nick ' || i, 'x' || i FROM generate_series(1, 120) i`)
+	w.execute(`UPDATE dingtalk_sessions SET last_seq = 2000 WHERE session_key = '` + groupKey + `'`)
+	b := w.enter(w.serve(nil), viewerToken)
+	seen, path := 0, "/people"
+	for path != "" {
+		_, page := b.get(path)
+		seen += strings.Count(page, `<td><a href="/people/`)
+		_, rest, ok := strings.Cut(page, `<p class="pager"><a href="`)
+		path, _, _ = strings.Cut(rest, `"`)
+		if path = strings.ReplaceAll(path, "&amp;", "&"); !ok {
+			path = ""
+		}
+	}
+	if seen != 122 {
+		t.Errorf("all pages have %d people, want 122", seen)
+	}
+	for _, name := range []string{"Nick 7", "person007"} {
+		if _, page := b.get("/people?q=" + url.QueryEscape(name)); strings.Count(page, `<td><a href="/people/`) != 1 || !strings.Contains(page, `href="/people/person007"`) {
+			t.Errorf("%q does not find the one person", name)
+		}
+	}
+}
+
+// A group's memory becomes the team's, with the administrator who decided it. One of a person does not.
+func TestPromote(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	group, user := scan[int64](w, "SELECT id FROM memories WHERE scope = 'group'"), scan[int64](w, "SELECT id FROM memories WHERE scope = 'user'")
+	for _, by := range []string{"", strings.Repeat("x", 65)} {
+		if status, _ := b.post("/memories/"+number(group)+"/promote", url.Values{"by": {by}}); status != http.StatusBadRequest {
+			t.Errorf("by %q: %d", by, status)
+		}
+	}
+	if status, _ := b.post("/memories/"+number(user)+"/promote", url.Values{"by": {"boss"}}); status != http.StatusBadRequest {
+		t.Errorf("a person's memory: %d", status)
+	}
+	if status, page := b.post("/memories/"+number(group)+"/promote", url.Values{"by": {"boss"}}); status != http.StatusOK || !strings.Contains(page, "发布日期定在 5 月 20 日") {
+		t.Errorf("the promotion: %d %.300s", status, page)
+	}
+	if n := scan[int](w, "SELECT count(*) FROM memories WHERE scope = 'team' AND promoted_by = 'boss' AND superseded_by IS NULL"); n != 1 {
+		t.Errorf("%d memories of the team, want 1", n)
+	}
+	if n := scan[int](w, "SELECT count(*) FROM audit WHERE action = 'promote' AND outcome = 'done'"); n != 1 {
+		t.Errorf("%d promotions in the audit, want 1", n)
+	}
+}
