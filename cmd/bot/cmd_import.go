@@ -41,9 +41,6 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	if cmp.Or(cfg.Groups[c.Conversation].SessionScope, cfg.Agent.SessionScope) == "member" && !c.Private {
-		return usageError{errors.New(`session_scope is "member": a group's conversation would belong to no member; --private imports a private chat`)}
-	}
 	zone, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
 		return fmt.Errorf("agent.timezone: %w", err)
@@ -63,9 +60,14 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		}
 		defer s.Close()
 		im := &importer{
-			cmd: c, store: s, count: counter.Count, zone: zone, lang: cfg.Agent.Language, kept: conversation,
+			cmd: c, store: s, count: counter.Count, zone: zone, kept: conversation,
+			lang: cmp.Or(cfg.Groups[c.Conversation].Language, cfg.Agent.Language),
 			key:   sessions.NewKey(sessions.RobotCode(c.Robot), sessions.ConversationID(c.Conversation), ""),
 			owner: sessions.ReplicaID("import-" + rand.Text()[:10]),
+		}
+		configured := cmp.Or(cfg.Groups[c.Conversation].SessionScope, cfg.Agent.SessionScope)
+		if err := needSchema(ctx, url, im.checkScope(ctx, sessions.Scope(configured))); err != nil {
+			return err
 		}
 		if err := needSchema(ctx, url, im.run(ctx, cfg.Cluster.LeaseTTL)); err != nil {
 			return err
@@ -113,6 +115,25 @@ type importer struct {
 	through int64 // seq of the newest summarized event
 	tokens  int
 	stored  int // messages
+}
+
+// checkScope refuses a group whose members each have a session. The choice by /scope precedes the configuration.
+func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) error {
+	if im.cmd.Private {
+		return nil
+	}
+	place, err := im.store.PlaceOf(ctx, sessions.PlaceQuery{Group: im.key})
+	if err != nil {
+		return err
+	}
+	if cmp.Or(place.Chosen, configured) != sessions.ScopeMember {
+		return nil
+	}
+	origin := "session_scope"
+	if place.Chosen != "" {
+		origin = "the scope that /scope chose for the group"
+	}
+	return usageError{fmt.Errorf(`%s is "member": a group's conversation would belong to no member; --private imports a private chat`, origin)}
 }
 
 // run stores the conversation; an error says how far it came. The heartbeat keeps serving bots off the incomplete
