@@ -189,7 +189,7 @@ func New(cfg Config) (*Bot, error) {
 	}
 	b.worker = upkeep.New(upkeep.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Requests: cfg.Requests, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
-		Now: b.now, Stopping: b.stopping, Languages: b.languages, Language: cfg.Language, Location: cfg.Location,
+		Now: b.now, Stopping: b.stopping, Languages: b.languages, Location: cfg.Location,
 		Current: current, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
 		SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,

@@ -113,8 +113,8 @@ type ModelConfig struct {
 type AgentConfig struct {
 	// Name is the bot's name. Default "Ebb".
 	Name string `json:"name"`
-	// Language is the fallback for fixed words, and the language of summaries: "zh" (default) or "en". Fixed words and
-	// answers are in the language of the question.
+	// Language is the fallback for fixed words, and the language of summaries and facts where a group has none of its own:
+	// "zh" (default) or "en". Fixed words and answers are in the language of the question.
 	Language string `json:"language"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`

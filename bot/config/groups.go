@@ -16,7 +16,8 @@ import (
 type GroupConfig struct {
 	// SessionScope replaces agent.session_scope.
 	SessionScope string `json:"session_scope"`
-	// Language is the language of fixed words and answers, "zh" or "en". Empty: that of the sender.
+	// Language is the language of fixed words, answers, summaries and facts, "zh" or "en". Empty: that of the sender, and
+	// agent.language for summaries and facts.
 	Language string `json:"language"`
 	// Prompt replaces agent.prompt.
 	Prompt string `json:"prompt"`

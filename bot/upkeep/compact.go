@@ -331,7 +331,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 // version identifies the instructions of a staged draft. A draft with another version is not used.
 func (r *run) version() string {
 	p := r.set.Policy
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.Language, r.Focus))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.language(r.view.Session.Key), r.Focus))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,7 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	}
 	summarizer := u.summaries(s.Key)
 	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
-	summarizer.Language = languageOfDay(events, u.cfg.Language)
+	summarizer.Language = cmp.Or(u.cfg.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, summarizer.Context/4)
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)

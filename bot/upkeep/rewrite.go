@@ -135,7 +135,7 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 
 // missingNote names events that a summary does not cover.
 func (r *run) missingNote(from, through int64) string {
-	if r.cfg.Language == "en" {
+	if r.cfg.language(r.view.Session.Key) == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}
 	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))

@@ -32,10 +32,9 @@ type Config struct {
 	Leases   *lease.Holder
 	Views    *view.Builder
 
-	Now       func() time.Time // the storage's clock
-	Stopping  func() bool      // whether a stop has begun
-	Languages wording.Languages
-	Language  string // default language of summaries
+	Now       func() time.Time  // the storage's clock
+	Stopping  func() bool       // whether a stop has begun
+	Languages wording.Languages // languages of notices, summaries and facts
 	Location  *time.Location
 
 	Current         *reload.Current // settings of compactions
@@ -46,6 +45,12 @@ type Config struct {
 	CommitTimeout   time.Duration // timeout of one statement
 	CompactDeadline time.Duration
 	CompactNotify   bool // automatic compactions send a short notice
+}
+
+// language is the language of summaries and facts of a session: that of its group, or the configured one.
+func (c *Config) language(key sessions.Key) string {
+	_, id := key.Conversation()
+	return c.Languages.Choose(id, "")
 }
 
 // Worker does the upkeep of sessions and memory: flushes, compactions, digests and tidying.
@@ -92,40 +97,40 @@ func New(cfg Config) *Worker {
 		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
 	u.summarizer = summarize.Summarizer{
-		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter, Language: cfg.Language,
+		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
 	}
 	u.flusher = extract.Flusher{
-		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush}, Language: cfg.Language,
+		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush},
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
 		Talk: cfg.Views.WithoutCommands, Clean: transcript.Clean,
 	}
 	u.consolidator = consolidate.Consolidator{
 		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
-		Count: cfg.Counter.Count, Language: cfg.Language,
+		Count: cfg.Counter.Count,
 	}
 	return u
 }
 
-// summaries is the summarizer with the model and the window in force for a session.
+// summaries is the summarizer with the model, the window and the language in force for a session.
 func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
 	s, set := u.summarizer, u.cfg.Current.For(key)
-	s.Name, s.Context = set.SummaryModel, set.Compaction.Window.Context
+	s.Name, s.Context, s.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
 	return &s
 }
 
-// flushes is the reader of facts with the model and the window in force for a session.
+// flushes is the reader of facts with the model, the window and the language in force for a session.
 func (u *Worker) flushes(key sessions.Key) *extract.Flusher {
 	f, set := u.flusher, u.cfg.Current.For(key)
-	f.Name, f.Context = set.SummaryModel, set.Compaction.Window.Context
+	f.Name, f.Context, f.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
 	return &f
 }
 
-// consolidations is the consolidator with the model and the window in force for a session.
+// consolidations is the consolidator with the model, the window and the language in force for a session.
 func (u *Worker) consolidations(key sessions.Key) *consolidate.Consolidator {
 	c, set := u.consolidator, u.cfg.Current.For(key)
-	c.Name, c.Context = set.SummaryModel, set.Compaction.Window.Context
+	c.Name, c.Context, c.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
 	return &c
 }
 

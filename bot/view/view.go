@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"sort"
 	"strings"
 
@@ -103,10 +104,15 @@ func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 // gapIdentifiers bounds the identifiers in the note of a gap.
 const gapIdentifiers = 12
 
+// language is the language of texts for the model in a conversation: that of its group, or the configured one.
+func (b *Builder) language(id sessions.ConversationID) string {
+	return cmp.Or(b.cfg.Current.Language(id), b.cfg.Language)
+}
+
 // without returns the view with a note in place of the first n events of its tail. Log and cursor stay, and the next
 // successful compaction summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
-	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.cfg.Language, gapIdentifiers))
+	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.language(v.Session.ConversationID), gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }

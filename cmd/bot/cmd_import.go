@@ -61,7 +61,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		defer s.Close()
 		im := &importer{
 			cmd: c, store: s, count: counter.Count, zone: zone, kept: conversation,
-			lang: cmp.Or(cfg.Groups[c.Conversation].Language, cfg.Agent.Language),
+			lang:  cmp.Or(cfg.Groups[c.Conversation].Language, cfg.Agent.Language),
 			key:   sessions.NewKey(sessions.RobotCode(c.Robot), sessions.ConversationID(c.Conversation), ""),
 			owner: sessions.ReplicaID("import-" + rand.Text()[:10]),
 		}
