@@ -226,6 +226,11 @@ func (c *Console) people(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	for i := range v.Rows {
+		if !r.acts() { // the name may be known from a private chat alone
+			v.Rows[i].Nick = ""
+		}
+	}
 	c.pages.show(w, r, http.StatusOK, "people", v)
 	return nil
 }

@@ -42,7 +42,7 @@ func TestPeople(t *testing.T) {
 	w.execute(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
 		SELECT '` + groupKey + `', 1000 + i, 'user', 'x', 'person' || lpad(i::text, 3, '0'), 'Nick ' || i, 'x' || i FROM generate_series(1, 120) i`)
 	w.execute(`UPDATE dingtalk_sessions SET last_seq = 2000 WHERE session_key = '` + groupKey + `'`)
-	b := w.enter(w.serve(nil), viewerToken)
+	b := w.enter(w.serve(nil), adminToken)
 	seen, path := 0, "/people"
 	for path != "" {
 		_, page := b.get(path)

@@ -97,7 +97,7 @@ func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range people {
+	for _, one := range namedFor(r, people) {
 		sum := usageSum{Name: r.words.T("usage.nobody"), Spending: one.Spending}
 		if one.Person != "" {
 			sum.Name, sum.Person = cmp.Or(one.Nick, string(one.Person)), one.Person
@@ -105,6 +105,16 @@ func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 		v.People = append(v.People, sum)
 	}
 	return nil
+}
+
+// namedFor removes names for a role that does not see private chats: they may be known from there alone.
+func namedFor(r *request, list []pages.Usage) []pages.Usage {
+	for i := range list {
+		if !r.acts() {
+			list[i].Nick = ""
+		}
+	}
+	return list
 }
 
 // usageDivisions are the divisions of an exported usage besides sessions.
@@ -134,7 +144,7 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 		return err
 	}
 	rows := [][]string{{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}}
-	for _, u := range list {
+	for _, u := range namedFor(r, list) {
 		rows = append(rows, []string{
 			u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
 			strconv.Itoa(u.Usage.Prompt), strconv.Itoa(u.Usage.Cached), strconv.Itoa(u.Usage.Completion), strconv.FormatFloat(u.Cost, 'f', -1, 64),

@@ -14,11 +14,17 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, cost)
 		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 0.5),
 			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'flush', 'small', '', 10, 1, 0.1)`)
-	b := w.enter(w.serve(nil), viewerToken)
+	b := w.enter(w.serve(nil), adminToken)
 	_, page := b.get("/usage?lang=en")
 	for _, want := range []string{`<a href="/people/staff0001">=HYPERLINK(1)</a>`, "1,234", ">qwen<", ">small<", "no person"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
+		}
+	}
+	viewer := w.enter(b.base, viewerToken)
+	for _, path := range []string{"/usage", "/usage?format=csv&by=person"} {
+		if _, page := viewer.get(path); strings.Contains(page, "HYPERLINK") || !strings.Contains(page, "staff0001") {
+			t.Errorf("%s names people for a viewer, or leaves them out", path)
 		}
 	}
 	for by, want := range map[string]string{

@@ -196,7 +196,7 @@ func (w *world) paths() []string {
 	memories := []int64{scan[int64](w, "SELECT min(id) FROM memories"), scan[int64](w, "SELECT max(id) FROM memories")}
 	paths := []string{
 		"/", "/sessions", "/compactions", "/memories", "/memories?q=state:all", "/usage", "/restarts", "/attention", "/settings", "/audit",
-		"/privacy", "/retention", "/retention?days=1",
+		"/privacy", "/retention", "/retention?days=1", "/people", "/people?q=staff0001",
 		"/sessions/" + url.PathEscape(groupKey), "/sessions/" + url.PathEscape(privateKey), "/people/staff0001", "/people/staff0002",
 		"/compactions/" + url.PathEscape(groupKey) + "/" + number(attempt),
 	}
