@@ -10,7 +10,6 @@
 //	render.go     templates, languages, formats of figures
 //	pages         overview_page.go, sessions_page.go, compactions_page.go, memories_page.go, usage_page.go, privacy_page.go,
 //	              operation_pages.go
-//	request_actions.go  compactions and flushes that a replica executes later
 //	chart.go      the tokens of a session over time
 //	api.go        /api/v1, described by openapi.yaml; api_rows.go has its rows
 //

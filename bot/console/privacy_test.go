@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,5 +92,22 @@ func TestUndoAfterRetention(t *testing.T) {
 	status, page := b.post("/sessions/"+url.PathEscape(groupKey)+"/undo", nil)
 	if status != http.StatusBadRequest || !strings.Contains(page, "past its retention period") {
 		t.Errorf("the undo: %d %.400s", status, page)
+	}
+}
+
+// tablesWithoutPeople have no data about people: counters, hashes, the state of processes, and the schema's own table.
+var tablesWithoutPeople = []string{
+	"api_calls", "api_days", "api_months", "deleted_messages", "embedding_cursors", "flush_debts", "goose_db_version", "person_erasures", "replicas", "restarts", "yardstick",
+}
+
+// Each table of the database is on the privacy page, or has no data about people.
+func TestPrivacyPageHasAllTables(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	_, page := w.enter(w.serve(nil), viewerToken).get("/privacy")
+	for _, table := range strings.Fields(scan[string](w, "SELECT string_agg(table_name, ' ') FROM information_schema.tables WHERE table_schema = 'public'")) {
+		if !slices.Contains(tablesWithoutPeople, table) && !strings.Contains(page, table) {
+			t.Errorf("the page has no table %s", table)
+		}
 	}
 }
