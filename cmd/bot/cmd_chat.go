@@ -16,6 +16,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"ebb/bot/chat"
+	"ebb/bot/command"
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
@@ -65,7 +66,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 		cfg.Log.Level = "warn"
 	}
 	in, isFile := app.Stdin.(*os.File)
-	t := &terminal{in: app.Stdin, out: &printable{out: app.Stdout}, session: c.Session, answered: make(chan struct{}, 1)}
+	t := &terminal{in: app.Stdin, out: &printable{out: app.Stdout}, session: c.Session, answered: make(chan struct{}, maxTyped)}
 	t.prompt = isFile && isatty.IsTerminal(in.Fd())
 	if t.prompt {
 		fmt.Fprintf(t.out, "Conversation %q. /help lists the commands; /quit or Ctrl-D ends.\n", c.Session)
@@ -86,6 +87,7 @@ type terminal struct {
 	end     func()
 
 	answered chan struct{}
+	typed    []string // lines typed during an answer
 	mu       sync.Mutex
 	shown    string // part of the streamed answer
 }
@@ -95,7 +97,8 @@ var (
 	_ chat.Display   = (*terminal)(nil)
 )
 
-// Run accepts one line at a time and waits for its answer. The end of the input stops the bot.
+// Run accepts one line at a time and waits for its answer. A /stop typed meanwhile ends the answer; other lines wait for it.
+// The end of the input stops the bot.
 func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	defer t.end()
 	lines := make(chan string, maxTyped)
@@ -104,23 +107,19 @@ func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 		if t.prompt {
 			fmt.Fprint(t.out, "> ")
 		}
-		select {
-		case <-ctx.Done():
+		line, ok := t.next(ctx, lines)
+		if !ok || strings.TrimSpace(line) == "/quit" {
 			return nil
-		case line, ok := <-lines:
-			if !ok || strings.TrimSpace(line) == "/quit" {
-				return nil
-			}
-			if strings.TrimSpace(line) == "" {
-				continue
-			}
-			if err := accept(ctx, t.message(line)); err != nil {
-				return fmt.Errorf("take the line: %w", err)
-			}
 		}
-		if !t.wait(ctx) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := accept(ctx, t.message(line)); err != nil {
+			return fmt.Errorf("take the line: %w", err)
+		}
+		if answered, err := t.wait(ctx, lines, accept); err != nil || !answered {
 			t.unsent(lines)
-			return nil
+			return err
 		}
 	}
 }
@@ -134,16 +133,51 @@ const (
 	waitingAfter = time.Second
 )
 
-// wait returns true when the answer is shown, and false when the bot stops first.
-func (t *terminal) wait(ctx context.Context) bool {
+// next returns the next line; false at the end of the input or of the bot.
+func (t *terminal) next(ctx context.Context, lines <-chan string) (string, bool) {
+	if len(t.typed) > 0 {
+		line := t.typed[0]
+		t.typed = t.typed[1:]
+		return line, true
+	}
+	select {
+	case <-ctx.Done():
+		return "", false
+	case line, ok := <-lines:
+		return line, ok
+	}
+}
+
+// stopsAnswer reports whether a line is a /stop.
+func stopsAnswer(line string) bool {
+	c := command.Commands.Parse(line)
+	return c.Name == "stop" && c.Use != nil && c.Arg == ""
+}
+
+// wait returns true when the answer is shown, and false when the bot stops first. A /stop has an answer of its own.
+func (t *terminal) wait(ctx context.Context, lines <-chan string, accept chat.Accept) (bool, error) {
 	slow := time.NewTimer(waitingAfter)
 	defer slow.Stop()
-	for {
+	for owed := 1; ; {
 		select {
 		case <-ctx.Done():
-			return false
+			return false, nil
 		case <-t.answered:
-			return true
+			if owed--; owed == 0 {
+				return true, nil
+			}
+		case line, ok := <-lines:
+			switch {
+			case !ok:
+				lines = nil // the answer is still shown
+			case !stopsAnswer(line):
+				t.typed = append(t.typed, line)
+			default:
+				if err := accept(ctx, t.message(line)); err != nil {
+					return false, fmt.Errorf("take the line: %w", err)
+				}
+				owed++
+			}
 		case <-slow.C:
 			t.mu.Lock()
 			if t.prompt && t.shown == "" {
@@ -158,6 +192,11 @@ func (t *terminal) wait(ctx context.Context) bool {
 func (t *terminal) unsent(lines <-chan string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, line := range t.typed {
+		if strings.TrimSpace(line) != "" {
+			fmt.Fprintf(t.out, "not sent: %s\n", line)
+		}
+	}
 	for {
 		select {
 		case line, ok := <-lines:

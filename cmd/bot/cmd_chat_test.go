@@ -108,3 +108,52 @@ func TestChatPrintsUnsentLines(t *testing.T) {
 		})
 	}
 }
+
+// A /stop that is typed during an answer reaches the bot at once, in any spelling. Other lines wait until the answer ended.
+func TestChatStopsAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, stop := range []string{"/stop", " /STOP ", "/停止", "／停"} {
+		t.Run(stop, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in, typed := io.Pipe()
+				var out bytes.Buffer
+				ctx, end := context.WithCancel(t.Context())
+				term := &terminal{in: in, out: &out, session: "s", answered: make(chan struct{}, maxTyped), end: end}
+				go func() {
+					_, _ = io.WriteString(typed, "long question\nnext question\n/stop it\n"+stop+"\n")
+					_ = typed.Close()
+				}()
+				var accepted []string
+				send := func(text string) {
+					if _, err := term.Send(ctx, sessions.Outgoing{Reply: sessions.Reply{Text: text}}); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := term.Run(ctx, func(_ context.Context, m sessions.Message) error {
+					accepted = append(accepted, m.Text)
+					switch len(accepted) {
+					case 1:
+						term.Text("half of", false)
+					case 2:
+						time.AfterFunc(time.Second, func() {
+							send("half of (stopped)")
+							send("Stopped")
+						})
+					default:
+						time.AfterFunc(time.Second, func() { send("answer to " + m.Text) })
+					}
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+				if got, want := strings.Join(accepted, "|"), "long question|"+stop+"|next question|/stop it"; got != want {
+					t.Errorf("accepted %q, want %q", got, want)
+				}
+				if got, want := out.String(), "half of (stopped)\nStopped\nanswer to next question\nanswer to /stop it\n"; got != want {
+					t.Errorf("shown %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
