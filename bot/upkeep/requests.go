@@ -62,6 +62,8 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 		if err != nil && !NothingToCompact(err) {
 			periodic.LogFailure(ctx, err, "Requested compaction failed")
 		}
+	} else {
+		log.Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
 	}
 	return u.cfg.Requests.EndRequest(ctx, r.Key)
 }

@@ -1,0 +1,73 @@
+package sql_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// A requested compaction is one a session, is given to the replica that has the session or may take it, and stays until its end.
+func TestCompactionRequests(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	key := c.reader.Key
+	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: "r/missing"}); !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("a request for no session gave %v", err)
+	}
+	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: key, Settings: `{"policy":"turns"}`, Focus: "端口"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: key}); !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("a second request gave %v", err)
+	}
+	due := func(owner sessions.ReplicaID, want int) []sessions.CompactionRequest {
+		t.Helper()
+		list, err := s.CompactionRequests(t.Context(), owner, 10)
+		if err != nil || len(list) != want {
+			t.Fatalf("replica %s gets %d requests (%v), want %d", owner, len(list), err, want)
+		}
+		return list
+	}
+	due("another", 0)
+	if r := due(c.lease.Owner, 1)[0]; r.Settings != `{"policy":"turns"}` || r.Focus != "端口" || !r.Started.IsZero() {
+		t.Errorf("the request is %+v", r)
+	}
+	if err := s.StartRequest(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour'") // the replica died
+	if r := due("another", 1)[0]; r.Attempts != 1 || r.Started.IsZero() {
+		t.Errorf("after a death the request is %+v, want one attempt", r)
+	}
+	if err := s.EndRequest(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.CompactionRequested(t.Context(), key); ok || err != nil {
+		t.Errorf("after its end the request is there (%v)", err)
+	}
+	if err := s.StartRequest(t.Context(), key); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("an attempt at an ended request gave %v", err)
+	}
+}
+
+// A retry ends the pause of an owed flush.
+func TestDebtRetry(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	execute(t, pool, "INSERT INTO flush_debts (session_key, from_seq, through_seq, failures) VALUES ($1, 0, 1, 5)", c.reader.Key)
+	if err := s.RetryDebt(t.Context(), c.reader.Key); err != nil {
+		t.Fatal(err)
+	}
+	if n := collect(t, pool, "SELECT failures FROM flush_debts", pgx.RowTo[int]); n[0] != 0 {
+		t.Errorf("%d failures are left", n[0])
+	}
+	if err := s.RetryDebt(t.Context(), "r/missing"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("a retry without a debt gave %v", err)
+	}
+}
