@@ -89,6 +89,8 @@ func shots(ctx context.Context, address string) ([]shot, error) {
 		{name: "restarts", path: "/restarts", look: desk},
 		{name: "settings", path: "/settings", look: desk},
 		{name: "audit", path: "/audit", look: desk},
+		{name: "people", path: "/people", look: desk},
+		{name: "search", path: p.Session + "/search?q=%E5%8F%91%E5%B8%83", look: desk},
 		{name: "privacy", path: "/privacy", look: desk},
 		{name: "retention", path: "/retention?days=1", look: desk},
 		{name: "privacy-phone", path: "/privacy", look: phone},
