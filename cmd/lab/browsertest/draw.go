@@ -116,7 +116,7 @@ func (s *stage) drawOn(ctx context.Context, chromium context.Context, address, d
 	if err != nil {
 		return err
 	}
-	r, err := s.startReplica(ctx, "pay-bot-0", address)
+	r, err := s.startReplica(ctx, "pay-bot-0", address, nil)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // afterwards. No connection is left.
 func (s *stage) seed(ctx context.Context) (err error) {
 	url := s.postgres.URL()
-	r, err := s.startReplica(ctx, "seed", url)
+	r, err := s.startReplica(ctx, "seed", url, nil)
 	if err != nil {
 		return err
 	}

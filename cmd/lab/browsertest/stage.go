@@ -85,13 +85,18 @@ type replica struct {
 	ended    chan error
 }
 
-// startReplica starts a gateway on a database and waits until it serves. Its name is unique on the stage.
-func (s *stage) startReplica(ctx context.Context, name, url string) (*replica, error) {
+// startReplica starts a gateway on a database and waits until it serves. Its name is unique on the stage. login has the keys of
+// logins by DingTalk, nil for none, once the simulator listens.
+func (s *stage) startReplica(ctx context.Context, name, url string, login func(*dingtalktest.Server) map[string]any) (*replica, error) {
 	r := &replica{
 		name: name, book: rig.NewLogBook(), ended: make(chan error, 1),
 		dingtalk: dingtalktest.New(dingtalkOptions()), model: openaitest.New(openaitest.Options{Steps: script()}),
 	}
-	cfg, err := s.load(r, url)
+	logins := map[string]any{}
+	if login != nil {
+		logins = login(r.dingtalk)
+	}
+	cfg, err := s.load(r, url, logins)
 	if err != nil {
 		return nil, errors.Join(err, r.closeStandIns())
 	}
@@ -120,7 +125,7 @@ func (s *stage) startReplica(ctx context.Context, name, url string) (*replica, e
 }
 
 // load writes the configuration of a replica and reads it as the program does.
-func (s *stage) load(r *replica, url string) (*config.Config, error) {
+func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Config, error) {
 	type object = map[string]any
 	path, err := rig.WriteConfig(s.dir, r.name, object{
 		"dingtalk": object{
@@ -141,7 +146,7 @@ func (s *stage) load(r *replica, url string) (*config.Config, error) {
 		},
 		"cluster":  object{"replica_id": r.name},
 		"database": object{"url": url},
-		"admin":    object{"listen": "127.0.0.1:0", "token": adminToken, "viewer_token": viewerToken},
+		"admin":    object{"listen": "127.0.0.1:0", "token": adminToken, "viewer_token": viewerToken, "dingtalk_login": logins},
 		"log":      object{"level": "info", "format": "json"},
 	})
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"ebb/bot/dingtalk/dingtalktest"
 )
 
 // patience bounds one step, on a busy machine.
@@ -65,13 +67,19 @@ type tab struct {
 // open copies the database, starts a gateway on it and opens a tab without cookies.
 func (w *world) open(t *testing.T, l look) *tab {
 	t.Helper()
+	return w.openWith(t, l, nil)
+}
+
+// openWith is open for a console with logins by DingTalk.
+func (w *world) openWith(t *testing.T, l look, login func(*dingtalktest.Server) map[string]any) *tab {
+	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "_", "TestConsole/", "").Replace(t.Name()))
 	b := &tab{t: t, look: l}
 	var err error
 	if b.database, err = w.copyDatabase(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if b.replica, err = w.startReplica(t.Context(), name, b.database); err != nil {
+	if b.replica, err = w.startReplica(t.Context(), name, b.database, login); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
