@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ebb/bot/console"
@@ -57,6 +59,12 @@ func TestLogin(t *testing.T) {
 	if _, page := b.get("/sessions"); !strings.Contains(page, "支付网关发布") {
 		t.Errorf("another replica shows %.300s", page)
 	}
+	b.base = w.serve(func(c *console.Config) { c.Token = "admin-token-0002" }) // the token was changed: its logins are over
+	cookies(t, b, first, b.base)
+	if _, page := b.get("/sessions"); !strings.Contains(page, `name="token"`) {
+		t.Errorf("with another token the page is %.300s", page)
+	}
+	b.base = second
 	b.post("/logout", nil)
 	b.base = first
 	if _, page := b.get("/sessions"); !strings.Contains(page, `name="token"`) {
@@ -110,6 +118,26 @@ func TestWrongTokens(t *testing.T) {
 		if status := enter(""); status != 429 {
 			t.Errorf("no token after them: %d", status)
 		}
+	}
+}
+
+// Wrong tokens that come together are no more tries than those that come one by one.
+func TestWrongTokensTogether(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.visit(w.serve(nil))
+	var refused atomic.Int64
+	var tries sync.WaitGroup
+	for range 100 {
+		tries.Go(func() {
+			if status, _ := b.do("GET", "/api/v1/sessions", "", "Authorization", "Bearer wrong"); status == http.StatusUnauthorized {
+				refused.Add(1)
+			}
+		})
+	}
+	tries.Wait()
+	if n := refused.Load(); n < 5 || n > 7 {
+		t.Errorf("%d wrong tokens of 100 were compared, want 5 and those of the seconds that passed", n)
 	}
 }
 

@@ -50,13 +50,12 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	case e.cfg.Identity == nil:
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
 		return
-	case !e.begun.allows(r):
+	case !e.begun.try(r, func() bool { return false }):
 		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.begun_often")
 		return
 	case len(next) > maxNext:
 		next = "/"
 	}
-	e.begun.count(r)
 	state := rand.Text()
 	if err := e.cfg.Logins.BeginLogin(r.Context(), hash(state), next, stateTTL); err != nil {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)

@@ -158,7 +158,7 @@ func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
 	if err != nil {
 		return pages.Login{}, sessions.ErrNotFound
 	}
-	login, err := e.cfg.Logins.Authenticate(r.Context(), hash(cookie.Value))
+	login, err := e.cfg.Logins.Authenticate(r.Context(), e.loginKey(cookie.Value))
 	if err != nil {
 		return pages.Login{}, err
 	}
@@ -191,6 +191,11 @@ func equal(got, want string) bool {
 func hash(token string) []byte {
 	h := sha256.Sum256([]byte(token))
 	return h[:]
+}
+
+// loginKey returns the key under which a login is stored. It depends on the configured tokens, so a changed one ends all logins.
+func (e *entry) loginKey(cookie string) []byte {
+	return hash(cookie + "\x00" + e.cfg.Token + "\x00" + e.cfg.ViewerToken)
 }
 
 // wrongToken has the words for a refused token, by status.
@@ -238,7 +243,7 @@ func (e *entry) login(w http.ResponseWriter, r *http.Request) {
 // keep stores a login, and gives its token to the browser.
 func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) error {
 	token := rand.Text()
-	if err := e.cfg.Logins.Login(r.Context(), hash(token), login, loginTTL); err != nil {
+	if err := e.cfg.Logins.Login(r.Context(), e.loginKey(token), login, loginTTL); err != nil {
 		return err
 	}
 	http.SetCookie(w, e.cookie(r, cookieName, token, loginTTL))
@@ -247,12 +252,12 @@ func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) 
 
 // enter checks a token: 401 for a wrong one, 429 after several.
 func (e *entry) enter(r *http.Request, token string) (pages.Login, int) {
-	if !e.wrong.allows(r) {
+	var login pages.Login
+	var ok bool
+	if !e.wrong.try(r, func() bool { login, ok = e.role(token); return ok }) {
 		return pages.Login{}, http.StatusTooManyRequests
 	}
-	login, ok := e.role(token)
 	if !ok {
-		e.wrong.count(r)
 		return pages.Login{}, http.StatusUnauthorized
 	}
 	return login, http.StatusOK
@@ -260,7 +265,7 @@ func (e *entry) enter(r *http.Request, token string) (pages.Login, int) {
 
 func (e *entry) logout(w http.ResponseWriter, r *request) error {
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		if err := e.cfg.Logins.Logout(r.Context(), hash(cookie.Value)); err != nil {
+		if err := e.cfg.Logins.Logout(r.Context(), e.loginKey(cookie.Value)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"net"
 	"net/http"
+	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
@@ -19,9 +20,11 @@ const (
 
 // throttle bounds the tries of each address.
 type throttle struct {
+	every  rate.Limit
+	atOnce int
+
+	mu       sync.Mutex // from the look at a limiter to the end of the try, as many tries may come together
 	limiters *lru.Cache[string, *rate.Limiter]
-	every    rate.Limit
-	atOnce   int
 }
 
 func newThrottle(every rate.Limit, atOnce int) *throttle {
@@ -29,23 +32,25 @@ func newThrottle(every rate.Limit, atOnce int) *throttle {
 	if err != nil {
 		panic(err) // only a size below 1
 	}
-	return &throttle{cache, every, atOnce}
+	return &throttle{every: every, atOnce: atOnce, limiters: cache}
 }
 
-// allows reports whether an address has a try left.
-func (t *throttle) allows(r *http.Request) bool {
+// try executes do, which must be quick, unless the address has no try left. A successful one does not count.
+func (t *throttle) try(r *http.Request, do func() (successful bool)) (tried bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	l, ok := t.limiters.Get(address(r))
-	return !ok || l.Tokens() >= 1
-}
-
-// count takes a try.
-func (t *throttle) count(r *http.Request) {
-	if _, ok := t.limiters.Get(address(r)); !ok {
-		t.limiters.ContainsOrAdd(address(r), rate.NewLimiter(t.every, t.atOnce))
+	if ok && l.Tokens() < 1 {
+		return false
 	}
-	if l, ok := t.limiters.Get(address(r)); ok {
-		l.Allow()
+	if do() {
+		return true
 	}
+	if !ok {
+		l = rate.NewLimiter(t.every, t.atOnce)
+		t.limiters.Add(address(r), l)
+	}
+	return l.Allow()
 }
 
 // address returns the address of the peer. Headers of proxies are not trusted: anyone can write them.
