@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/pages"
+	"ebb/sessions"
 )
 
 // The rows of an answer of the API.
@@ -38,10 +40,17 @@ func (c *Console) apiLists() map[string]apiList {
 			if err != nil {
 				return nil, "", err
 			}
-			if _, err := r.lists.Session(r.Context(), key); err != nil {
+			s, err := r.lists.Session(r.Context(), key)
+			if err != nil {
 				return nil, "", err
 			}
-			rows, next, err := r.lists.Talk(r.Context(), key, p)
+			var rows []sessions.Event
+			var next string
+			err = c.opened(r, private(s), key, func(ctx context.Context) error {
+				var err error
+				rows, next, err = r.lists.Talk(ctx, key, p)
+				return err
+			})
 			return each(rows, viewEvent), next, err
 		},
 		"compactions": func(r *request, p pages.Page) ([]any, string, error) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -65,12 +66,21 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
 		return err
 	}
+	if err := c.opened(r, v.Private, key, func(ctx context.Context) error { return v.read(ctx, r, key) }); err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "attempt", v)
+	return nil
+}
+
+// read fills the page: the events of the range, the audit of the summary, and whether it is the newest.
+func (v *attemptView) read(ctx context.Context, r *request, key sessions.Key) error {
 	if v.EndSeq >= v.StartSeq && v.EndSeq > 0 {
 		cursor := r.FormValue("cursor")
 		if cursor == "" {
 			cursor = pages.Place{ID: v.EndSeq + 1}.Cursor()
 		}
-		events, next, err := r.lists.Talk(r.Context(), key, pages.Page{Limit: talkRows, Cursor: cursor})
+		events, next, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
 		if err != nil && !isNotFound(err) {
 			return err
 		}
@@ -79,13 +89,12 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 			v.Older = next
 		}
 	}
-	cuts, err := r.lists.Cuts(r.Context(), key, 1, v.EndSeq+1_000_000_000, cutRows)
+	cuts, err := r.lists.Cuts(ctx, key, 1, v.EndSeq+1_000_000_000, cutRows)
 	if err != nil && !isNotFound(err) {
 		return err
 	}
-	v.Undoable = newestInForce(cuts) == id
+	v.Undoable = newestInForce(cuts) == v.ID
 	v.Audit = auditRows(v.LogEntry.Audit)
-	c.pages.show(w, r, http.StatusOK, "attempt", v)
 	return nil
 }
 

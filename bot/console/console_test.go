@@ -218,6 +218,22 @@ func TestOpeningAPrivateChatIsAudited(t *testing.T) {
 	if _, page := b.get("/audit"); !strings.Contains(page, "view_private") {
 		t.Error("the page of the audit does not show it")
 	}
+	w.execute("UPDATE compaction_log SET session_key = '" + privateKey + "', end_seq = 4")
+	for path, shown := range map[string]bool{
+		"/compactions/" + url.PathEscape(privateKey) + "/" + number(scan[int64](w, "SELECT id FROM compaction_log")): true, "/sessions": false, "/compactions": false,
+	} {
+		w.execute("DELETE FROM audit")
+		if _, page := b.get(path); strings.Contains(page, "薪资问题") != shown || scan[bool](w, "SELECT count(*) > 0 FROM audit WHERE action = 'view_private'") != shown {
+			t.Errorf("%s shows the chat, or is in the audit: want %v", path, shown)
+		}
+	}
+	for token, want := range map[string]int{adminToken: 1, viewerToken: 0} {
+		w.execute("DELETE FROM audit")
+		b.do("GET", "/api/v1/sessions/"+url.PathEscape(privateKey)+"/events", "", "Authorization", "Bearer "+token)
+		if n := scan[int](w, "SELECT count(*) FROM audit WHERE action = 'view_private' AND outcome = 'done'"); n != want {
+			t.Errorf("the API with %s has %d rows in the audit", token, n)
+		}
+	}
 }
 
 // Four clicks lead from the list to the events that a compaction replaced, what was saved before it, and the undo.

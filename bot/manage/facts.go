@@ -2,6 +2,7 @@ package manage
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"ebb/memory"
@@ -36,7 +37,9 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 		}
 		from.Only = a.Person
 	}
-	done, err := m.cfg.Rights.ForgetMemory(ctx, id, from)
+	done, err := recorded(ctx, m, a, Forgot, f.SourceSession, memoryDetail(id), func(ctx context.Context) (memory.Forgotten, error) {
+		return m.cfg.Rights.ForgetMemory(ctx, id, from)
+	})
 	return f, done, err
 }
 
@@ -53,8 +56,12 @@ func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.Us
 	if why := unshareable(f.Memory, time.Now()); why != "" {
 		return f.Memory, why
 	}
-	return m.cfg.Rights.Promote(ctx, id, by)
+	return recorded(ctx, m, a, Promoted, f.SourceSession, memoryDetail(id), func(ctx context.Context) (memory.Memory, error) {
+		return m.cfg.Rights.Promote(ctx, id, by)
+	})
 }
+
+func memoryDetail(id int64) string { return "memory " + strconv.FormatInt(id, 10) }
 
 // unshareable is the reason why a memory can't be promoted; empty if it can.
 func unshareable(f memory.Memory, now time.Time) Refusal {

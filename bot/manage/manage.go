@@ -9,6 +9,7 @@ import (
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/memory/extract"
+	"ebb/pages"
 	"ebb/sessions"
 )
 
@@ -25,6 +26,7 @@ const (
 // Actor is the person who asks for an action.
 type Actor struct {
 	Role   Role
+	Name   string          // an operator's name in the audit
 	Person sessions.UserID // empty for an operator
 	Reader memory.Reader   // the conversation that the actor asks in; zero for an operator
 	Asking memory.Asking   // the turn that asks; zero for an operator
@@ -138,6 +140,7 @@ type Config struct {
 	Turns     Turns
 	Upkeep    Upkeep
 	Operators Operators
+	Audit     pages.Audit // keeps the actions of operators; nil: they are not kept
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

@@ -224,7 +224,7 @@ func TestRightsOfActors(t *testing.T) {
 	}
 	erase := func(m *Manager, a Actor) error { _, err := m.EraseEvents(ctx, a, "s", nil, nil); return err }
 	drop := func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err }
-	retry := func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, 4); return err }
+	retry := func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, "", 4); return err }
 	forgetSession := func(key sessions.Key) func(*Manager, Actor) error {
 		return func(m *Manager, a Actor) error { _, err := m.ForgetSession(ctx, a, key); return err }
 	}

@@ -80,7 +80,9 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 	if err != nil {
 		return memory.Forgotten{}, err
 	}
-	done, err := m.cfg.Rights.ForgetPerson(ctx, f)
+	done, err := recorded(ctx, m, a, ForgotPerson, "", "", func(ctx context.Context) (memory.Forgotten, error) {
+		return m.cfg.Rights.ForgetPerson(ctx, f)
+	})
 	switch {
 	case errors.Is(err, memory.ErrTooOften):
 	case err != nil:
@@ -104,7 +106,12 @@ func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, fact
 	case a.Role < Operator && who != a.Person:
 		return NotAllowed
 	}
-	robot := a.Reader.Robot
+	return m.Record(ctx, a, Exported, "", "", func(ctx context.Context) error { return m.export(ctx, a.Reader.Robot, who, fact, message) })
+}
+
+func (m *Manager) export(
+	ctx context.Context, robot sessions.RobotCode, who sessions.UserID, fact func(memory.Memory) error, message func(memory.PersonMessage) error,
+) error {
 	err := inBatches(func(after int64) ([]memory.Memory, error) {
 		return m.cfg.Rights.FactsOf(ctx, robot, who, after, exportBatch)
 	},

@@ -2,6 +2,8 @@ package manage
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 
 	"github.com/rs/zerolog"
 
@@ -47,7 +49,9 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 	case !a.owns(s.Key):
 		return sessions.LogEntry{}, NotAllowed
 	case a.Role == Operator:
-		return m.cfg.Operators.UndoCompaction(ctx, s.Key, rest)
+		return recorded(ctx, m, a, Undone, s.Key, "", func(ctx context.Context) (sessions.LogEntry, error) {
+			return m.cfg.Operators.UndoCompaction(ctx, s.Key, rest)
+		})
 	}
 	unlock, err := m.cfg.Upkeep.Lock(ctx, s.Key)
 	if err != nil {
@@ -84,7 +88,9 @@ func (m *Manager) ForgetSession(ctx context.Context, a Actor, key sessions.Key) 
 	if err := m.operates(ctx, a, key); err != nil {
 		return memory.Forgotten{}, err
 	}
-	return m.cfg.Operators.ForgetSession(ctx, key)
+	return recorded(ctx, m, a, ForgotSession, key, "", func(ctx context.Context) (memory.Forgotten, error) {
+		return m.cfg.Operators.ForgetSession(ctx, key)
+	})
 }
 
 // EraseEvents wipes events of a session, by their places and ids, and the data derived from them.
@@ -92,7 +98,9 @@ func (m *Manager) EraseEvents(ctx context.Context, a Actor, key sessions.Key, se
 	if a.Role < Operator {
 		return sessions.Erased{}, NotAllowed
 	}
-	return m.cfg.Operators.EraseEvents(ctx, key, seqs, ids)
+	return recorded(ctx, m, a, Erased, key, fmt.Sprintf("%d events", len(seqs)+len(ids)), func(ctx context.Context) (sessions.Erased, error) {
+		return m.cfg.Operators.EraseEvents(ctx, key, seqs, ids)
+	})
 }
 
 // DeleteSession deletes a session with all it has. A later message creates it again.
@@ -100,15 +108,20 @@ func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) 
 	if a.Role < Operator {
 		return sessions.Deleted{}, NotAllowed
 	}
-	return m.cfg.Operators.Delete(ctx, key)
+	return recorded(ctx, m, a, Deleted, key, "", func(ctx context.Context) (sessions.Deleted, error) {
+		return m.cfg.Operators.Delete(ctx, key)
+	})
 }
 
-// RetryDeadLetter queues a message that was set aside for another answer, and returns its session.
-func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, id int64) (sessions.Key, error) {
+// RetryDeadLetter queues a message that was set aside for another answer, and returns its session. key is the session as far
+// as it is known before, for the audit.
+func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Key, error) {
 	if a.Role < Operator {
 		return "", NotAllowed
 	}
-	return m.cfg.Operators.RetryDeadLetter(ctx, id)
+	return recorded(ctx, m, a, Retried, key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) (sessions.Key, error) {
+		return m.cfg.Operators.RetryDeadLetter(ctx, id)
+	})
 }
 
 // operates checks that an operator acts on a session that exists.

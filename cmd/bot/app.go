@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"ebb/bot/config"
@@ -90,7 +92,15 @@ func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*c
 }
 
 // operator is the actor of the command line.
-var operator = manage.Actor{Role: manage.Operator}
+var operator = manage.Actor{Role: manage.Operator, Name: "cli:" + userName()}
+
+// userName returns the name of the account that runs the program, for the audit.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
 
 // withManager calls do with the actions on the configured database.
 func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.Manager, s *sql.Store, at clock) error) error {

@@ -68,7 +68,7 @@ type deadLettersRetryCmd struct {
 // Run queues a dead letter again.
 func (c deadLettersRetryCmd) Run(ctx context.Context, app *App) error {
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, _ clock) error {
-		key, err := m.RetryDeadLetter(ctx, operator, c.ID)
+		key, err := m.RetryDeadLetter(ctx, operator, "", c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no dead letter %d; bot deadletters list shows them", c.ID)}
 		}

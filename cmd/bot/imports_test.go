@@ -52,7 +52,7 @@ var importRules = []struct {
 	{"bot/view", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording")},
 	{"bot/outbox", append(lower, "bot/chat")},
 	{"bot/upkeep", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view", "bot/outbox")},
-	{"bot/manage", append(lower, "bot/upkeep")},
+	{"bot/manage", append(lower, "bot/upkeep", "pages")},
 	{"bot/command", append(lower, "bot/llm", "bot/manage", "bot/reload", "bot/wording", "bot/view", "bot/upkeep")},
 	{"bot/turn", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view")},
 	{"bot/retention", []string{"sessions"}},

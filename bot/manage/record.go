@@ -1,0 +1,78 @@
+package manage
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// The actions in the audit.
+const (
+	Undone         = "undo"
+	Forgot         = "forget"
+	ForgotPerson   = "forget_person"
+	ForgotSession  = "forget_session"
+	Exported       = "export_person"
+	Promoted       = "promote"
+	Erased         = "erase"
+	Deleted        = "delete"
+	Retried        = "retry"
+	ViewedPrivate  = "view_private"
+	outcomeDone    = "done"
+	outcomeFailed  = "failed"
+	outcomeMissing = "nothing found"
+	outcomeOften   = "too often"
+	outcomeExpired = "too late"
+)
+
+// Record stores an action of an operator in the audit, executes it and stores its outcome. Nothing is done without the row.
+// detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their conversation.
+func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessions.Key, detail string, do func(context.Context) error) error {
+	if a.Role != Operator || m.cfg.Audit == nil {
+		return do(ctx)
+	}
+	row := pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}
+	var err error
+	if row.ID, err = m.cfg.Audit.Begin(ctx, row); err != nil {
+		return err
+	}
+	done := do(ctx)
+	if err := m.cfg.Audit.End(context.WithoutCancel(ctx), row, outcome(done)); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("End of an action is not in the audit")
+	}
+	return done
+}
+
+// recorded is [Manager.Record] for an action with a result.
+func recorded[T any](ctx context.Context, m *Manager, a Actor, action string, key sessions.Key, detail string, do func(context.Context) (T, error)) (T, error) {
+	var result T
+	err := m.Record(ctx, a, action, key, detail, func(ctx context.Context) error {
+		var err error
+		result, err = do(ctx)
+		return err
+	})
+	return result, err
+}
+
+// outcome words the end of an action without the error's text, which may hold words of a conversation.
+func outcome(err error) string {
+	var refused Refusal
+	switch {
+	case err == nil:
+		return outcomeDone
+	case errors.As(err, &refused):
+		return string(refused)
+	case errors.Is(err, sessions.ErrNotFound):
+		return outcomeMissing
+	case errors.Is(err, memory.ErrTooOften):
+		return outcomeOften
+	case errors.Is(err, sessions.ErrUndoExpired):
+		return outcomeExpired
+	}
+	return outcomeFailed
+}

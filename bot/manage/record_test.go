@@ -1,0 +1,79 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ebb/memory"
+	"ebb/pages"
+	"ebb/sessions"
+)
+
+// audit keeps the rows of actions.
+type audit struct {
+	rows []string
+	down error
+}
+
+func (a *audit) Begin(_ context.Context, row pages.Action) (int64, error) {
+	a.rows = append(a.rows, fmt.Sprintf("%s %s %s %s", row.Actor, row.Action, row.Key, row.Detail))
+	return int64(len(a.rows)), a.down
+}
+
+func (a *audit) End(_ context.Context, row pages.Action, outcome string) error {
+	a.rows[row.ID-1] += ": " + outcome
+	return nil
+}
+
+// Each change by an operator has a row with its outcome, and none without the row. Members' changes are in their conversation.
+func TestOperatorsAreInTheAudit(t *testing.T) {
+	t.Parallel()
+	ctx, session := t.Context(), sessions.Session{Key: "s"}
+	changes := map[string]func(*Manager, Actor) error{
+		"undo s : done":            func(m *Manager, a Actor) error { _, err := m.Undo(ctx, a, session); return err },
+		"forget s memory 3: done":  func(m *Manager, a Actor) error { _, _, err := m.ForgetFact(ctx, a, 3); return err },
+		"promote s memory 3: done": func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3, "boss"); return err },
+		"forget_person  : done":    func(m *Manager, a Actor) error { _, err := m.ForgetPerson(ctx, a, "bob"); return err },
+		"export_person  : done": func(m *Manager, a Actor) error {
+			return m.Export(ctx, a, "bob", ignore[memory.Memory], ignore[memory.PersonMessage])
+		},
+		"forget_session s : done": func(m *Manager, a Actor) error { _, err := m.ForgetSession(ctx, a, "s"); return err },
+		"erase s 3 events: done": func(m *Manager, a Actor) error {
+			_, err := m.EraseEvents(ctx, a, "s", []int64{1, 2}, []int64{9})
+			return err
+		},
+		"delete s : done":         func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err },
+		"retry s message 4: done": func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, "s", 4); return err },
+	}
+	for want, change := range changes {
+		kept := &audit{}
+		s := &storage{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, SourceSession: "s"}}}
+		m := newTestManager(s)
+		m.cfg.Audit = kept
+		by := Actor{Role: Operator, Name: "cli:root"}
+		if err := change(m, by); err != nil || strings.Join(kept.rows, "; ") != "cli:root "+want {
+			t.Errorf("audit %q and error %v, want %q", kept.rows, err, want)
+		}
+		kept.down = errors.New("the database is away")
+		s.calls = nil
+		if err := change(m, by); !errors.Is(err, kept.down) || len(s.calls) > 0 {
+			t.Errorf("%s: without its row: %v, %q", want, err, s.calls)
+		}
+		kept.rows, kept.down = nil, nil
+		if _ = change(m, admin); len(kept.rows) > 0 {
+			t.Errorf("%s: an administrator in a chat is in the audit: %q", want, kept.rows)
+		}
+	}
+	for err, want := range map[error]string{
+		nil: "done", sessions.ErrNotFound: "nothing found", memory.ErrTooOften: "too often", sessions.ErrUndoExpired: "too late", OfAPerson: string(OfAPerson), errors.New("words of a chat"): "failed",
+	} {
+		if got := outcome(err); got != want {
+			t.Errorf("the outcome of %v is %q, want %q", err, got, want)
+		}
+	}
+}
+
+func ignore[T any](T) error { return nil }
