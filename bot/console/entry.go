@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
 	"ebb/pages"
 	"ebb/sessions"
 )
@@ -289,6 +290,14 @@ func localPath(next string) string {
 		return "/"
 	}
 	return next
+}
+
+// opened reads a conversation. An administrator who opens a private chat is in the audit.
+func (e *entry) opened(r *request, private bool, key sessions.Key, read func(context.Context) error) error {
+	if private && r.login.Role == pages.RoleAdmin {
+		return e.audited(r, manage.ViewedPrivate, key, "", read)
+	}
+	return read(r.Context())
 }
 
 // audited records an action, executes it and records its end. Nothing is done without the record.

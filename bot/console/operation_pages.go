@@ -61,7 +61,7 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 		return errNotFound
 	}
 	err = c.audited(r, "retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, id)
+		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, dead[i].Key, id)
 		return err
 	})
 	if err != nil {

@@ -117,11 +117,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	}
 	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
 	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
-	if v.Private && r.acts() {
-		err = c.audited(r, "view_private", key, "", show)
-	} else {
-		err = show(r.Context())
-	}
+	err = c.opened(r, v.Private, key, show)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ type Config struct {
 	Turns     Turns
 	Upkeep    Upkeep
 	Operators Operators
-	Audit     pages.Audit // keeps the actions of operators; nil: they are not kept
+	Audit     pages.Audit // keeps the actions of operators; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

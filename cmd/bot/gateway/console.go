@@ -20,7 +20,7 @@ import (
 
 // Manager returns the actions of operators on a database.
 func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Rights: s, Operators: s, Settings: policyOf(func() *config.Config { return cfg })})
+	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
 // policyOf returns the compaction settings in force for a session: its own over its group's over the common ones.
