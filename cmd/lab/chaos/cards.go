@@ -17,6 +17,7 @@ var cardKinds = []chaosKind{
 	{"card update", 6, injector.spoilCardUpdate},
 	{"card create", 8, injector.spoilCardCreate},
 	{"card click", 10, injector.clickCards},
+	{"reaction", 12, injector.spoilReactions},
 }
 
 // badCardCalls are answers to calls about cards, some of them after the effect.
@@ -48,6 +49,16 @@ func (w injector) spoilCardCreate(_ context.Context, t fault) error {
 	f := dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%3}
 	if t.n%20 == 0 {
 		f.Action, f.Count = dingtalktest.Do("card-undelivered"), 1
+	}
+	w.sim.AddFault(f)
+	return nil
+}
+
+// spoilReactions spoils calls that set or remove thinking marks.
+func (w injector) spoilReactions(_ context.Context, t fault) error {
+	f := dingtalktest.Fault{Route: dingtalktest.RouteEmotion, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%3}
+	if t.n%2 == 0 {
+		f.Route = dingtalktest.RouteEmotionRecall
 	}
 	w.sim.AddFault(f)
 	return nil
@@ -99,6 +110,9 @@ func (e *evidence) checkCards(f *findings) {
 	}
 	if n := e.open.Cards; n > 0 {
 		f.addBroken("%d cards are still open in the database", n)
+	}
+	if len(e.marks) > 0 {
+		f.addBroken("thinking marks are left on %s", strings.Join(e.marks, ", "))
 	}
 	for _, v := range e.strange {
 		if strings.HasPrefix(v.Kind, "card-") && !e.excuses(v) {

@@ -191,7 +191,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"a reply that waits", func(e *evidence) { e.open.Replies = 1 }, "1 replies are still to be sent"},
 		{"a reply given up", func(e *evidence) { e.open.GivenUp = 1 }, "1 replies were given up"},
 		{"a card that stays open", func(e *evidence) { e.cards = []dingtalktest.Card{openCard} }, `card c1 in cid-a stays inputting: "q0000001"`},
-		{"a card that is open in the database", func(e *evidence) { e.open.Cards = 1 }, "1 cards are still open in the database"},
+		{"a mark that stays", func(e *evidence) { e.marks = []string{"m1"} }, "thinking marks are left on m1"}, {"a card that is open in the database", func(e *evidence) { e.open.Cards = 1 }, "1 cards are still open in the database"},
 		{"the protocol of cards", func(e *evidence) {
 			e.strange = []dingtalktest.Violation{{Kind: dingtalktest.CardAfterFinalize, Time: at(60_000)}}
 		}, "protocol: "},

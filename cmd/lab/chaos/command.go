@@ -158,6 +158,9 @@ func (w *world) remainingWork(ctx context.Context) (string, error) {
 	if shown := w.sim.OpenCards(); len(shown) > 0 || open.Cards > 0 {
 		return fmt.Sprintf("%d cards unfinished, %d open in the database", len(shown), open.Cards), nil
 	}
+	if left := w.sim.EmotionsLeft(); len(left) > 0 {
+		return fmt.Sprintf("%d thinking marks left", len(left)), nil
+	}
 	if n := w.erasures.countOpen(); n > 0 {
 		return fmt.Sprintf("%d erasures without a receipt", n), nil
 	}

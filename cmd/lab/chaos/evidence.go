@@ -22,6 +22,7 @@ type evidence struct {
 	took    []time.Duration
 	replies []dingtalktest.Reply // in their order
 	cards   []dingtalktest.Card
+	marks   []string                 // messages with a thinking mark at the end
 	strange []dingtalktest.Violation // violations of the protocol
 
 	// Stored data.
@@ -53,7 +54,7 @@ type evidence struct {
 // gatherEvidence gathers the record. All gateways have ended.
 func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e := &evidence{
-		replies: w.sim.Replies(""), cards: w.sim.Cards(""),
+		replies: w.sim.Replies(""), cards: w.sim.Cards(""), marks: w.sim.EmotionsLeft(),
 		// Log lines that no correct gateway writes under any fault.
 		strange: w.sim.Violations(append(slices.Clone(cardViolations),
 			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,

@@ -171,6 +171,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 	if w.opt.Cards {
 		d := c["dingtalk"].(object)
 		d["reply"], d["card_template_id"], d["card_interval"] = "card", dingtalktest.DefaultCardTemplate, "100ms"
+		d["reaction"] = config.ReactionOn
 	}
 	return rig.WriteConfig(w.dir, name, c)
 }
