@@ -55,28 +55,6 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// MigrateTo takes the schema up or down to a version; 0 removes it with everything in it. It is for development.
-func MigrateTo(ctx context.Context, url string, version int64) error {
-	provider, closeDB, err := migrator(url)
-	if err != nil {
-		return err
-	}
-	defer closeDB()
-	current, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the version of the schema: %w", err)
-	}
-	if version < current {
-		_, err = provider.DownTo(ctx, version)
-	} else {
-		_, err = provider.UpTo(ctx, version)
-	}
-	if err != nil {
-		return fmt.Errorf("migrating the database from version %d to %d: %w", current, version, err)
-	}
-	return nil
-}
-
 // Status lists all steps of the schema, applied or not, in order.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	provider, closeDB, err := migrator(url)
