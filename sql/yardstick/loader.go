@@ -24,6 +24,8 @@ var (
 	loadIndex string
 	//go:embed load_drop.sql
 	loadDrop string
+	//go:embed load_history.sql
+	loadHistory string
 )
 
 // LoadedEvent is an event as [Loader.LoadEvents] stores it.
@@ -110,6 +112,14 @@ func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	}))
 	if err != nil {
 		return fmt.Errorf("loading %d memories: %w", len(all), err)
+	}
+	return nil
+}
+
+// LoadHistory stores compactions of all loaded sessions, one for each step of events, and what goes with them.
+func (l *Loader) LoadHistory(ctx context.Context, step int) error {
+	if _, err := l.pool.Exec(ctx, loadHistory, step); err != nil {
+		return fmt.Errorf("loading compactions: %w", err)
 	}
 	return nil
 }

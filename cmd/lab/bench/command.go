@@ -20,7 +20,7 @@ type Command struct {
 
 // allCommand measures row after row and prints them as one table.
 type allCommand struct {
-	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
 }
 
 // benchRow is one thing to measure, which may give several lines of the table.
@@ -44,6 +44,7 @@ var benchRows = []benchRow{
 	{"memory", (*suite).measureMemory},
 	{"search", (*suite).measureSearch},
 	{"erasure", (*suite).measureErasure},
+	{"console", (*suite).measureConsole},
 }
 
 // Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could

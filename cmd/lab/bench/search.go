@@ -163,21 +163,30 @@ func (w *searchWorld) drawText(n int) string {
 
 // loadWorld fills a database with sessions, memories and events.
 func loadWorld(ctx context.Context, url string, all []sessions.Session, memories []memory.Memory, events iter.Seq[yardstick.LoadedEvent]) error {
+	return withLoader(ctx, url, func(l *yardstick.Loader) error { return loadRows(ctx, l, all, memories, events) })
+}
+
+// withLoader fills a database, and ends with the statistics of its tables.
+func withLoader(ctx context.Context, url string, fill func(*yardstick.Loader) error) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	if err := fill(l); err != nil {
+		return err
+	}
+	return l.LoadEnd(ctx)
+}
+
+func loadRows(ctx context.Context, l *yardstick.Loader, all []sessions.Session, memories []memory.Memory, events iter.Seq[yardstick.LoadedEvent]) error {
 	if err := l.LoadSessions(ctx, all); err != nil {
 		return err
 	}
 	if err := l.LoadMemories(ctx, memories); err != nil {
 		return err
 	}
-	if err := l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, events) }); err != nil {
-		return err
-	}
-	return l.LoadEnd(ctx)
+	return l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, events) })
 }
 
 func (w *searchWorld) fillStore(ctx context.Context, url string) error {

@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ebb/cmd/lab/rig"
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/localpg"
+	"ebb/sql/yardstick"
+)
+
+const (
+	consoleSessions = 10_000
+	consoleEvents   = 90      // in each session but the first
+	consoleBusy     = 100_000 // events of the first session
+	consoleFacts    = 20_000
+	consoleStep     = 40 // events of a compaction
+	consoleRuns     = 20 // of each page
+	consoleLimit    = 200 * time.Millisecond
+
+	consoleRobot sessions.RobotCode = "console"
+)
+
+// measureConsole fills a server of its own with a million events, and has a gateway serve each page of the console over it.
+func (b *suite) measureConsole(ctx context.Context) (figures []rig.Figure, err error) {
+	dir := filepath.Join(b.dir, "console")
+	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
+	if err := fillConsole(ctx, private.URL()); err != nil {
+		return nil, err
+	}
+	own := *b
+	own.private = private
+	r, ctx := own.openFixture(ctx)
+	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
+	g, err := r.startGateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all, worst []time.Duration
+	slowest := ""
+	for _, path := range consolePages() {
+		var took []time.Duration
+		for range consoleRuns {
+			one, err := g.readPage(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			took = append(took, one)
+		}
+		if all = append(all, took...); len(worst) == 0 || rig.Quantile(took, 0.99) > rig.Quantile(worst, 0.99) {
+			worst, slowest = took, path
+		}
+	}
+	p99 := rig.Quantile(worst, 0.99)
+	return []rig.Figure{
+		rig.Figure{
+			Name: fmt.Sprintf("%d console pages, slowest one's p99, %d sessions, 1 M events", len(consolePages()), consoleSessions),
+			Measured: fmt.Sprintf("%s %s, its p50 %s; all p50 %s, p99 %s", rig.FormatMillis(p99), slowest, rig.FormatMillis(rig.Median(worst)),
+				rig.FormatMillis(rig.Median(all)), rig.FormatMillis(rig.Quantile(all, 0.99))),
+			Target: "<= " + rig.FormatMillis(consoleLimit),
+		}.AtMost(float64(p99), float64(consoleLimit)),
+	}, nil
+}
+
+// consolePages are the measured pages. Lists are read with filters that match, and with one that matches nothing: it reads
+// furthest.
+func consolePages() []string {
+	busy := url.PathEscape(string(consoleKey(0)))
+	pages := []string{
+		"/", "/usage", "/restarts", "/attention", "/settings", "/audit", "/people/console-u1", "/memories/1",
+		"/sessions/" + busy, "/sessions/" + url.PathEscape(string(consoleKey(7))), "/api/v1/sessions/" + busy + "/events?limit=500", "/api/v1/usage?by=session",
+	}
+	for list, filters := range map[string][]string{
+		"sessions":    {"", "group:group", "state:busy", "state:failed", "model:none", "nothing-has-this"},
+		"compactions": {"", "outcome:failed", "policy:balanced", "trigger:manual", "nothing-has-this"},
+		"memories":    {"", "desk", "nothing-has-this"},
+	} {
+		for _, q := range filters {
+			pages = append(pages, "/"+list+"?q="+url.QueryEscape(q), "/api/v1/"+list+"?limit=500&q="+url.QueryEscape(q))
+		}
+	}
+	slices.Sort(pages)
+	return pages
+}
+
+// readPage reads a page or an answer of the API, and returns the time until its last byte.
+func (g *gatewayProcess) readPage(ctx context.Context, path string) (time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+path, nil)
+	if err != nil {
+		return 0, fmt.Errorf("reading the page %s: %w", path, err)
+	}
+	began := time.Now()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, fmt.Errorf("reading the page %s: %w", path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || len(text) == 0) {
+		err = fmt.Errorf("status %d", resp.StatusCode)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the page %s: %w", path, err)
+	}
+	return time.Since(began), nil
+}
+
+func consoleKey(i int) sessions.Key {
+	return sessions.NewKey(consoleRobot, sessions.ConversationID(fmt.Sprint("console-", i)), "")
+}
+
+// fillConsole loads the sessions with their events, memories and compactions.
+func fillConsole(ctx context.Context, url string) error {
+	if _, err := sql.Migrate(ctx, url); err != nil {
+		return err
+	}
+	var all []sessions.Session
+	for i := range consoleSessions {
+		_, conversation := consoleKey(i).Conversation()
+		s := sessions.Session{Key: consoleKey(i), RobotCode: consoleRobot, ConversationID: conversation, ConversationType: sessions.Group, LastSeq: consoleEvents}
+		if i == 0 {
+			s.LastSeq = consoleBusy
+		}
+		all = append(all, s)
+	}
+	var memories []memory.Memory
+	for i := range consoleFacts {
+		key := consoleKey(i % consoleSessions)
+		_, conversation := key.Conversation()
+		memories = append(memories, memory.Memory{
+			ID: int64(i + 1), Scope: memory.ScopeGroup, ScopeID: memory.GroupID(consoleRobot, conversation), Kind: memory.KindFact,
+			Content: factText(i, 0), SaidBy: consolePerson(i), SourceSession: key, SourceGroup: memory.GroupID(consoleRobot, conversation),
+			StartSeq: 1, EndSeq: 1, CreatedAt: searchBegan,
+		})
+	}
+	return withLoader(ctx, url, func(l *yardstick.Loader) error {
+		if err := loadRows(ctx, l, all, memories, drawTalk(all)); err != nil {
+			return err
+		}
+		return l.LoadHistory(ctx, consoleStep)
+	})
+}
+
+// consolePerson is a speaker of the loaded sessions, one of a thousand.
+func consolePerson(n int) sessions.UserID { return sessions.UserID(fmt.Sprint("console-u", n%1000)) }
+
+// drawTalk are the events of sessions, half of them of people.
+func drawTalk(all []sessions.Session) func(yield func(yardstick.LoadedEvent) bool) {
+	words := newSearchWorld()
+	return func(yield func(yardstick.LoadedEvent) bool) {
+		for i, s := range all {
+			for place := int64(1); place <= s.LastSeq; place++ {
+				e := sessions.Event{Seq: place, Role: sessions.RoleAssistant, Content: words.drawText(4 + words.rand.IntN(20)), Tokens: 30}
+				e.CreatedAt = searchBegan.Add(time.Duration(place) * time.Minute)
+				if place%2 == 1 {
+					e.Role, e.SenderID = sessions.RoleUser, consolePerson(i+int(place))
+					e.SenderNick = "Nick " + string(e.SenderID)
+				}
+				if !yield(yardstick.LoadedEvent{Key: s.Key, Event: e}) {
+					return
+				}
+			}
+		}
+	}
+}
