@@ -47,6 +47,9 @@ type Speaker struct {
 	Last time.Time
 }
 
+// Spoke counts the messages of a person, and the conversations in which they stand.
+type Spoke struct{ Messages, Private, Groups int }
+
 // Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
 type Records interface {
 	// Expiring lists sessions with events that are past a period, or will be within soon.
@@ -55,6 +58,8 @@ type Records interface {
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
 	// People lists people who spoke, by id; with a name those who have it as nick or id.
 	People(ctx context.Context, name string, p Page) (rows []Speaker, next string, err error)
+	// Spoke counts the messages of a person under one id. All are 0 for an unknown person.
+	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
 }

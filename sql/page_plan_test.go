@@ -62,6 +62,12 @@ func TestPagePlans(t *testing.T) {
 			_, err := q.PageMemories(ctx, p, &dbsqlc.PageMemoriesParams{BeforeID: 1 << 40, Words: []string{}, MaxRows: 51})
 			return err
 		},
+		"messages of a person": func() error {
+			if _, err := q.PageSpoke(ctx, p, "u1"); !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return nil
+		},
 		"memories of a receipt": func() error { _, err := q.PageSaved(ctx, p, []int64{3, 4}); return err },
 		"expiring events": func() error {
 			_, err := q.PageExpiring(ctx, p, &dbsqlc.PageExpiringParams{PeriodSeconds: 1e6, NearSeconds: 5e5, MaxRows: 51})

@@ -283,35 +283,6 @@ func link(t *testing.T, page, pattern string) string {
 	return m[1]
 }
 
-// A memory and a person are forgotten with everything that says so.
-func TestForget(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	b := w.enter(w.serve(nil), adminToken)
-	id := scan[int64](w, "SELECT id FROM memories WHERE scope = 'user'")
-	if status, _ := b.post("/memories/"+number(id)+"/forget", nil); status != http.StatusOK || scan[int](w, "SELECT count(*) FROM memories") != 1 {
-		t.Errorf("forget a memory: %d", status)
-	}
-	if _, text := b.get("/people/staff0001/export"); strings.Count(text, "\n") != 21 || !strings.Contains(text, "PO-39") {
-		t.Errorf("export has %d lines: %.300s", strings.Count(text, "\n"), text)
-	}
-	if status, page := b.get("/people/staff0001"); status != http.StatusOK || !strings.Contains(page, "<dd>20</dd>") {
-		t.Errorf("preview: %d", status)
-	}
-	if status, _ := b.post("/people/staff0001/forget", nil); status != http.StatusOK {
-		t.Errorf("forget a person: %d", status)
-	}
-	if n := scan[int](w, "SELECT count(*) FROM dingtalk_session_events WHERE sender_id = 'staff0001' OR content LIKE '%PO-39%'"); n != 0 {
-		t.Errorf("%d events are left", n)
-	}
-	if status, _ := b.post("/people/staff0001/forget", nil); status != http.StatusNotFound {
-		t.Errorf("forget again: %d", status)
-	}
-	if n := scan[int](w, "SELECT count(*) FROM audit WHERE position('staff0001' IN audit::text) > 0"); n != 0 {
-		t.Error("the audit names the person who was forgotten")
-	}
-}
-
 // A form of another origin does nothing, whatever its browser sends along.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()

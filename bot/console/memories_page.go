@@ -77,7 +77,8 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 // personView is the data of the page of a person.
 type personView struct {
 	ID      sessions.UserID
-	Preview memory.Preview
+	Spoke   pages.Spoke
+	Preview *memory.Preview // nil: not asked for, as it reads the logs of all their conversations
 	Facts   []memory.Memory
 }
 
@@ -87,8 +88,18 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	v := personView{ID: sessions.UserID(id)}
-	if v.Preview, err = c.cfg.Manage.PreviewPerson(r.Context(), operator, v.ID); err != nil {
+	if err := c.cfg.Manage.IsKept(r.Context(), operator, v.ID); err != nil {
 		return err
+	}
+	if v.Spoke, err = c.cfg.Records.Spoke(r.Context(), v.ID); err != nil {
+		return err
+	}
+	if r.FormValue("preview") == "yes" {
+		p, err := c.cfg.Manage.PreviewPerson(r.Context(), operator, v.ID)
+		if err != nil {
+			return err
+		}
+		v.Preview = &p
 	}
 	if v.Facts, _, err = r.lists.Memories(r.Context(), pages.MemoryFilter{Person: v.ID}, pages.Page{Limit: listRows}); err != nil {
 		return err

@@ -101,3 +101,12 @@ func (s *Store) People(ctx context.Context, name string, p pages.Page) ([]pages.
 	}
 	return list, next, nil
 }
+
+// Spoke implements pages.Records.
+func (s *Store) Spoke(ctx context.Context, person sessions.UserID) (pages.Spoke, error) {
+	r, err := s.db.Q.PageSpoke(ctx, s.db.Pool, pg.Clean(string(person)))
+	if err != nil {
+		return pages.Spoke{}, fmt.Errorf("counting the messages of a person: %w", err)
+	}
+	return pages.Spoke{Messages: int(r.Messages), Private: int(r.Private), Groups: int(r.Groups)}, nil
+}

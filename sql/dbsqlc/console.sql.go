@@ -811,6 +811,30 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 	return items, nil
 }
 
+const pageSpoke = `-- name: PageSpoke :one
+SELECT coalesce(sum(p.n), 0)::bigint AS messages, count(*) FILTER (WHERE s.conversation_type = '1') AS private,
+    count(*) FILTER (WHERE s.conversation_type <> '1') AS groups
+FROM (
+    SELECT e.session_key, count(*) AS n FROM dingtalk_session_events e
+    WHERE e.sender_id = $1::text AND e.sender_id <> '' GROUP BY e.session_key
+) p
+JOIN dingtalk_sessions s ON s.session_key = p.session_key
+`
+
+type PageSpokeRow struct {
+	Messages int64
+	Private  int64
+	Groups   int64
+}
+
+// PageSpoke counts the messages of a person under one id, and the private chats and groups in which they stand.
+func (q *Queries) PageSpoke(ctx context.Context, db DBTX, person string) (PageSpokeRow, error) {
+	row := db.QueryRow(ctx, pageSpoke, person)
+	var i PageSpokeRow
+	err := row.Scan(&i.Messages, &i.Private, &i.Groups)
+	return i, err
+}
+
 const pageTalk = `-- name: PageTalk :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint

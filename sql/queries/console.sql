@@ -172,3 +172,13 @@ CROSS JOIN LATERAL (
     SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
     WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
 ORDER BY p.sender_id;
+
+-- name: PageSpoke :one
+-- PageSpoke counts the messages of a person under one id, and the private chats and groups in which they stand.
+SELECT coalesce(sum(p.n), 0)::bigint AS messages, count(*) FILTER (WHERE s.conversation_type = '1') AS private,
+    count(*) FILTER (WHERE s.conversation_type <> '1') AS groups
+FROM (
+    SELECT e.session_key, count(*) AS n FROM dingtalk_session_events e
+    WHERE e.sender_id = @person::text AND e.sender_id <> '' GROUP BY e.session_key
+) p
+JOIN dingtalk_sessions s ON s.session_key = p.session_key;

@@ -25,7 +25,7 @@ const (
 	consoleBusy     = 100_000 // events of the first session
 	consoleFacts    = 20_000
 	consoleStep     = 40 // events of a compaction
-	consoleRuns     = 20 // of each page
+	consoleRuns     = 20 // runs of each page
 	consoleLimit    = 200 * time.Millisecond
 
 	consoleRobot sessions.RobotCode = "console"

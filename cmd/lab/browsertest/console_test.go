@@ -94,8 +94,8 @@ func (b *tab) forgetPerson() {
 	said := b.count("SELECT count(*) FROM dingtalk_session_events WHERE sender_id = $1", rig.Alex.ID)
 	b.follow("a.speaker", rig.Alex.Name)
 	b.sees("dd", fmt.Sprint(said))
-	b.press(".act summary", "")
-	b.sees(".act p", fmt.Sprint(said))
+	b.follow("a[href*='preview=yes']", "")
+	b.sees("p.explain", fmt.Sprint(said))
 	b.follow("form[action$='/forget'] button", "")
 	if n := b.count("SELECT count(*) FROM dingtalk_session_events WHERE sender_id = $1 OR content LIKE '%' || $2 || '%'", rig.Alex.ID, orderNumber); n > 0 {
 		b.t.Errorf("%d events of the forgotten member are left", n)
@@ -173,7 +173,7 @@ func (b *tab) checkAccess(t *testing.T) {
 	p := b.paths
 	all := map[string][]string{ // by template
 		"overview": {"/"}, "sessions": {"/sessions", "/sessions?q=none"}, "error": {"/sessions?q=state:asleep"}, "session": {p.Session, p.Longest, p.Private},
-		"compactions": {"/compactions"}, "attempt": {p.Attempt}, "memories": {"/memories"}, "memory": {p.Memory}, "person": {p.Person}, "usage": {"/usage"},
+		"compactions": {"/compactions"}, "attempt": {p.Attempt}, "memories": {"/memories"}, "memory": {p.Memory}, "person": {p.Person, p.Person + "?preview=yes"}, "usage": {"/usage"},
 		"attention": {"/attention"}, "restarts": {"/restarts"}, "settings": {"/settings"}, "audit": {"/audit"}, "people": {"/people"}, "search": {p.Session + "/search", p.Session + "/search?q=%E5%8F%91%E5%B8%83"}, "privacy": {"/privacy"}, "retention": {"/retention?days=1"},
 		"login": nil, "layout": nil, "parts": nil, "work": nil, "entered": nil, // parts of other pages, or checked with them
 	}
