@@ -38,6 +38,7 @@ func TestIdentify(t *testing.T) {
 		"8 May, 2023; May 7th; March 5, 2026":                 {"date:2023-05-08", "date:05-07", "date:2026-03-05"},
 		"下午3点半，晚上8:15，10:30 PM":                               {"time:15:30", "time:20:15", "time:22:30"},
 		"run `go test ./...` in `main`, fixes `OPS-12`":       {"code:go test ./...", "id:ops-12"},
+		"对账单 PO-20260315-7781，运单SF-13800138000到了":             {"id:po-20260315-7781", "id:sf-13800138000"},
 		"这 3 点意见，一共 12 条，第 4 版，and/or, Marina 5, 3.14":        {"time:03:00"},
 		"密码 [已隐去]，https://a.cn/?access_token=[已隐去]&n=1234567": nil,
 	} {
