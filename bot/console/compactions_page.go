@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -94,12 +95,18 @@ func (v *attemptView) read(ctx context.Context, r *request, key sessions.Key) er
 		return err
 	}
 	v.Undoable = newestInForce(cuts) == v.ID
-	v.Audit = auditRows(v.LogEntry.Audit)
+	v.Audit = auditRows(v.LogEntry.Audit, r.words)
 	return nil
 }
 
-// auditRows lists the values of an audit, by name. Numbers keep their digits.
-func auditRows(audit string) []auditRow {
+// auditFields are the fields of an audit in their order on the page, see summarize.Report.
+var auditFields = []string{
+	"recall", "missing", "added", "healed", "repaired", "invented", "precision", "source_tokens", "summary_tokens", "trimmed", "rolled_up",
+	"roll_up_failed", "calls", "fallback", "unavailable",
+}
+
+// auditRows lists the values of an audit: those with a name in the catalog first. Numbers keep their digits.
+func auditRows(audit string, words words) []auditRow {
 	dec := json.NewDecoder(strings.NewReader(audit))
 	dec.UseNumber()
 	var fields map[string]any
@@ -107,6 +114,19 @@ func auditRows(audit string) []auditRow {
 		return nil
 	}
 	var rows []auditRow
+	for _, name := range auditFields {
+		text := auditText(fields[name])
+		if share, err := strconv.ParseFloat(text, 64); err == nil && (name == "recall" || name == "precision") {
+			text = fmt.Sprintf("%.0f %%", 100*share)
+		}
+		if fields[name] == true {
+			text = words.T("check.yes")
+		}
+		if text != "" {
+			rows = append(rows, auditRow{words.T("check." + name), text})
+		}
+		delete(fields, name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if text := auditText(fields[name]); text != "" {
 			rows = append(rows, auditRow{name, text})
