@@ -391,7 +391,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 				t.Errorf("the answer went by %s", sent.Via)
 			}
 			made := w.governor.Status().Calls
-			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Track: "next", Owned: owned}); again != nil {
+			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Track: "next", Owned: owned, Sent: allSent}); again != nil {
 				t.Error("the next turn has a card")
 			}
 			if n := w.governor.Status().Calls; n != made {
@@ -399,7 +399,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 			}
 			other := o.Reply.Target
 			other.ConversationID = "another"
-			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Track: "other", Lang: "zh", Owned: owned}
+			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Track: "other", Lang: "zh", Owned: owned, Sent: allSent}
 			if live := w.g.Display().Show(t.Context(), next); live == nil {
 				t.Error("a turn of another conversation has no card")
 			} else {
