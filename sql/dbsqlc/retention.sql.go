@@ -236,6 +236,8 @@ WITH old AS (
 ), vectors AS (
     DELETE FROM embeddings e USING gone g
     WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
+      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
+        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()) AND o.id <> ALL (SELECT old.id FROM old))
 )
 SELECT gone.content FROM gone
 `
@@ -245,8 +247,8 @@ type MemoriesUnseenParams struct {
 	MaxRows       int
 }
 
-// MemoriesUnseen deletes memories that were last said before the period, with their vectors, and returns their texts. A memory
-// that a transaction holds is left to the next batch.
+// MemoriesUnseen deletes memories that were last said before the period, and returns their texts. Their vectors go with them,
+// unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next batch.
 func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnseenParams) ([]string, error) {
 	rows, err := db.Query(ctx, memoriesUnseen, arg.PeriodSeconds, arg.MaxRows)
 	if err != nil {

@@ -87,8 +87,8 @@ SELECT (EXISTS (SELECT FROM session_summaries a WHERE a.session_key = @session_k
           AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = c.start_seq)))::boolean AS gone;
 
 -- name: MemoriesUnseen :many
--- MemoriesUnseen deletes memories that were last said before the period, with their vectors, and returns their texts. A memory
--- that a transaction holds is left to the next batch.
+-- MemoriesUnseen deletes memories that were last said before the period, and returns their texts. Their vectors go with them,
+-- unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next batch.
 WITH old AS (
     SELECT m.scope, m.scope_id, m.id FROM memories m
     WHERE m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
@@ -100,6 +100,8 @@ WITH old AS (
 ), vectors AS (
     DELETE FROM embeddings e USING gone g
     WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
+      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
+        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()) AND o.id <> ALL (SELECT old.id FROM old))
 )
 SELECT gone.content FROM gone;
 
