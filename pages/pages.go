@@ -228,8 +228,10 @@ type Lists interface {
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists the messages that wait, and dead letters, at most limit.
 	Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
-	// Cuts lists the committed compactions that end in a range of places, the oldest first.
+	// Cuts lists the committed compactions that end in a range of places: the newest ones up to limit, the oldest of them first.
 	Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error)
+	// Undoable returns the id of the compaction that an undo takes back; 0 for none.
+	Undoable(ctx context.Context, key sessions.Key) (int64, error)
 	// Attempt returns [sessions.ErrNotFound] for an unknown attempt.
 	Attempt(ctx context.Context, key sessions.Key, id int64) (Attempt, error)
 	Memories(ctx context.Context, f MemoryFilter, p Page) (rows []memory.Memory, next string, err error)

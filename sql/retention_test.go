@@ -168,7 +168,7 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 	if err := pool.QueryRow(rt.Context(), "SELECT count(*) FROM session_summaries WHERE session_key = $1 AND status = 'active'", key).Scan(&active); err != nil || active != summaries {
 		rt.Fatalf("%d summaries are active (%v), want %d", active, err, summaries)
 	}
-	_, err = s.UndoCompaction(rt.Context(), key, 0)
+	_, err = s.UndoCompaction(rt.Context(), key, 0, 0)
 	switch {
 	case l.compacted == 0 && !errors.Is(err, sessions.ErrNotFound),
 		l.compacted > 0 && deleted > 0 && !errors.Is(err, sessions.ErrUndoExpired),

@@ -90,11 +90,11 @@ func (v *attemptView) read(ctx context.Context, r *request, key sessions.Key) er
 			v.Older = next
 		}
 	}
-	cuts, err := r.lists.Cuts(ctx, key, 1, v.EndSeq+1_000_000_000, cutRows)
-	if err != nil && !isNotFound(err) {
+	newest, err := r.lists.Undoable(ctx, key)
+	if err != nil {
 		return err
 	}
-	v.Undoable = newestInForce(cuts) == v.ID
+	v.Undoable = newest == v.ID
 	v.Audit = auditRows(v.LogEntry.Audit, r.words)
 	return nil
 }

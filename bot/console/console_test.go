@@ -259,7 +259,8 @@ func TestWhatACompactionKept(t *testing.T) {
 	if strings.Contains(page, "订单号 PO-21") {
 		t.Error("the attempt's page shows an event that it did not cover")
 	}
-	if status, _ := b.post(session+"/undo", nil); status != http.StatusOK {
+	undo := session + "/undo?id=" + number(scan[int64](w, "SELECT id FROM compaction_log"))
+	if status, _ := b.post(undo, nil); status != http.StatusOK {
 		t.Errorf("undo: %d", status)
 	}
 	if seq := scan[int64](w, "SELECT compacted_seq FROM dingtalk_sessions WHERE session_key = '"+groupKey+"'"); seq != 0 {
@@ -268,7 +269,7 @@ func TestWhatACompactionKept(t *testing.T) {
 	if got := scan[string](w, "SELECT action || ' ' || outcome FROM audit"); got != "undo done" {
 		t.Errorf("audit: %s", got)
 	}
-	status, page := b.post(session+"/undo", nil)
+	status, page := b.post(undo, nil)
 	if status != http.StatusBadRequest || !strings.Contains(page, "没有可以撤销的压缩") {
 		t.Errorf("a second undo: %d %.300s", status, page)
 	}

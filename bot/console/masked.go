@@ -193,6 +193,14 @@ func (m restricted) Cuts(ctx context.Context, key sessions.Key, from, through in
 	return cuts, err
 }
 
+// Undoable implements pages.Lists. It has no text.
+func (m restricted) Undoable(ctx context.Context, key sessions.Key) (int64, error) {
+	if err := m.shows(key); err != nil {
+		return 0, err
+	}
+	return m.all.Undoable(ctx, key)
+}
+
 // Memories implements pages.Lists. A word of the filter would reveal what a masked memory says.
 func (m restricted) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
 	f.Only = m.only

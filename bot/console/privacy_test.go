@@ -89,7 +89,7 @@ func TestUndoAfterRetention(t *testing.T) {
 	}
 	b := w.enter(w.serve(nil), adminToken)
 	b.get("/?lang=en")
-	status, page := b.post("/sessions/"+url.PathEscape(groupKey)+"/undo", nil)
+	status, page := b.post(w.at("/sessions/{key}/undo?id={attempt}", groupKey), nil)
 	if status != http.StatusBadRequest || !strings.Contains(page, "past its retention period") {
 		t.Errorf("the undo: %d %.400s", status, page)
 	}

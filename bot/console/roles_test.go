@@ -43,7 +43,7 @@ var routes = []access{
 	{"POST /messages/{id}/retry", "/messages/{message}/retry", 200, 403, 200, 404},
 	{"POST /sessions/{key}/compact", "/sessions/{key}/compact", 200, 403, 200, 404},
 	{"POST /debts/{key}/retry", "/debts/{key}/retry", 200, 403, 200, 404},
-	{"POST /sessions/{key}/undo", "/sessions/{key}/undo", 200, 403, 200, 404},
+	{"POST /sessions/{key}/undo", "/sessions/{key}/undo?id={attempt}", 200, 403, 200, 404},
 	{"POST /memories/{id}/forget", "/memories/{memory}/forget", 200, 403, 200, 404},
 	{"POST /people/{id}/forget", "/people/staff0001/forget", 200, 403, 403, 0},
 	{"/", "/nowhere", 404, 404, 404, 0},

@@ -141,11 +141,11 @@ func (v *sessionView) read(ctx context.Context, r *request, key sessions.Key) er
 	if v.Open, err = r.lists.Open(ctx, key, openRows); err != nil {
 		return err
 	}
-	all, err := r.lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
+	newest, err := r.lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
 	if err != nil {
 		return err
 	}
-	if v.Talk, err = withCuts(ctx, r.lists, v.Session, events, all); err != nil {
+	if v.Talk, err = withCuts(ctx, r.lists, v.Session, events); err != nil {
 		return err
 	}
 	for _, l := range v.Talk {
@@ -153,24 +153,23 @@ func (v *sessionView) read(ctx context.Context, r *request, key sessions.Key) er
 			v.Cuts = append(v.Cuts, one.ID)
 		}
 	}
-	v.Undoable = newestInForce(all)
-	v.Chart = newChart(v.Session, all, v.Trigger, v.FlushAt)
+	if v.Undoable, err = r.lists.Undoable(ctx, key); err != nil {
+		return err
+	}
+	v.Chart = newChart(v.Session, newest, v.Trigger, v.FlushAt)
 	v.Memories, _, err = r.lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
 	return err
 }
 
-// newestInForce returns the id of the newest compaction that is not undone; 0 for none. cuts are the oldest first.
-func newestInForce(cuts []sessions.LogEntry) int64 {
-	for _, e := range slices.Backward(cuts) {
-		if e.Undone.IsZero() {
-			return e.ID
-		}
-	}
-	return 0
-}
-
 // withCuts puts each compaction after the last event that it covered.
-func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events []sessions.Event, cuts []sessions.LogEntry) ([]line, error) {
+func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events []sessions.Event) ([]line, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	cuts, err := lists.Cuts(ctx, s.Key, events[0].Seq, events[len(events)-1].Seq, cutRows)
+	if err != nil {
+		return nil, err
+	}
 	lines := make([]line, len(events))
 	for i, e := range events {
 		lines[i] = line{Event: e, Archived: e.Seq <= s.CompactedSeq}
@@ -192,7 +191,7 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	return lines, nil
 }
 
-// undo takes the newest compaction of a session back.
+// undo takes back the newest compaction of a session, if it is the one that the page showed.
 func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	key, err := r.key("key")
 	if err != nil {
@@ -202,9 +201,16 @@ func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	err = c.audited(r, "undo", key, "", func(ctx context.Context) error {
-		_, err := c.cfg.Manage.Undo(ctx, operator, s)
+	changed := badRequest{code: "error.undo_changed"}
+	id, err := parseID(r.FormValue("id"))
+	if err != nil {
+		return changed
+	}
+	err = c.audited(r, "undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := c.cfg.Manage.UndoCompaction(ctx, operator, s, id)
 		switch {
+		case errors.Is(err, sessions.ErrConflict):
+			return changed
 		case isNotFound(err):
 			return badRequest{code: "error.nothing_to_undo"}
 		case errors.Is(err, sessions.ErrUndoExpired):

@@ -127,7 +127,7 @@ type Operators interface {
 	ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error)
 	EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error)
 	Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
-	UndoCompaction(ctx context.Context, key sessions.Key, rest int) (sessions.LogEntry, error)
+	UndoCompaction(ctx context.Context, key sessions.Key, id int64, rest int) (sessions.LogEntry, error)
 	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
 	RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
 	RetryDebt(ctx context.Context, key sessions.Key) error

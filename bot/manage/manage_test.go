@@ -98,7 +98,7 @@ func (s *storage) Undo(_ context.Context, l sessions.Lease, event int64, rest in
 	return sessions.LogEntry{}, nil
 }
 
-func (s *storage) UndoCompaction(_ context.Context, key sessions.Key, rest int) (sessions.LogEntry, error) {
+func (s *storage) UndoCompaction(_ context.Context, key sessions.Key, _ int64, rest int) (sessions.LogEntry, error) {
 	s.did("undo %s", key)
 	return sessions.LogEntry{}, nil
 }

@@ -44,21 +44,34 @@ func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (
 // Undo reverts the newest compaction of a session and returns its row in the log, or [sessions.ErrNotFound] for none.
 // The session then rests, because the next turn would repeat the compaction.
 func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessions.LogEntry, error) {
-	rest := m.cfg.Settings(s).Window.RearmAfter(0, false)
 	switch {
 	case !a.owns(s.Key):
 		return sessions.LogEntry{}, NotAllowed
 	case a.Role == Operator:
-		return recorded(ctx, m, a, Undone, s.Key, "", func(ctx context.Context) (sessions.LogEntry, error) {
-			return m.cfg.Operators.UndoCompaction(ctx, s.Key, rest)
-		})
+		return m.UndoCompaction(ctx, a, s, 0)
 	}
 	unlock, err := m.cfg.Upkeep.Lock(ctx, s.Key)
 	if err != nil {
 		return sessions.LogEntry{}, err
 	}
 	defer unlock()
-	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, rest)
+	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
+}
+
+// UndoCompaction is [Manager.Undo] of an operator for the compaction with an id, or for the newest one if id is 0. It returns
+// [sessions.ErrConflict] if another one is the newest.
+func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Session, id int64) (sessions.LogEntry, error) {
+	if a.Role < Operator {
+		return sessions.LogEntry{}, NotAllowed
+	}
+	return recorded(ctx, m, a, Undone, s.Key, "", func(ctx context.Context) (sessions.LogEntry, error) {
+		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, m.restAfterUndo(s))
+	})
+}
+
+// restAfterUndo returns the tokens by which a session grows before it is compacted again.
+func (m *Manager) restAfterUndo(s sessions.Session) int {
+	return m.cfg.Settings(s).Window.RearmAfter(0, false)
 }
 
 // lastMessages bounds the search for a person's last message.

@@ -18,7 +18,7 @@ import (
 // Undo implements sessions.Store.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
 	err = s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		entry, err = s.undo(ctx, tx, row, event, rest)
+		entry, err = s.undo(ctx, tx, row, 0, event, rest)
 		return err
 	})
 	if err != nil {
@@ -28,14 +28,15 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 }
 
 // UndoCompaction is [Store.Undo] for administrators at a shell, without a lease. A compaction in progress then fails,
-// since its cursor has moved. A turn in progress appends to the restored view.
-func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) (entry sessions.LogEntry, err error) {
+// since its cursor has moved. A turn in progress appends to the restored view. id is the compaction to undo, 0 for the
+// newest; [sessions.ErrConflict] says that another one is the newest.
+func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, rest int) (entry sessions.LogEntry, err error) {
 	err = s.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := s.Q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return pg.AsNotFound(err)
 		}
-		entry, err = s.undo(ctx, tx, &row, 0, rest)
+		entry, err = s.undo(ctx, tx, &row, id, 0, rest)
 		return err
 	})
 	if err != nil {
@@ -44,9 +45,9 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, rest int) 
 	return entry, nil
 }
 
-// undo reverts the newest compaction of a session whose row is locked. It returns the earlier undo when the same
-// message asked for it before.
-func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event int64, rest int) (sessions.LogEntry, error) {
+// undo reverts the newest compaction of a session whose row is locked, if it has the id or the id is 0. It returns the
+// earlier undo when the same message asked for it before.
+func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id, event int64, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
 	again, err := s.undoneBy(ctx, tx, key, event)
 	if !errors.Is(err, pgx.ErrNoRows) {
@@ -62,6 +63,9 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, event 
 	}
 	if err != nil {
 		return again, err
+	}
+	if id != 0 && done.ID != id {
+		return again, fmt.Errorf("compaction %d is not the newest: %w", id, sessions.ErrConflict)
 	}
 	var before ViewBefore
 	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {

@@ -2,10 +2,13 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
 	"ebb/pages"
@@ -144,9 +147,18 @@ func (s *Store) Cuts(ctx context.Context, key sessions.Key, from, through int64,
 	}
 	list := make([]sessions.LogEntry, len(rows))
 	for i := range rows {
-		list[i] = convert.LogEntry(&rows[i])
+		list[len(rows)-1-i] = convert.LogEntry(&rows[i])
 	}
 	return list, nil
+}
+
+// Undoable implements pages.Lists.
+func (s *Store) Undoable(ctx context.Context, key sessions.Key) (int64, error) {
+	id, err := s.db.Q.PageUndoable(ctx, s.db.Pool, key)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, fmt.Errorf("finding the compaction of session %s to undo: %w", key, err)
+	}
+	return id, nil
 }
 
 // Replicas implements pages.Lists.

@@ -315,7 +315,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 const pageCuts = `-- name: PageCuts :many
 SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
 WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
-ORDER BY c.id
+ORDER BY c.id DESC
 LIMIT $4::int
 `
 
@@ -326,7 +326,7 @@ type PageCutsParams struct {
 	MaxRows    int
 }
 
-// PageCuts lists the committed compactions of a session whose cut is in a range of places.
+// PageCuts lists the committed compactions of a session whose cut is in a range of places, the newest first.
 func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([]CompactionLog, error) {
 	rows, err := db.Query(ctx, pageCuts,
 		arg.SessionKey,
@@ -894,6 +894,21 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 		return nil, err
 	}
 	return items, nil
+}
+
+const pageUndoable = `-- name: PageUndoable :one
+SELECT c.id FROM dingtalk_sessions s
+JOIN compaction_log c ON c.session_key = s.session_key AND c.gen = s.gen
+WHERE s.session_key = $1 AND c.outcome = 'committed' AND c.undone_at IS NULL AND c.view_before IS NOT NULL
+ORDER BY c.id DESC LIMIT 1
+`
+
+// PageUndoable is the id of the compaction that CompactionUndoable finds.
+func (q *Queries) PageUndoable(ctx context.Context, db DBTX, sessionKey sessions.Key) (int64, error) {
+	row := db.QueryRow(ctx, pageUndoable, sessionKey)
+	var id int64
+	err := row.Scan(&id)
+	return id, err
 }
 
 const pageWork = `-- name: PageWork :one

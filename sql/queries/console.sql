@@ -38,11 +38,18 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: PageCuts :many
--- PageCuts lists the committed compactions of a session whose cut is in a range of places.
+-- PageCuts lists the committed compactions of a session whose cut is in a range of places, the newest first.
 SELECT c.* FROM compaction_log c
 WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
-ORDER BY c.id
+ORDER BY c.id DESC
 LIMIT @max_rows::int;
+
+-- name: PageUndoable :one
+-- PageUndoable is the id of the compaction that CompactionUndoable finds.
+SELECT c.id FROM dingtalk_sessions s
+JOIN compaction_log c ON c.session_key = s.session_key AND c.gen = s.gen
+WHERE s.session_key = @session_key AND c.outcome = 'committed' AND c.undone_at IS NULL AND c.view_before IS NOT NULL
+ORDER BY c.id DESC LIMIT 1;
 
 -- name: PageCompactions :many
 -- PageCompactions lists attempts, the newest first, by the filters that are not empty. The group is a part of the
