@@ -32,7 +32,6 @@ var overAllSessions = map[string]string{
 
 	"CardClicked":       "a click: the session of a card, by an index on the card",
 	"ExpiredSessions":   "background: sessions with events past their retention period, by an index on session and time",
-	"SessionsUnpin":     "background: views that show memories past their retention period",
 	"CompactionsExpire": "background: rows past their retention period, by an index on the time",
 	"RepliesExpire":     "background: rows past their retention period, by an index on the time",
 	"ActionsExpire":     "background: rows past their retention period, by an index on the time",

@@ -30,3 +30,34 @@ func TestRetentionKeepsVectorsInForce(t *testing.T) {
 		t.Errorf("vectors are left of %q, want of the memory in force alone", left)
 	}
 }
+
+// A memory leaves the heads of views and undo data with its row or not at all. Sessions that can't read it are not touched.
+func TestRetentionUnpinsReaders(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	group, dm, other := newChat(t, s, "cid", "u1", false), newChat(t, s, "dm", "u1", true), newChat(t, s, "other", "u2", false)
+	group.save(from(group, "保险柜放在三楼档案室里", "u1", 1))
+	dm.save(about("u1", "u1 打算下个月换到杭州"))
+	execute(t, pool, `UPDATE dingtalk_sessions SET pinned = '保险柜放在三楼档案室里 u1 打算下个月换到杭州', pinned_due = false`)
+	execute(t, pool, `INSERT INTO compaction_log (session_key, outcome, view_before) VALUES ($1, 'committed', '{"pinned": "保险柜放在三楼档案室里"}')`, group.reader.Key)
+	execute(t, pool, `UPDATE memories SET last_seen_at = now() - interval '90 hours'`)
+
+	execute(t, pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`)
+	execute(t, pool, `CREATE TRIGGER refuse BEFORE UPDATE ON dingtalk_sessions FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	if n, err := s.ExpireMemories(t.Context(), period); err == nil || n != 0 {
+		t.Errorf("%d memories are deleted although their texts stay (%v)", n, err)
+	}
+	execute(t, pool, `DROP TRIGGER refuse ON dingtalk_sessions`)
+	if n, err := s.ExpireMemories(t.Context(), period); err != nil || n != 2 {
+		t.Fatalf("%d memories are deleted (%v), want 2", n, err)
+	}
+	for _, c := range []*chat{group, dm, other} {
+		want := c != other
+		if got := collect(t, pool, "SELECT pinned = '' AND pinned_due FROM dingtalk_sessions WHERE session_key = $1", pgx.RowTo[bool], c.reader.Key); got[0] != want {
+			t.Errorf("session %s is to pin memory again: %t, want %t", c.reader.Key, got[0], want)
+		}
+	}
+	if left := collect(t, pool, "SELECT view_before ->> 'pinned' FROM compaction_log", pgx.RowTo[string]); left[0] != "" {
+		t.Errorf("an undo shows %q", left[0])
+	}
+}

@@ -110,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db), conversations: conversation.New(db, people),
+		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people), conversations: conversation.New(db, people),
 		replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),

@@ -224,11 +224,11 @@ func (q *Queries) ExpiryDebt(ctx context.Context, db DBTX, arg *ExpiryDebtParams
 	return err
 }
 
-const memoriesUnseen = `-- name: MemoriesUnseen :many
+const memoriesExpireUnseen = `-- name: MemoriesExpireUnseen :many
 WITH old AS (
     SELECT m.scope, m.scope_id, m.id FROM memories m
-    WHERE m.last_seen_at < now() - interval '1 second' * $1::float8
-    ORDER BY m.last_seen_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    WHERE m.id = ANY($1::bigint[]) AND m.last_seen_at < now() - interval '1 second' * $2::float8
+    ORDER BY m.id FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM memories m USING old
     WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
@@ -242,15 +242,16 @@ WITH old AS (
 SELECT gone.content FROM gone
 `
 
-type MemoriesUnseenParams struct {
+type MemoriesExpireUnseenParams struct {
+	Ids           []int64
 	PeriodSeconds float64
-	MaxRows       int
 }
 
-// MemoriesUnseen deletes memories that were last said before the period, and returns their texts. Their vectors go with them,
-// unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next batch.
-func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnseenParams) ([]string, error) {
-	rows, err := db.Query(ctx, memoriesUnseen, arg.PeriodSeconds, arg.MaxRows)
+// MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their texts. Their vectors go with
+// them, unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next
+// batch.
+func (q *Queries) MemoriesExpireUnseen(ctx context.Context, db DBTX, arg *MemoriesExpireUnseenParams) ([]string, error) {
+	rows, err := db.Query(ctx, memoriesExpireUnseen, arg.Ids, arg.PeriodSeconds)
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +263,43 @@ func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnse
 			return nil, err
 		}
 		items = append(items, content)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const memoriesUnseen = `-- name: MemoriesUnseen :many
+SELECT m.id, m.content FROM memories m
+WHERE m.last_seen_at < now() - interval '1 second' * $1::float8
+ORDER BY m.last_seen_at LIMIT $2::int
+`
+
+type MemoriesUnseenParams struct {
+	PeriodSeconds float64
+	MaxRows       int
+}
+
+type MemoriesUnseenRow struct {
+	ID      int64
+	Content string
+}
+
+// MemoriesUnseen lists memories that were last said before the period, with their texts.
+func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnseenParams) ([]MemoriesUnseenRow, error) {
+	rows, err := db.Query(ctx, memoriesUnseen, arg.PeriodSeconds, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesUnseenRow
+	for rows.Next() {
+		var i MemoriesUnseenRow
+		if err := rows.Scan(&i.ID, &i.Content); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -383,6 +421,43 @@ func (q *Queries) PageExpiringRows(ctx context.Context, db DBTX, arg *PageExpiri
 	return i, err
 }
 
+const pinnedLock = `-- name: PinnedLock :many
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.session_key = ANY($1::text[]) AND (
+    h.pinned <> '' AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+          AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
+ORDER BY h.session_key FOR UPDATE
+`
+
+type PinnedLockParams struct {
+	SessionKeys []string
+	Facts       []string
+}
+
+// PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
+// data. Others lock a session before its facts, too.
+func (q *Queries) PinnedLock(ctx context.Context, db DBTX, arg *PinnedLockParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, pinnedLock, arg.SessionKeys, arg.Facts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const repliesExpire = `-- name: RepliesExpire :execrows
 DELETE FROM outbox o USING (
     SELECT r.session_key, r.id FROM outbox r
@@ -414,6 +489,7 @@ UPDATE dingtalk_sessions s SET
     total_tokens = greatest(least(s.total_tokens - round(s.calibration * $2::bigint), 2147483647), 0),
     observed_tokens = 0,
     observed_seq = 0,
+    pinned = '',
     pinned_due = true,
     updated_at = now()
 WHERE s.session_key = $3
@@ -425,20 +501,10 @@ type SessionExpiredParams struct {
 	SessionKey sessions.Key
 }
 
-// SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone.
+// SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone. The
+// next turn pins the facts of those who still speak in the view.
 func (q *Queries) SessionExpired(ctx context.Context, db DBTX, arg *SessionExpiredParams) error {
 	_, err := db.Exec(ctx, sessionExpired, arg.ThroughSeq, arg.Freed, arg.SessionKey)
-	return err
-}
-
-const sessionsUnpin = `-- name: SessionsUnpin :exec
-UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest($1::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0)
-`
-
-// SessionsUnpin removes deleted memories from the heads of views. The next turn pins the others again.
-func (q *Queries) SessionsUnpin(ctx context.Context, db DBTX, facts []string) error {
-	_, err := db.Exec(ctx, sessionsUnpin, facts)
 	return err
 }
 

@@ -54,7 +54,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 	if len(ids) == 0 {
 		return nil, 0, nil
 	}
-	readers, err := s.readersOf(ctx, tx, ids)
+	readers, err := s.identities.Readers(ctx, tx, ids)
 	if err != nil {
 		return nil, 0, err
 	}

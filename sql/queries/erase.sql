@@ -176,13 +176,23 @@ ORDER BY e.seq;
 
 -- name: SessionsReading :many
 -- SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of
--- people who spoke there, and single ones. Robots and conversations of groups are parallel arrays.
+-- people who spoke there, and single ones. Robots and conversations of groups are parallel arrays. The sessions of a person
+-- are found by a step of the index for each session, not for each message.
+WITH RECURSIVE spoken AS (
+    SELECT u.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
+        WHERE e.sender_id = u.person AND e.sender_id <> '') AS session_key
+    FROM unnest(@users::text[]) AS u (person)
+    UNION ALL
+    SELECT p.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
+        WHERE e.sender_id = p.person AND e.sender_id <> '' AND e.session_key > p.session_key)
+    FROM spoken p WHERE p.session_key IS NOT NULL
+)
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY(@teams::text[])
 UNION
 SELECT s.session_key FROM (SELECT unnest(@robots::text[]) AS robot, unnest(@conversations::text[]) AS conversation) g
 JOIN dingtalk_sessions s ON s.conversation_id = g.conversation AND s.robot_code = g.robot
 UNION
-SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY(@users::text[]) AND e.sender_id <> ''
+SELECT p.session_key::text FROM spoken p WHERE p.session_key IS NOT NULL
 UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
 

@@ -66,7 +66,8 @@ WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND (a.
     WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id));
 
 -- name: SessionExpired :exec
--- SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone.
+-- SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone. The
+-- next turn pins the facts of those who still speak in the view.
 UPDATE dingtalk_sessions s SET
     base_seq = @through_seq::bigint,
     compacted_seq = @through_seq::bigint,
@@ -74,6 +75,7 @@ UPDATE dingtalk_sessions s SET
     total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
     observed_tokens = 0,
     observed_seq = 0,
+    pinned = '',
     pinned_due = true,
     updated_at = now()
 WHERE s.session_key = @session_key;
@@ -87,12 +89,30 @@ SELECT (EXISTS (SELECT FROM session_summaries a WHERE a.session_key = @session_k
           AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = c.start_seq)))::boolean AS gone;
 
 -- name: MemoriesUnseen :many
--- MemoriesUnseen deletes memories that were last said before the period, and returns their texts. Their vectors go with them,
--- unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next batch.
+-- MemoriesUnseen lists memories that were last said before the period, with their texts.
+SELECT m.id, m.content FROM memories m
+WHERE m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
+ORDER BY m.last_seen_at LIMIT @max_rows::int;
+
+-- name: PinnedLock :many
+-- PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
+-- data. Others lock a session before its facts, too.
+SELECT h.session_key FROM dingtalk_sessions h
+WHERE h.session_key = ANY(@session_keys::text[]) AND (
+    h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
+          AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
+ORDER BY h.session_key FOR UPDATE;
+
+-- name: MemoriesExpireUnseen :many
+-- MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their texts. Their vectors go with
+-- them, unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next
+-- batch.
 WITH old AS (
     SELECT m.scope, m.scope_id, m.id FROM memories m
-    WHERE m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY m.last_seen_at LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
+    WHERE m.id = ANY(@ids::bigint[]) AND m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
+    ORDER BY m.id FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM memories m USING old
     WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
@@ -104,11 +124,6 @@ WITH old AS (
         AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()) AND o.id <> ALL (SELECT old.id FROM old))
 )
 SELECT gone.content FROM gone;
-
--- name: SessionsUnpin :exec
--- SessionsUnpin removes deleted memories from the heads of views. The next turn pins the others again.
-UPDATE dingtalk_sessions s SET pinned = '', pinned_due = true, updated_at = now()
-WHERE s.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(s.pinned, f.fact) > 0);
 
 -- name: CompactionsExpire :execrows
 DELETE FROM compaction_log c USING (

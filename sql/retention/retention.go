@@ -11,6 +11,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
 	"ebb/sql/pg"
 )
 
@@ -22,10 +23,13 @@ const (
 )
 
 // Store implements the deletions of [sessions.Expiry].
-type Store struct{ *pg.DB }
+type Store struct {
+	*pg.DB
+	identities *identity.Store
+}
 
 // New returns the retention of a database.
-func New(db *pg.DB) *Store { return &Store{db} }
+func New(db *pg.DB, identities *identity.Store) *Store { return &Store{db, identities} }
 
 // ExpiredSessions implements sessions.Expiry.
 func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
@@ -144,13 +148,34 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: last.seq, Freed: before - after})
 }
 
-// ExpireMemories implements sessions.Expiry. A process that dies between the two statements leaves the texts at the heads of
-// views, where the next compaction reads memory again.
+// ExpireMemories implements sessions.Expiry. The texts leave the heads of views, and undo data, with their rows.
 func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, error) {
-	gone, err := s.Q.MemoriesUnseen(ctx, s.Pool, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
-	if err == nil && len(gone) > 0 {
-		err = s.Q.SessionsUnpin(ctx, s.Pool, gone)
-	}
+	var gone []string
+	err := s.InTx(ctx, func(tx pgx.Tx) error {
+		gone = nil
+		old, err := s.Q.MemoriesUnseen(ctx, tx, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		ids, facts := make([]int64, len(old)), make([]string, len(old))
+		for i, m := range old {
+			ids[i], facts[i] = m.ID, m.Content
+		}
+		readers, err := s.identities.Readers(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Q.PinnedLock(ctx, tx, &dbsqlc.PinnedLockParams{SessionKeys: readers, Facts: facts}); err != nil {
+			return err
+		}
+		if gone, err = s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: ids, PeriodSeconds: period.Seconds()}); err != nil || len(gone) == 0 {
+			return err
+		}
+		if err := s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: gone}); err != nil {
+			return err
+		}
+		return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: gone})
+	})
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
 	}
