@@ -25,14 +25,19 @@ missing_pgbouncer() {
   return 0
 }
 
+# is_browser PROGRAM: Ubuntu's chromium-browser without its snap is a stub that fails. A version needs no display.
+is_browser() {
+  command -v "$1" >/dev/null && "$1" --version </dev/null >/dev/null 2>&1
+}
+
 missing_chromium() {
   local name
   if [ -n "${CHROME:-}" ]; then
-    [ ! -x "$CHROME" ]
+    ! is_browser "$CHROME"
     return
   fi
   for name in chromium chromium-browser google-chrome google-chrome-stable "$root/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
-    command -v "$name" >/dev/null && return 1
+    is_browser "$name" && return 1
   done
   return 0
 }
@@ -68,20 +73,29 @@ remove_settings() {
   if [ ${#dirs[@]} -gt 0 ]; then as_root rmdir -p --ignore-fail-on-non-empty "${dirs[@]}"; fi
 }
 
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@" && echo "Installed with apt-get: $*"
+}
+
 # Only the programs are wanted: packages must not make or start servers of the machine's own, now or at its next start.
+# Chromium is installed apart, as Ubuntu's archive lacks it, and apt-get installs all packages of a call or none.
 install_debian() {
   trap remove_settings EXIT
   add_setting /etc/postgresql-common/createcluster.d/programs-only.conf 644 'create_main_cluster = false'
   add_setting /usr/sbin/policy-rc.d 755 $'#!/bin/sh\nexit 101'
   as_root apt-get update -q
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@"
+  local others=() name
+  for name; do
+    if [ "$name" != chromium ]; then others+=("$name"); fi
+  done
+  if [ ${#others[@]} -gt 0 ]; then apt_install "${others[@]}"; fi
+  case " $* " in *' chromium '*) apt_install chromium || true ;; esac
   case " $* " in *' pgbouncer '*)
     if command -v systemctl >/dev/null; then
       echo "The service of PgBouncer's package is switched off: systemctl enable pgbouncer switches it on."
       as_root systemctl disable pgbouncer.service || true
     fi
   esac
-  echo "Installed with apt-get: $*"
 }
 
 # packages PostgreSQL Chromium lists the packages to install, by their names here.
@@ -116,8 +130,9 @@ if [ "$use" = tests ] && missing_pgbouncer; then
 fi
 case $use in tests | screenshots)
   if missing_chromium; then
-    echo 'Chromium is missing and cannot be installed from here: the tests of the console need it, or Chrome. Install the' >&2
-    echo 'package chromium, or set CHROME to the path of the program.' >&2
+    echo 'Chromium is missing and cannot be installed from here: the tests of the console need it, or Chrome. The archive of' >&2
+    echo 'Ubuntu has it as a snap only. Install Google Chrome, or Chromium (snap install chromium on Ubuntu), or set CHROME to' >&2
+    echo 'the path of a Chrome or Chromium that answers --version.' >&2
     exit 1
   fi
 esac

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,11 +85,15 @@ func TestDepsLeavesThePackagesAlone(t *testing.T) {
 	}
 }
 
-// installer stands in for the package manager: it notes the packages that it is given, and installs them.
+// installer stands in for the package manager: it notes the packages that it is given, and installs them. It installs
+// none if its archive lacks one, as Ubuntu's lacks Chromium.
 const installer = `#!/bin/sh
 set -e
 case "$1" in update) exit 0 ;; esac
 bin=$(dirname "$0")
+if [ -e "$DEPS_ROOT/../ubuntu" ]; then
+	case " $* " in *' chromium '*) echo "E: Package 'chromium' has no installation candidate" >&2; exit 100 ;; esac
+fi
 for package; do
 	case "$package" in
 	postgresql) mkdir -p "$DEPS_ROOT/usr/lib/postgresql/17/bin"; program="$DEPS_ROOT/usr/lib/postgresql/17/bin/initdb" ;;
@@ -107,21 +112,43 @@ const fontList = `#!/bin/sh
 [ ! -e "$(dirname "$0")/fonts" ] || echo 'Noto Sans CJK SC'
 `
 
-// Each use installs its own programs, once. A Chromium at another place is taken where CHROME names it.
+const (
+	browser = "#!/bin/sh\n[ \"$1\" = --version ]\n"
+	// snapStub is Ubuntu's package chromium-browser on a machine without the snap.
+	snapStub = "#!/bin/sh\necho 'requires the chromium snap to be installed' >&2\nexit 1\n"
+)
+
+// Each use installs its own programs, once. A Chromium at another place is taken where CHROME names it. An archive without
+// Chromium does not keep the other packages away.
 func TestDepsInstallsWhatAUseNeeds(t *testing.T) {
 	t.Parallel()
+	const all = "postgresql pgbouncer chromium"
 	for _, tt := range []struct {
-		use, chrome string
-		installed   string
-		fails       bool
+		name, use string
+		ubuntu    bool              // the archive has no Chromium
+		programs  map[string]string // on the machine before, in the directory of PATH
+		chrome    string            // a name of the programs, or a path
+		installed string
+		fails     bool
 	}{
-		{use: "", installed: "postgresql"},
-		{use: "tests", installed: "postgresql pgbouncer chromium"},
-		{use: "tests", chrome: "/bin/sh", installed: "postgresql pgbouncer"},
-		{use: "tests", chrome: "/nowhere/chrome", installed: "postgresql pgbouncer chromium", fails: true},
-		{use: "screenshots", installed: "postgresql chromium fonts-noto-cjk"},
+		{name: "serve", installed: "postgresql"},
+		{name: "tests", use: "tests", installed: all},
+		{name: "CHROME", use: "tests", programs: map[string]string{"mine": browser}, chrome: "mine", installed: "postgresql pgbouncer"},
+		{name: "wrong CHROME", use: "tests", chrome: "/nowhere/chrome", installed: all, fails: true},
+		{name: "CHROME is a stub", use: "tests", programs: map[string]string{"mine": snapStub}, chrome: "mine", installed: all, fails: true},
+		{name: "screenshots", use: "screenshots", installed: "postgresql fonts-noto-cjk chromium"},
+		{name: "Ubuntu", use: "tests", ubuntu: true, installed: "postgresql pgbouncer", fails: true},
+		{
+			name: "Ubuntu with the stub", use: "tests", ubuntu: true, programs: map[string]string{"chromium-browser": snapStub},
+			installed: "postgresql pgbouncer", fails: true,
+		},
+		{
+			name: "Ubuntu with Chrome", use: "tests", ubuntu: true, installed: "postgresql pgbouncer",
+			programs: map[string]string{"chromium-browser": snapStub, "google-chrome": browser},
+		},
+		{name: "Ubuntu, screenshots", use: "screenshots", ubuntu: true, installed: "postgresql fonts-noto-cjk", fails: true},
 	} {
-		t.Run(tt.use+tt.chrome, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			root, bin := filepath.Join(home, "root"), filepath.Join(home, "bin")
@@ -130,7 +157,9 @@ func TestDepsInstallsWhatAUseNeeds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for name, text := range map[string]string{"apt-get": installer, "fc-list": fontList, "sudo": "#!/bin/sh\nexec \"$@\"\n"} {
+			programs := map[string]string{"apt-get": installer, "fc-list": fontList, "sudo": "#!/bin/sh\nexec \"$@\"\n"}
+			maps.Copy(programs, tt.programs)
+			for name, text := range programs {
 				if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -144,9 +173,18 @@ func TestDepsInstallsWhatAUseNeeds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if tt.ubuntu {
+				if err := os.WriteFile(filepath.Join(home, "ubuntu"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			chrome := tt.chrome
+			if tt.programs[chrome] != "" {
+				chrome = filepath.Join(bin, chrome)
+			}
 			for range 2 {
 				cmd := exec.CommandContext(t.Context(), "bash", filepath.Join("..", "..", ".ci", "deps.sh"), tt.use)
-				cmd.Env = []string{"DEPS_ROOT=" + root, "PATH=" + bin, "CHROME=" + tt.chrome}
+				cmd.Env = []string{"DEPS_ROOT=" + root, "PATH=" + bin, "CHROME=" + chrome}
 				out, err := cmd.CombinedOutput()
 				if (err != nil) != tt.fails || tt.fails != strings.Contains(string(out), "set CHROME") {
 					t.Fatalf("deps.sh %s: %v, want a failure: %t\n%s", tt.use, err, tt.fails, out)

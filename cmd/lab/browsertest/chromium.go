@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -14,7 +16,7 @@ import (
 // openChromium starts a headless Chromium: CHROME, or the one of the machine. It ends with the returned function.
 func openChromium(ctx context.Context) (chromium context.Context, stop func(), err error) {
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU)
-	if path := os.Getenv("CHROME"); path != "" {
+	if path := cmp.Or(os.Getenv("CHROME"), findChromium(ctx)); path != "" {
 		o = append(o, chromedp.ExecPath(path))
 	}
 	if os.Geteuid() == 0 {
@@ -28,6 +30,17 @@ func openChromium(ctx context.Context) (chromium context.Context, stop func(), e
 		return nil, nil, fmt.Errorf("starting Chromium, which .ci/deps.sh tests installs, or another one by CHROME: %w", err)
 	}
 	return chromium, stop, nil
+}
+
+// findChromium returns the first browser of PATH that answers --version, empty for none: Ubuntu's chromium-browser without its
+// snap is a stub that fails.
+func findChromium(ctx context.Context) string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if exec.CommandContext(ctx, name, "--version").Run() == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // look is a person's device.
