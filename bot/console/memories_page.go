@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/manage"
 	"ebb/memory"
 	"ebb/memory/draft"
@@ -128,7 +130,8 @@ func (c *Console) forgetPerson(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// exportPerson writes all that is kept of a person, a JSON object a line.
+// exportPerson writes all that is kept of a person, a JSON object a line. An error after the first row ends the answer with a broken
+// connection, as in [Console.writeLines].
 func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 	person, err := r.text("id")
 	if err != nil {
@@ -138,14 +141,25 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 	if err := c.cfg.Manage.IsKept(r.Context(), operator, id); err != nil {
 		return err
 	}
-	return c.audited(r, "export_person", "", "", func(ctx context.Context) error {
-		w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
-		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.ndjson"`, url.PathEscape(string(id))))
-		out := json.NewEncoder(w)
+	out, begun := json.NewEncoder(w), false
+	write := func(row any) error {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", linesType+"; charset=utf-8")
+			w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.ndjson"`, url.PathEscape(string(id))))
+		}
+		return out.Encode(row)
+	}
+	err = c.audited(r, "export_person", "", "", func(ctx context.Context) error {
 		return c.cfg.Manage.Export(ctx, operator, id,
-			func(m memory.Memory) error { return out.Encode(viewMemory(m)) },
-			func(m memory.PersonMessage) error { return out.Encode(viewEvent(m.Event)) })
+			func(m memory.Memory) error { return write(viewMemory(m)) },
+			func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) })
 	})
+	if err != nil && begun {
+		zerolog.Ctx(r.Context()).Error().Err(err).Msg("Export of a person failed")
+		panic(http.ErrAbortHandler)
+	}
+	return err
 }
 
 // searchView is the data of a search in memory and log, as the bot of a session searches.
