@@ -362,4 +362,5 @@ func (l listener) Show(context.Context, chat.Shown) chat.Live { return l }
 func (l listener) Text(text string, _ bool)                   { l(text) }
 func (l listener) Thought(string)                             {}
 func (l listener) Tool(string)                                {}
+func (l listener) Visible() bool                              { return true }
 func (l listener) Stop() string                               { return "" }

@@ -29,6 +29,7 @@ type carded string
 func (carded) Text(string, bool) {}
 func (carded) Thought(string)    {}
 func (carded) Tool(string)       {}
+func (c carded) Visible() bool   { return c != "" }
 func (c carded) Stop() string    { return string(c) }
 
 // pausedCards is a network whose cards end after a pause alone, while messages arrive at once.

@@ -306,4 +306,13 @@ func TestBusyNote(t *testing.T) {
 		after(2 * time.Minute)
 		want(t, "messages of a turn that is shown", len(w.wire.texts()), 0)
 	})
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{chat: halfway("slow", "")}, config: func(c *Config) {
+			c.BusyNote = 30 * time.Second
+			c.Display = cardOf("none")
+		}})
+		w.say("m1", "alice", "a slow question")
+		after(2 * time.Minute)
+		want(t, "messages of a turn whose card was not opened", w.wire.texts(), []string{wording.Say(wording.StillBusy, "en")})
+	})
 }

@@ -189,8 +189,8 @@ const MaxCuts = 3
 
 // Eraser removes content from a session. It is an administrator's right and needs no lease: running turns, flushes and
 // compactions fail at their next write, as after a lost lease, and begin again. After [MaxCuts] of them it waits for
-// the end of the next one, or of its own context. It also waits while a living replica sends a reply of the session, for
-// [SendTime] at most, so that no erased word arrives after it.
+// the end of the next one, or of its own context. It also waits while a replica may be sending a reply of the session, for
+// [SendTime] at most for each part, so that no erased word arrives after it.
 type Eraser interface {
 	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat one
 	// of them; one that can't be healed becomes [ErasedText] until [Compactor.Rewrite]. Shown texts, bodies, staged

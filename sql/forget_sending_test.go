@@ -153,17 +153,10 @@ func TestForgettingAFactAwaitsItsReaders(t *testing.T) {
 	})
 }
 
-// An erasure waits for no try whose outcome may never come: of a replica that is gone, or one that took longer than a try
-// can. A reply that waits for its try, and a notice before its first, need no wait either: their claims read the rest.
+// An erasure waits for no try whose outcome may never come: one that took longer than a try can. A reply that waits for its try, and a notice before its first, need no wait either: their claims read the rest.
 func TestErasuresDoNotAwaitLostTries(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *sql.Store, *pgxpool.Pool, *chat, sessions.Outgoing){
-		"a dead replica": func(t *testing.T, _ *sql.Store, pool *pgxpool.Pool, _ *chat, _ sessions.Outgoing) {
-			execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '6 seconds'")
-		},
-		"a replica without a heartbeat": func(t *testing.T, _ *sql.Store, pool *pgxpool.Pool, _ *chat, _ sessions.Outgoing) {
-			execute(t, pool, "DELETE FROM replicas")
-		},
 		"an old try": func(t *testing.T, _ *sql.Store, pool *pgxpool.Pool, _ *chat, _ sessions.Outgoing) {
 			execute(t, pool, "UPDATE outbox SET next_at = now() + interval '1 second' * $1::float8 WHERE in_flight", (pg.ClaimTime - sessions.SendTime).Seconds())
 		},

@@ -39,6 +39,8 @@ type Live interface {
 	Thought(text string)
 	// Tool shows that a tool runs.
 	Tool(name string)
+	// Visible reports whether people see the turn by now.
+	Visible() bool
 	// Stop ends the display before the commit, or without one. It returns the card on which the reply goes on, see
 	// [sessions.Target]; empty for none.
 	Stop() (card string)

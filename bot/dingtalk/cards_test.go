@@ -310,6 +310,32 @@ func TestEndOfACardIsPrepaidForTheNextProcess(t *testing.T) {
 	}
 }
 
+// In a month that is used up, an abandoned card without a prepaid end keeps none open whose end is prepaid.
+func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	var tracks []string
+	for i := range 4 {
+		live, o := w.turn(owned)
+		tracks = append(tracks, live.Stop())
+		if err := w.store.SetPrepaid(t.Context(), cardKey, tracks[i], i%2 == 1); err != nil {
+			t.Fatal(err)
+		}
+		o = w.commit(o, "") // the replies take another way
+		mustSend(t, w.g, o)
+	}
+	w.useUp()
+	if err := w.g.Background()[0].Do(t.Context()); !calls.IsRefused(err) {
+		t.Errorf("closing cards without calls: %v", err)
+	}
+	for i, track := range tracks {
+		c, err := w.store.ClickedCard(t.Context(), track, "")
+		if want := map[bool]sessions.CardState{true: sessions.CardFailed, false: sessions.CardOpen}[i%2 == 1]; err != nil || c.State != want {
+			t.Errorf("card %d is %s, want %s; %v", i, c.State, want, err)
+		}
+	}
+}
+
 // A card that may be recorded keeps its counted end, which closes it in the background.
 func TestLostRecordOfACard(t *testing.T) {
 	t.Parallel()

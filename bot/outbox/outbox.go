@@ -132,7 +132,7 @@ func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if o.closed {
 		return nil // the rows wait for the next process
 	}
-	q = &queue{wake: make(chan struct{}, 1), replies: added}
+	q = &queue{card: c.card, wake: make(chan struct{}, 1), replies: added}
 	o.queues[c] = q
 	o.wg.Add(1)
 	go o.run(c, q)
@@ -231,7 +231,7 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	var begun []sessions.Outgoing // the claim of the last part, if others follow
 	v := sendResult{more: true}
 	for v.more {
-		ctx, stop := context.WithTimeout(o.ctx, sessions.SendTime) // before the claim: an erasure counts from there
+		ctx, stop := context.WithTimeout(o.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
 		outs, err := o.claim(q, batch)
 		if err != nil || len(outs) < len(batch) || !o.leases.Trusted() {
 			stop()
@@ -243,6 +243,19 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 		stop()
 		o.applyResult(q, batch, v)
 	}
+}
+
+// sendTime is the time of an attempt. The first one began with its commit, which may have taken long: then it is claimed
+// again.
+func (o *Outbox) sendTime(first *pending) time.Duration {
+	if first.fresh == nil {
+		return sessions.SendTime
+	}
+	if left := sessions.SendTime - o.now().Sub(first.fresh.Created); left > sessions.SendTime/2 {
+		return min(left, sessions.SendTime)
+	}
+	first.fresh = nil
+	return sessions.SendTime
 }
 
 // interrupt ends an attempt before its first part or between two parts. The rows keep the number of parts that arrived.
@@ -386,12 +399,12 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 		failed++
 	}
 	aside := v.failed && failed >= maxFailures
-	if !v.split && !v.refused && !aside && !v.more {
+	if !v.split && !v.refused && !aside && !v.more && !q.card {
 		q.until = v.retry
 	}
 	for _, p := range batch {
 		p.maybe, p.failures = p.maybe || v.maybe, failed // replies of one message step aside together
-		if aside {
+		if aside || q.card && !v.more {                  // a pause of one session's message must not leave the card of another unfinished
 			p.next = v.retry
 		}
 		switch {

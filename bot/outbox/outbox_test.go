@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"ebb/sessions"
 )
@@ -41,5 +43,51 @@ func TestUnsentRepliesAreReadOncePerTerm(t *testing.T) {
 	}
 	if len(o.resumed) != 2 {
 		t.Errorf("the outbox knows %d sessions, want 2", len(o.resumed))
+	}
+}
+
+// A pause of one session's message leaves no card of another session unfinished. Without cards, a conversation is one line.
+func TestPausedMessageHoldsBackItsOwnSession(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	paused := &pending{rowID: rowID{"alice", 1}, next: now.Add(time.Minute)}
+	behind := &pending{rowID: rowID{"alice", 2}}
+	card := &pending{rowID: rowID{"bob", 3}, card: true}
+	message := &pending{rowID: rowID{"bob", 4}}
+	for name, c := range map[string]struct {
+		q    queue
+		want []*pending
+	}{
+		"cards":         {queue{card: true, replies: []*pending{paused, behind, card, message}}, []*pending{card}},
+		"messages":      {queue{replies: []*pending{paused, behind, message}}, []*pending{paused}},
+		"joined, cards": {queue{card: true, waited: true, replies: []*pending{behind, card, message}}, []*pending{behind}},
+		"joined":        {queue{waited: true, replies: []*pending{behind, message}}, []*pending{behind, message}},
+	} {
+		if batch, _ := c.q.nextBatch(); !slices.Equal(batch, c.want) {
+			t.Errorf("%s: the next message has %d replies, the first of %s", name, len(batch), batch[0].key)
+		}
+	}
+}
+
+// The first attempt has the time that its commit left. After a slow commit the reply is claimed again, with the whole time:
+// an erasure waits from the claim on.
+func TestFirstAttemptCountsFromItsCommit(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := &Outbox{now: func() time.Time { return now }}
+	for age, want := range map[time.Duration]struct {
+		time  time.Duration
+		fresh bool
+	}{
+		0: {sessions.SendTime, true}, 2 * time.Second: {sessions.SendTime - 2*time.Second, true}, 4 * time.Second: {sessions.SendTime, false},
+		-time.Minute: {sessions.SendTime, true},
+	} {
+		p := &pending{fresh: &sessions.Outgoing{Created: now.Add(-age)}}
+		if got := o.sendTime(p); got != want.time || (p.fresh != nil) != want.fresh {
+			t.Errorf("after %s the attempt has %s, from memory: %v", age, got, p.fresh != nil)
+		}
+	}
+	if got := o.sendTime(&pending{}); got != sessions.SendTime {
+		t.Errorf("a claimed attempt has %s", got)
 	}
 }

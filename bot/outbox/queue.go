@@ -14,6 +14,7 @@ import (
 
 // queue has the unsent replies of one conversation, in order. Their texts are in the storage only.
 type queue struct {
+	card       bool // replies on cards, whose order matters within each session alone
 	replies    []*pending
 	until      time.Time      // no message goes before
 	waited     bool           // replies that gathered during the wait go out as one message
@@ -132,16 +133,17 @@ func (q *queue) length() int {
 	return n
 }
 
-// nextBatch returns the replies of the next message and its time: the first in line, or a passed one that is due
+// nextBatch returns the replies of the next message and its time: the first in a line, or a passed one that is due
 // earlier.
 func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 	var first *pending
-	lined := false
+	lined := map[sessions.Key]bool{}
 	for _, p := range q.replies {
-		if !p.passed() && lined {
+		line := q.line(p)
+		if !p.passed() && lined[line] {
 			continue
 		}
-		lined = lined || !p.passed()
+		lined[line] = lined[line] || !p.passed()
 		at := p.next
 		if at.Before(q.until) {
 			at = q.until
@@ -151,6 +153,14 @@ func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 		}
 	}
 	return q.batchOf(first), due
+}
+
+// line is the line in which a reply waits: one for all replies of a queue, or that of its session among replies on cards.
+func (q *queue) line(p *pending) sessions.Key {
+	if q.card {
+		return p.key
+	}
+	return ""
 }
 
 // batchOf returns the replies that go out in one message with first. Replies that may have arrived as one message go
@@ -175,7 +185,7 @@ func (q *queue) batchOf(first *pending) []*pending {
 		return batch
 	}
 	for _, p := range q.replies[slices.Index(q.replies, first)+1:] {
-		if p.passed() {
+		if p.passed() || q.line(p) != q.line(first) {
 			continue
 		}
 		if !p.joinable() || len(batch) == maxJoined {

@@ -73,7 +73,7 @@ func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), 
 func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
 	w := watch{
-		Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), before: t.before, lang: t.Lang, arrived: r.running.arrivals(t.Key), notify: t.live == nil,
+		Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), before: t.before, lang: t.Lang, arrived: r.running.arrivals(t.Key), live: t.live,
 	}
 	if slices.ContainsFunc(t.View.Pending[len(t.Asked):], w.stops) {
 		cancel(errStopped) // it waited before the turn began
@@ -99,7 +99,7 @@ type watch struct {
 	before  int64 // the newest event of the turns before
 	lang    string
 	arrived <-chan struct{}
-	notify  bool // members see nothing of the turn
+	live    chat.Live // nil: members see nothing of the turn
 }
 
 // run ends with ctx, or with the stop.
@@ -107,7 +107,7 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(stopLook)
 	defer look.Stop()
 	var long <-chan time.Time
-	if w.notify && w.cfg.BusyNote > 0 {
+	if w.cfg.BusyNote > 0 {
 		note := time.NewTimer(w.cfg.BusyNote)
 		defer note.Stop()
 		long = note.C
@@ -117,7 +117,9 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-long:
-			w.notifyBusy(ctx)
+			if w.live == nil || !w.live.Visible() {
+				w.notifyBusy(ctx)
+			}
 			continue
 		case <-w.arrived:
 		case <-look.C:

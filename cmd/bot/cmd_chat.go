@@ -262,6 +262,9 @@ func (t *terminal) Tool(string) {}
 // Thought implements [chat.Live]: reasoning is not shown.
 func (t *terminal) Thought(string) {}
 
+// Visible implements [chat.Live].
+func (t *terminal) Visible() bool { return true }
+
 // Stop shows nothing: Send prints the rest of the answer.
 func (t *terminal) Stop() string { return "" }
 

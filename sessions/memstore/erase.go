@@ -68,10 +68,10 @@ func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sess
 	}
 }
 
-// sends reports whether a living replica tries to send a reply.
+// sends reports whether a replica may be sending a reply.
 func (m *Store) sends(s *sessionRows) bool {
 	return slices.ContainsFunc(s.outbox, func(o *outboxRow) bool {
-		return !o.settled && o.sending && o.inFlight && m.isAlive(o.sender) && time.Until(o.NextAt) > handTime-sessions.SendTime
+		return !o.settled && o.sending && o.inFlight && time.Until(o.NextAt) > handTime-sessions.SendTime
 	})
 }
 

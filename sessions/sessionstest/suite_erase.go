@@ -309,8 +309,8 @@ func (b *suite) eraseEvent(seq int64) {
 	b.checkError(err)
 }
 
-// P93: an erasure waits for the outcome of a reply that a living replica sends, since its text was read before, and a deletion
-// does, too. It does not wait for a replica that is gone.
+// P93: an erasure waits for the outcome of a reply that a replica sends, since its text was read before, and a deletion does,
+// too. A replica without a heartbeat may still send.
 func testEraseWaitsForReply(b *suite) {
 	l := b.leaseWithMessages(3)
 	b.runTurn(l, 1) // 1 and 2
@@ -332,9 +332,9 @@ func testEraseWaitsForReply(b *suite) {
 	b.checkError(<-ended)
 	b.runTurn(b.acquireLease(replicaA), 1)
 	b.Expire(b.T, replicaA)
-	b.checkError(erase(b.ctx))
-	b.sendBeat(replicaA)
-	b.runTurn(b.acquireLease(replicaA), 1)
+	short, stop := context.WithTimeout(b.ctx, 100*time.Millisecond)
+	b.wantError(erase(short), context.DeadlineExceeded, "an erasure beside a replica without a heartbeat")
+	stop()
 	go func() { ended <- remove(b.ctx) }()
 	b.endTries()
 	b.checkError(<-ended)

@@ -763,22 +763,21 @@ func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockPara
 
 const sendIsOpen = `-- name: SendIsOpen :one
 SELECT EXISTS (
-    SELECT FROM outbox o JOIN replicas r ON r.id = o.sender
+    SELECT FROM outbox o
     WHERE o.session_key = $1 AND o.state = 'sending' AND o.in_flight
-      AND o.next_at > now() + interval '1 second' * $2::float8
-      AND r.heartbeat_at > now() - interval '1 second' * $3::float8) AS open
+      AND o.next_at > now() + interval '1 second' * $2::float8) AS open
 `
 
 type SendIsOpenParams struct {
 	SessionKey  sessions.Key
 	LeftSeconds float64
-	TtlSeconds  float64
 }
 
-// SendIsOpen reports whether a live replica tries to send a reply of a session. Its try may have begun with a former text.
-// The end of a claim gives its age; the sender ends an older try.
+// SendIsOpen reports whether a replica may be sending a reply of a session. Its try may have begun with a former text. The
+// end of a claim gives its age; the sender ends an older try. A replica without a heartbeat may be cut off from the
+// database alone, and still send.
 func (q *Queries) SendIsOpen(ctx context.Context, db DBTX, arg *SendIsOpenParams) (bool, error) {
-	row := db.QueryRow(ctx, sendIsOpen, arg.SessionKey, arg.LeftSeconds, arg.TtlSeconds)
+	row := db.QueryRow(ctx, sendIsOpen, arg.SessionKey, arg.LeftSeconds)
 	var open bool
 	err := row.Scan(&open)
 	return open, err

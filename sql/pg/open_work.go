@@ -36,7 +36,7 @@ func (o *OpenWork) Error() string { return fmt.Sprintf("session %s has work unde
 func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool, error) {
 	if o.Reply {
 		return d.Q.SendIsOpen(ctx, db, &dbsqlc.SendIsOpenParams{
-			SessionKey: o.Key, LeftSeconds: (ClaimTime - sessions.SendTime).Seconds(), TtlSeconds: d.TTL.Seconds(),
+			SessionKey: o.Key, LeftSeconds: (ClaimTime - sessions.SendTime).Seconds(),
 		})
 	}
 	return d.Q.WorkIsSpared(ctx, db, &dbsqlc.WorkIsSparedParams{

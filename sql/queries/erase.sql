@@ -14,13 +14,13 @@ SELECT EXISTS (
         WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term))) AS spared;
 
 -- name: SendIsOpen :one
--- SendIsOpen reports whether a live replica tries to send a reply of a session. Its try may have begun with a former text.
--- The end of a claim gives its age; the sender ends an older try.
+-- SendIsOpen reports whether a replica may be sending a reply of a session. Its try may have begun with a former text. The
+-- end of a claim gives its age; the sender ends an older try. A replica without a heartbeat may be cut off from the
+-- database alone, and still send.
 SELECT EXISTS (
-    SELECT FROM outbox o JOIN replicas r ON r.id = o.sender
+    SELECT FROM outbox o
     WHERE o.session_key = @session_key AND o.state = 'sending' AND o.in_flight
-      AND o.next_at > now() + interval '1 second' * @left_seconds::float8
-      AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS open;
+      AND o.next_at > now() + interval '1 second' * @left_seconds::float8) AS open;
 
 -- name: AttemptRelease :many
 -- AttemptRelease removes the marks of a turn that waits with its erasure: other erasures need not spare it.

@@ -123,6 +123,7 @@ type unstreamed func() string
 func (unstreamed) Text(string, bool) {}
 func (unstreamed) Thought(string)    {}
 func (unstreamed) Tool(string)       {}
+func (unstreamed) Visible() bool     { return false }
 func (u unstreamed) Stop() string    { return u() }
 
 // pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission. pauseUndelivered

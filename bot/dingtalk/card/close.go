@@ -36,17 +36,20 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 		return err
 	}
 	var failed error
+	paused := false // a month that is used up still permits the ends that are prepaid
 	for _, one := range list {
 		err := c.closeCard(ctx, one)
-		failed = errors.Join(failed, err)
-		if pauseOf(err) > longestPause {
-			c.closing.to = time.Now().Add(closePauses.After(c.closing.failures))
-			c.closing.failures++
-			break
+		failed, paused = errors.Join(failed, err), paused || pauseOf(err) > longestPause
+		if pauseOf(err) > longestPause && !calls.IsRefused(err) {
+			break // the next call would be refused as well
 		}
-		if err == nil {
-			c.closing.failures = 0
-		}
+	}
+	switch {
+	case paused:
+		c.closing.to = time.Now().Add(closePauses.After(c.closing.failures))
+		c.closing.failures++
+	case failed == nil:
+		c.closing.failures = 0
 	}
 	return failed
 }

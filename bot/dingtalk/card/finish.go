@@ -107,7 +107,7 @@ func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) er
 	if unknown {
 		c.settle(ctx, o.Key, track, sessions.CardFailed)
 	}
-	one, stop := context.WithTimeout(ctx, storeTime)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime) // the attempt's time may be over
 	defer stop()
 	if err := c.cfg.Store.LeaveCard(one, o); err != nil {
 		return err

@@ -117,6 +117,13 @@ func (l *live) Stop() string {
 	return l.track
 }
 
+// Visible implements [chat.Live].
+func (l *live) Visible() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.track != ""
+}
+
 // openTries bounds the attempts to deliver a card whose delivery is uncertain.
 const openTries = 2
 
