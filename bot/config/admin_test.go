@@ -30,6 +30,19 @@ func TestLoginAddresses(t *testing.T) {
 	}
 }
 
+// A token is long enough that it cannot be guessed, and no error shows it.
+func TestTokenLengths(t *testing.T) {
+	t.Parallel()
+	for token, ok := range map[string]bool{"": true, "secret-token-16c": true, "secret-token-15": false, "令牌令牌令牌令牌": false, "密": false} {
+		for _, key := range []string{"token", "viewer_token"} {
+			_, err := parseConfig("f.jsonc", []byte(fmt.Sprintf(`{"admin": {%q: %q}}`, key, token)), env(), NeedNothing)
+			if (err == nil) != ok || err != nil && (!strings.Contains(err.Error(), "admin."+key) || strings.Contains(err.Error(), token)) {
+				t.Errorf("admin.%s of %q: %v, want accepted: %v", key, token, err, ok)
+			}
+		}
+	}
+}
+
 // A person administers the groups that list their staff id, which is never empty.
 func TestAdministers(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func TestReferenceEqualsDefaults(t *testing.T) {
 // An empty file is as good as the reference, in the environment too: a key left out means what the reference says.
 func TestReferenceEqualsEmptyFile(t *testing.T) {
 	t.Parallel()
-	vars := env("DINGTALK_CLIENT_ID", "a", "DINGTALK_CLIENT_SECRET", "b", "LLM_API_KEY", "c", "DATABASE_URL", "postgres://h/d", "ADMIN_TOKEN", "e")
+	vars := env("DINGTALK_CLIENT_ID", "a", "DINGTALK_CLIENT_SECRET", "b", "LLM_API_KEY", "c", "DATABASE_URL", "postgres://h/d", "ADMIN_TOKEN", "0123456789abcdef")
 	reference, err := Load(referencePath, vars, NeedServe)
 	if err != nil {
 		t.Fatalf("loading the reference: %v", err)

@@ -50,7 +50,7 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	case e.cfg.Identity == nil:
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
 		return
-	case !e.begun.try(r, func() bool { return false }):
+	case !e.begun.allow(r):
 		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.begun_often")
 		return
 	case len(next) > maxNext:

@@ -251,17 +251,24 @@ func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) 
 	return nil
 }
 
-// enter checks a token: 401 for a wrong one, 429 after several.
+// wrongPause is the time before a wrong token over the bound is answered.
+const wrongPause = time.Second
+
+// enter checks a token: 401 for a wrong one, and 429 after a pause for each one over the bound of its address. A right token always
+// enters: behind a proxy all people share an address, and one of them would lock out the others. Guessing fails by the length of
+// tokens, which the configuration checks.
 func (e *entry) enter(r *http.Request, token string) (pages.Login, int) {
-	var login pages.Login
-	var ok bool
-	if !e.wrong.try(r, func() bool { login, ok = e.role(token); return ok }) {
-		return pages.Login{}, http.StatusTooManyRequests
+	if login, ok := e.role(token); ok {
+		return login, http.StatusOK
 	}
-	if !ok {
+	if e.wrong.allow(r) {
 		return pages.Login{}, http.StatusUnauthorized
 	}
-	return login, http.StatusOK
+	select {
+	case <-time.After(wrongPause):
+	case <-r.Context().Done():
+	}
+	return pages.Login{}, http.StatusTooManyRequests
 }
 
 func (e *entry) logout(w http.ResponseWriter, r *request) error {

@@ -23,7 +23,7 @@ type throttle struct {
 	every  rate.Limit
 	atOnce int
 
-	mu       sync.Mutex // from the look at a limiter to the end of the try, as many tries may come together
+	mu       sync.Mutex // from the look at the cache to its change
 	limiters *lru.Cache[string, *rate.Limiter]
 }
 
@@ -35,17 +35,11 @@ func newThrottle(every rate.Limit, atOnce int) *throttle {
 	return &throttle{every: every, atOnce: atOnce, limiters: cache}
 }
 
-// try executes do, which must be quick, unless the address has no try left. A successful one does not count.
-func (t *throttle) try(r *http.Request, do func() (successful bool)) (tried bool) {
+// allow counts a try of the peer's address, and reports whether it is within the bound.
+func (t *throttle) allow(r *http.Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l, ok := t.limiters.Get(address(r))
-	if ok && l.Tokens() < 1 {
-		return false
-	}
-	if do() {
-		return true
-	}
 	if !ok {
 		l = rate.NewLimiter(t.every, t.atOnce)
 		t.limiters.Add(address(r), l)
