@@ -107,9 +107,15 @@ type Asking struct {
 	// Only restricts the erasure to one person's messages; empty for everybody's. The bot's messages are wiped for
 	// every asker.
 	Only sessions.UserID
+	// GroupOnly restricts [Rights.ForgetMemory] to memories that no one outside a group has: it returns [ErrOthersKnow] for one with a
+	// copy of the team or of a person.
+	GroupOnly bool
 	// Language is that of the message that asks, zh or en, and of the text that replaces it.
 	Language string
 }
+
+// ErrOthersKnow says that the erasure of a memory of a group would delete one of the team or of a person. Nothing was erased then.
+var ErrOthersKnow = errors.New("the memory is known outside its group")
 
 // MaxErasures is how often a person may have themself forgotten on one day, of UTC: it costs others the summaries.
 const MaxErasures = 3

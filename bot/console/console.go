@@ -131,6 +131,8 @@ func (b badRequest) Error() string { return b.code }
 var (
 	errNotFound  = badRequest{code: "error.not_found"}
 	errForbidden = badRequest{code: "error.forbidden"}
+	// errOthersKnow refuses an administrator of a group.
+	errOthersKnow = badRequest{code: "error.others_know"}
 )
 
 // statusOf returns the status of an error, and its words: of the catalog, as the error of the storage may hold texts.
@@ -139,7 +141,7 @@ func statusOf(err error) (int, badRequest) {
 	switch {
 	case errors.As(err, &bad) && bad.code == errNotFound.code, errors.Is(err, sessions.ErrNotFound):
 		return http.StatusNotFound, errNotFound
-	case bad.code == errForbidden.code:
+	case bad.code == errForbidden.code, bad.code == errOthersKnow.code:
 		return http.StatusForbidden, bad
 	case bad.code != "":
 		return http.StatusBadRequest, bad

@@ -65,8 +65,13 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 	if !r.whole() && m.Scope != memory.ScopeGroup && m.Scope != memory.ScopeSession {
 		return errForbidden // other groups know a fact of the team or of a person
 	}
+	by := operator
+	by.Asking.GroupOnly = !r.whole() // its erasure takes copies of the memory too
 	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, _, err := c.cfg.Manage.ForgetFact(ctx, operator, id)
+		_, _, err := c.cfg.Manage.ForgetFact(ctx, by, id)
+		if errors.Is(err, memory.ErrOthersKnow) {
+			return errOthersKnow
+		}
 		return err
 	})
 	if err != nil {

@@ -219,3 +219,46 @@ func TestGroupAdministratorSeesTheGroup(t *testing.T) {
 		t.Error("a private chat is shown as a group")
 	}
 }
+
+// A group's administrator deletes no memory of the team: neither by its page nor by the group's memory that it was made from, also if
+// the group corrected it since.
+func TestGroupAdministratorKeepsTheTeamsMemory(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	p.addOther()
+	base := p.serve()
+	admin, lead := p.enterAs(base, "boss"), p.enterAs(base, "lead")
+	group := scan[int64](p.world, "SELECT id FROM memories WHERE source_session = '"+groupKey+"' AND scope = 'group'")
+	if status, _ := admin.post("/memories/"+number(group)+"/promote", url.Values{"by": {"boss"}}); status != http.StatusOK {
+		t.Fatalf("the promotion: %d", status)
+	}
+	state := func() string {
+		return scan[string](p.world, `SELECT md5((SELECT string_agg(e::text, '' ORDER BY e.id) FROM dingtalk_session_events e) || (SELECT string_agg(m::text, '' ORDER BY m.id) FROM memories m))`)
+	}
+	before := state()
+	lead.get("/?lang=en")
+	refuse := func(id int64) {
+		t.Helper()
+		if status, page := lead.post("/memories/"+number(id)+"/forget", nil); status != http.StatusForbidden || !strings.Contains(page, "Only an administrator of all groups") {
+			t.Errorf("memory %d: %d %s", id, status, around(page, "alert"))
+		}
+	}
+	refuse(group)
+	if state() != before {
+		t.Error("a refused deletion changed something")
+	}
+	p.execute(`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, start_seq, end_seq, said_by, source_group)
+		VALUES ('group', 'robot/cidGroup', 'decision', '发布日期改到 5 月 27 日', '\x05', '` + groupKey + `', 5, 6, 'staff0001', 'robot/cidGroup')`)
+	p.execute(`UPDATE memories SET superseded_by = (SELECT max(id) FROM memories), superseded_at = now() WHERE id = ` + number(group))
+	before = state()
+	refuse(scan[int64](p.world, "SELECT max(id) FROM memories"))
+	if state() != before {
+		t.Error("a refused deletion of the correction changed something")
+	}
+	if n := scan[int](p.world, "SELECT count(*) FROM audit WHERE action = 'forget' AND outcome = 'error.others_know'"); n != 2 {
+		t.Errorf("%d refusals in the audit, want 2", n)
+	}
+	if status, _ := admin.post("/memories/"+number(group)+"/forget", nil); status != http.StatusOK {
+		t.Errorf("the administrator of all groups: %d", status)
+	}
+}

@@ -63,6 +63,9 @@ func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	if err := u.addSame(ctx, u.Pool); err != nil {
 		return err
 	}
+	if err := u.withinGroup(ctx, u.Pool); err != nil {
+		return err
+	}
 	return repeated(errSavedAgain, func(final bool) error { return u.everywhere(ctx, final) })
 }
 
@@ -92,8 +95,41 @@ func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 		if u.grown && !final {
 			return errSavedAgain
 		}
+		if err := u.withinGroup(ctx, tx); err != nil { // it may be the team's meanwhile
+			return err
+		}
 		return u.memory(ctx, tx)
 	})
+}
+
+// withinGroup returns [memory.ErrOthersKnow] if the erasure is restricted to a group and would delete a row of the team or of a person.
+func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
+	if !u.from.GroupOnly {
+		return nil
+	}
+	ids, err := u.withDerived(ctx, db, u.rowIDs())
+	if err != nil {
+		return err
+	}
+	scopes, err := u.Q.MemoryScopes(ctx, db, ids)
+	if err != nil {
+		return err
+	}
+	for _, sc := range scopes {
+		if sc.Scope != memory.ScopeGroup && sc.Scope != memory.ScopeSession {
+			return memory.ErrOthersKnow
+		}
+	}
+	return nil
+}
+
+// rowIDs returns the ids of the rows.
+func (u *memoryErasure) rowIDs() []int64 {
+	ids := make([]int64, len(u.rows))
+	for i := range u.rows {
+		ids[i] = u.rows[i].ID
+	}
+	return ids
 }
 
 // refresh locks the source sessions, and reads again which rows they saved. They save no row until the
@@ -168,16 +204,16 @@ func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error
 
 // memory deletes the rows.
 func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
-	ids, digests := make([]int64, len(u.rows)), []int64{}
-	for i, m := range u.rows {
-		if ids[i] = m.ID; m.Kind == memory.KindDigest {
+	digests := []int64{}
+	for _, m := range u.rows {
+		if m.Kind == memory.KindDigest {
 			digests = append(digests, m.ID)
 		}
 	}
 	if err := u.Q.DigestsDrop(ctx, tx, digests); err != nil {
 		return err
 	}
-	return u.forgetFacts(ctx, tx, ids, u.from.Lease.Key, u.done)
+	return u.forgetFacts(ctx, tx, u.rowIDs(), u.from.Lease.Key, u.done)
 }
 
 // values reads the memory and the values that it corrected. A later value is another fact to its people.
@@ -292,11 +328,7 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 		if m.Kind == memory.KindDigest {
 			continue
 		}
-		ids := make([]int64, len(u.rows))
-		for i := range u.rows {
-			ids[i] = u.rows[i].ID
-		}
-		others, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: ids})
+		others, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: u.rowIDs()})
 		if err != nil {
 			return err
 		}
