@@ -271,7 +271,7 @@ func (q *Queries) MemoriesExpireUnseen(ctx context.Context, db DBTX, arg *Memori
 }
 
 const memoriesUnseen = `-- name: MemoriesUnseen :many
-SELECT m.id, m.content FROM memories m
+SELECT m.id FROM memories m
 WHERE m.last_seen_at < now() - interval '1 second' * $1::float8
 ORDER BY m.last_seen_at LIMIT $2::int
 `
@@ -281,25 +281,20 @@ type MemoriesUnseenParams struct {
 	MaxRows       int
 }
 
-type MemoriesUnseenRow struct {
-	ID      int64
-	Content string
-}
-
-// MemoriesUnseen lists memories that were last said before the period, with their texts.
-func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnseenParams) ([]MemoriesUnseenRow, error) {
+// MemoriesUnseen lists memories that were last said before the period.
+func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnseenParams) ([]int64, error) {
 	rows, err := db.Query(ctx, memoriesUnseen, arg.PeriodSeconds, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []MemoriesUnseenRow
+	var items []int64
 	for rows.Next() {
-		var i MemoriesUnseenRow
-		if err := rows.Scan(&i.ID, &i.Content); err != nil {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -437,7 +432,7 @@ type PinnedLockParams struct {
 }
 
 // PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
-// data. Others lock a session before its facts, too.
+// data. It comes after the deletion of the facts: a view that pinned one before is seen, and none can pin one later.
 func (q *Queries) PinnedLock(ctx context.Context, db DBTX, arg *PinnedLockParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, pinnedLock, arg.SessionKeys, arg.Facts)
 	if err != nil {

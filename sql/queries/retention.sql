@@ -89,14 +89,14 @@ SELECT (EXISTS (SELECT FROM session_summaries a WHERE a.session_key = @session_k
           AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq = c.start_seq)))::boolean AS gone;
 
 -- name: MemoriesUnseen :many
--- MemoriesUnseen lists memories that were last said before the period, with their texts.
-SELECT m.id, m.content FROM memories m
+-- MemoriesUnseen lists memories that were last said before the period.
+SELECT m.id FROM memories m
 WHERE m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
 ORDER BY m.last_seen_at LIMIT @max_rows::int;
 
 -- name: PinnedLock :many
 -- PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
--- data. Others lock a session before its facts, too.
+-- data. It comes after the deletion of the facts: a view that pinned one before is seen, and none can pin one later.
 SELECT h.session_key FROM dingtalk_sessions h
 WHERE h.session_key = ANY(@session_keys::text[]) AND (
     h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)

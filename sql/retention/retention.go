@@ -18,6 +18,8 @@ import (
 const (
 	// batch is the number of rows that one transaction deletes.
 	batch = 500
+	// memoryBatch is that number for memories: each text is searched in the views that may show it.
+	memoryBatch = 100
 	// maxTurn bounds the events that are read to find the end of a turn.
 	maxTurn = 16 * batch
 )
@@ -153,28 +155,29 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 	var gone []string
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
 		gone = nil
-		old, err := s.Q.MemoriesUnseen(ctx, tx, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+		old, err := s.Q.MemoriesUnseen(ctx, tx, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: memoryBatch})
 		if err != nil || len(old) == 0 {
 			return err
 		}
-		ids, facts := make([]int64, len(old)), make([]string, len(old))
-		for i, m := range old {
-			ids[i], facts[i] = m.ID, m.Content
-		}
-		readers, err := s.identities.Readers(ctx, tx, ids)
+		readers, err := s.identities.Readers(ctx, tx, old)
 		if err != nil {
 			return err
 		}
-		if _, err := s.Q.PinnedLock(ctx, tx, &dbsqlc.PinnedLockParams{SessionKeys: readers, Facts: facts}); err != nil {
+		if gone, err = s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: old, PeriodSeconds: period.Seconds()}); err != nil || len(gone) == 0 {
 			return err
 		}
-		if gone, err = s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: ids, PeriodSeconds: period.Seconds()}); err != nil || len(gone) == 0 {
+		keys, err := s.Q.PinnedLock(ctx, tx, &dbsqlc.PinnedLockParams{SessionKeys: readers, Facts: gone})
+		if err != nil || len(keys) == 0 {
 			return err
 		}
-		if err := s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: readers, Facts: gone}); err != nil {
+		locked := make([]string, len(keys))
+		for i, key := range keys {
+			locked[i] = string(key)
+		}
+		if err := s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: locked, Facts: gone}); err != nil {
 			return err
 		}
-		return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: readers, Facts: gone})
+		return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: locked, Facts: gone})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
