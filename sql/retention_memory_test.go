@@ -1,8 +1,10 @@
 package sql_test
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,5 +61,37 @@ func TestRetentionUnpinsReaders(t *testing.T) {
 	}
 	if left := collect(t, pool, "SELECT view_before ->> 'pinned' FROM compaction_log", pgx.RowTo[string]); left[0] != "" {
 		t.Errorf("an undo shows %q", left[0])
+	}
+}
+
+// Two replicas may both delete for a moment. Neither waits for rows of the other.
+func TestRetentionSkipsHeldRows(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type) VALUES ('robot/a', 'robot', 'a', '2')`)
+	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
+		SELECT 'robot/a', '{}', 'sent', 'sent', '', now() - i * interval '90 hours' FROM generate_series(1, 2) AS i`)
+	execute(t, pool, `INSERT INTO compaction_log (session_key, outcome, created_at) SELECT 'robot/a', 'nothing', now() - i * interval '90 hours' FROM generate_series(1, 2) AS i`)
+	execute(t, pool, `INSERT INTO audit (actor, action, at) SELECT 'admin', 'old', now() - i * interval '90 hours' FROM generate_series(1, 2) AS i`)
+	tx := must[pgx.Tx](t)(pool.Begin(t.Context()))
+	for _, held := range []string{
+		"DELETE FROM outbox WHERE settled_at < now() - interval '100 hours'", "DELETE FROM compaction_log WHERE created_at < now() - interval '100 hours'",
+		"DELETE FROM audit WHERE at < now() - interval '100 hours'",
+	} {
+		if tag, err := tx.Exec(t.Context(), held); err != nil || tag.RowsAffected() != 1 {
+			t.Fatalf("%s: %v", held, err)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	for name, expire := range map[string]func(context.Context, time.Duration) (int, error){
+		"replies": s.ExpireReplies, "compactions": s.ExpireCompactions, "actions": s.ExpireActions,
+	} {
+		if n, err := expire(ctx, period); err != nil || n != 1 {
+			t.Errorf("%s: %d rows are deleted beside one that is held (%v), want 1", name, n, err)
+		}
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,7 +44,7 @@ type Config struct {
 type Cleaner struct {
 	cfg     Config
 	deleted *prometheus.CounterVec
-	next    time.Time // start of the next run
+	last    time.Time // start of the last run
 }
 
 // New returns a cleaner.
@@ -60,16 +61,13 @@ func New(cfg Config) *Cleaner {
 
 // Task returns the background work. Each replica has it, and only the leader deletes.
 func (c *Cleaner) Task() periodic.Task {
-	return periodic.Task{
-		Interval: checkInterval,
-		Ready:    func() bool { return pause(c.cfg.Periods()) > 0 && !time.Now().Before(c.next) },
-		Leads: func(ctx context.Context) (bool, error) {
-			c.next = time.Now().Add(pause(c.cfg.Periods()))
-			return c.cfg.Store.IsLeader(ctx, c.cfg.Replica)
-		},
-		Do:      c.Run,
-		Failure: "Failed to delete expired data",
-	}
+	return periodic.Task{Interval: checkInterval, Ready: c.due, Do: c.Run, Failure: "Failed to delete expired data"}
+}
+
+// due reports whether the pause of the periods in force has passed since the last run. A shorter period holds at once.
+func (c *Cleaner) due() bool {
+	p := pause(c.cfg.Periods())
+	return p > 0 && !time.Now().Before(c.last.Add(p))
 }
 
 // pause returns the time between two runs; 0: all data is kept.
@@ -83,44 +81,56 @@ func pause(r sessions.Retention) time.Duration {
 	return min(least/10, maxPause)
 }
 
-// Run deletes all data that is past its period now. A run that is cut off leaves the rest to the next one.
-func (c *Cleaner) Run(ctx context.Context) error {
-	r := c.cfg.Periods()
-	deleted := map[string]int{}
-	defer func() { c.log(ctx, deleted) }()
-	if r.Events > 0 {
-		if err := c.events(ctx, r.Events, deleted); err != nil {
-			return err
-		}
-	}
-	for _, kind := range []struct {
-		name   string
-		period time.Duration
-		expire func(context.Context, time.Duration) (int, error)
-	}{
-		{Memories, r.Memories, c.cfg.Store.ExpireMemories},
-		{CompactionLog, r.CompactionLog, c.cfg.Store.ExpireCompactions},
-		{Replies, r.Replies, c.cfg.Store.ExpireReplies},
-		{Audit, r.Audit, c.cfg.Store.ExpireActions},
-	} {
-		if kind.period <= 0 {
-			continue
-		}
-		if err := c.repeat(ctx, kind.name, deleted, func() (int, error) { return kind.expire(ctx, kind.period) }); err != nil {
-			return err
-		}
-	}
-	return nil
+// kind is data with a period of its own.
+type kind struct {
+	name   string
+	period func(sessions.Retention) time.Duration
 }
 
-func (c *Cleaner) events(ctx context.Context, period time.Duration, deleted map[string]int) error {
+// errNoLeader ends a run: another replica is the leader now.
+var errNoLeader = errors.New("another replica is the leader")
+
+// Run deletes all data that is past its period. Each batch asks for the period in force and for the lead. A run that is cut
+// off leaves the rest to the next one.
+func (c *Cleaner) Run(ctx context.Context) error {
+	c.last = time.Now()
+	deleted := map[string]int{}
+	defer func() { c.log(ctx, deleted) }()
+	err := c.events(ctx, deleted)
+	for _, rows := range []struct {
+		kind
+		expire func(context.Context, time.Duration) (int, error)
+	}{
+		{kind{Memories, func(r sessions.Retention) time.Duration { return r.Memories }}, c.cfg.Store.ExpireMemories},
+		{kind{CompactionLog, func(r sessions.Retention) time.Duration { return r.CompactionLog }}, c.cfg.Store.ExpireCompactions},
+		{kind{Replies, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireReplies},
+		{kind{Audit, func(r sessions.Retention) time.Duration { return r.Audit }}, c.cfg.Store.ExpireActions},
+	} {
+		if err == nil {
+			err = c.repeat(ctx, rows.kind, deleted, rows.expire)
+		}
+	}
+	if errors.Is(err, errNoLeader) {
+		return nil
+	}
+	return err
+}
+
+func (c *Cleaner) events(ctx context.Context, deleted map[string]int) error {
+	events := kind{Events, func(r sessions.Retention) time.Duration { return r.Events }}
 	for after := sessions.Key(""); ; {
+		period, err := c.inForce(ctx, events)
+		if err != nil || period <= 0 {
+			return err
+		}
 		keys, err := c.cfg.Store.ExpiredSessions(ctx, period, after, sessionPage)
 		if err != nil {
 			return err
 		}
 		for _, key := range keys {
-			if err := c.repeat(ctx, Events, deleted, func() (int, error) { return c.cfg.Store.ExpireEvents(ctx, key, period) }); err != nil {
+			if err := c.repeat(ctx, events, deleted, func(ctx context.Context, period time.Duration) (int, error) {
+				return c.cfg.Store.ExpireEvents(ctx, key, period)
+			}); err != nil {
 				return err
 			}
 			after = key
@@ -131,15 +141,32 @@ func (c *Cleaner) events(ctx context.Context, period time.Duration, deleted map[
 	}
 }
 
+// inForce returns the period of some data now; 0: it is kept. The error is errNoLeader on a replica that does not lead.
+func (c *Cleaner) inForce(ctx context.Context, k kind) (time.Duration, error) {
+	period := k.period(c.cfg.Periods())
+	if period <= 0 {
+		return 0, nil
+	}
+	leads, err := c.cfg.Store.IsLeader(ctx, c.cfg.Replica)
+	if err == nil && !leads {
+		err = errNoLeader
+	}
+	return period, err
+}
+
 // repeat deletes batches until one is empty.
-func (c *Cleaner) repeat(ctx context.Context, kind string, deleted map[string]int, batch func() (int, error)) error {
+func (c *Cleaner) repeat(ctx context.Context, k kind, deleted map[string]int, expire func(context.Context, time.Duration) (int, error)) error {
 	for {
-		n, err := batch()
+		period, err := c.inForce(ctx, k)
+		if err != nil || period <= 0 {
+			return err
+		}
+		n, err := expire(ctx, period)
 		if err != nil || n == 0 {
 			return err
 		}
-		deleted[kind] += n
-		c.deleted.WithLabelValues(kind).Add(float64(n))
+		deleted[k.name] += n
+		c.deleted.WithLabelValues(k.name).Add(float64(n))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

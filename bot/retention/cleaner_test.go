@@ -16,12 +16,13 @@ import (
 type expiry struct {
 	sessions.Expiry
 	batches map[sessions.Key]int
-	leads   bool
+	follows bool
 	calls   []string
 	fail    error
+	after   func() // runs after a batch of events
 }
 
-func (e *expiry) IsLeader(context.Context, sessions.ReplicaID) (bool, error) { return e.leads, nil }
+func (e *expiry) IsLeader(context.Context, sessions.ReplicaID) (bool, error) { return !e.follows, nil }
 
 func (e *expiry) ExpiredSessions(_ context.Context, _ time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
 	var keys []sessions.Key
@@ -39,6 +40,9 @@ func (e *expiry) ExpireEvents(_ context.Context, key sessions.Key, _ time.Durati
 		return 0, e.fail
 	}
 	e.batches[key]--
+	if e.after != nil {
+		e.after()
+	}
 	return 10, nil
 }
 
@@ -110,20 +114,47 @@ func TestTaskRests(t *testing.T) {
 	if newCleaner(&expiry{}, sessions.Retention{}).Task().Ready() {
 		t.Error("the task is ready without a period")
 	}
-	e := &expiry{leads: true}
-	task := newCleaner(e, sessions.Retention{Events: 30 * 24 * time.Hour}).Task()
+	periods := sessions.Retention{Events: 30 * 24 * time.Hour}
+	c := New(Config{Store: &expiry{}, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
+	task := c.Task()
 	if !task.Ready() {
 		t.Error("the task does not run at once")
 	}
-	if leads, err := task.Leads(t.Context()); !leads || err != nil {
-		t.Errorf("the leader does not run: %v", err)
+	if err := task.Do(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	if task.Ready() {
 		t.Error("the task does not rest after a run")
 	}
+	if periods.Events = time.Nanosecond * 10; !task.Ready() {
+		t.Error("a period that became shorter waits for the pause of the former one")
+	}
 	for period, want := range map[time.Duration]time.Duration{10 * time.Second: time.Second, 30 * 24 * time.Hour: time.Hour} {
 		if got := pause(sessions.Retention{Audit: 400 * 24 * time.Hour, Events: period}); got != want {
 			t.Errorf("a period of %v has pauses of %v, want %v", period, got, want)
+		}
+	}
+}
+
+// A period that a reload ends, and a lead that goes to another replica, end a run before its next batch.
+func TestRunIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*expiry, *sessions.Retention){
+		"the period ends": func(_ *expiry, r *sessions.Retention) { r.Events = 0 },
+		"the lead ends":   func(e *expiry, _ *sessions.Retention) { e.follows = true },
+	} {
+		periods := sessions.Retention{Events: time.Hour, Replies: time.Hour}
+		e := &expiry{batches: map[sessions.Key]int{"a": 3, "b": 3}}
+		e.after = func() { end(e, &periods) }
+		c := New(Config{Store: e, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
+		if err := c.Run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e.batches["a"] != 2 || e.batches["b"] != 3 {
+			t.Errorf("%s: batches are left %v, want one deleted", name, e.batches)
+		}
+		if replies := len(e.calls) > 0; replies == e.follows {
+			t.Errorf("%s: replies are deleted: %t", name, replies)
 		}
 	}
 }

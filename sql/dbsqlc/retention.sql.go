@@ -16,7 +16,7 @@ const actionsExpire = `-- name: ActionsExpire :execrows
 DELETE FROM audit a USING (
     SELECT o.session_key, o.id FROM audit o
     WHERE o.at < now() - interval '1 second' * $1::float8
-    ORDER BY o.at LIMIT $2::int
+    ORDER BY o.at LIMIT $2::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE a.session_key = old.session_key AND a.id = old.id
 `
@@ -54,7 +54,7 @@ const compactionsExpire = `-- name: CompactionsExpire :execrows
 DELETE FROM compaction_log c USING (
     SELECT o.session_key, o.id FROM compaction_log o
     WHERE o.created_at < now() - interval '1 second' * $1::float8
-    ORDER BY o.created_at, o.id LIMIT $2::int
+    ORDER BY o.created_at, o.id LIMIT $2::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE c.session_key = old.session_key AND c.id = old.id
 `
@@ -64,6 +64,8 @@ type CompactionsExpireParams struct {
 	MaxRows       int
 }
 
+// CompactionsExpire deletes rows that were written before the period. As below, rows that another transaction holds stay: two
+// replicas that both take themselves for the leader do not wait for each other.
 func (q *Queries) CompactionsExpire(ctx context.Context, db DBTX, arg *CompactionsExpireParams) (int64, error) {
 	result, err := db.Exec(ctx, compactionsExpire, arg.PeriodSeconds, arg.MaxRows)
 	if err != nil {
@@ -457,7 +459,7 @@ const repliesExpire = `-- name: RepliesExpire :execrows
 DELETE FROM outbox o USING (
     SELECT r.session_key, r.id FROM outbox r
     WHERE r.settled_at < now() - interval '1 second' * $1::float8
-    ORDER BY r.settled_at LIMIT $2::int
+    ORDER BY r.settled_at LIMIT $2::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE o.session_key = old.session_key AND o.id = old.id
 `

@@ -126,10 +126,12 @@ WITH old AS (
 SELECT gone.content FROM gone;
 
 -- name: CompactionsExpire :execrows
+-- CompactionsExpire deletes rows that were written before the period. As below, rows that another transaction holds stay: two
+-- replicas that both take themselves for the leader do not wait for each other.
 DELETE FROM compaction_log c USING (
     SELECT o.session_key, o.id FROM compaction_log o
     WHERE o.created_at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY o.created_at, o.id LIMIT @max_rows::int
+    ORDER BY o.created_at, o.id LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE c.session_key = old.session_key AND c.id = old.id;
 
@@ -138,7 +140,7 @@ WHERE c.session_key = old.session_key AND c.id = old.id;
 DELETE FROM outbox o USING (
     SELECT r.session_key, r.id FROM outbox r
     WHERE r.settled_at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY r.settled_at LIMIT @max_rows::int
+    ORDER BY r.settled_at LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE o.session_key = old.session_key AND o.id = old.id;
 
@@ -146,7 +148,7 @@ WHERE o.session_key = old.session_key AND o.id = old.id;
 DELETE FROM audit a USING (
     SELECT o.session_key, o.id FROM audit o
     WHERE o.at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY o.at LIMIT @max_rows::int
+    ORDER BY o.at LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
 ) old
 WHERE a.session_key = old.session_key AND a.id = old.id;
 
