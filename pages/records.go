@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"ebb/sessions"
@@ -62,4 +63,6 @@ type Records interface {
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
+	// UsageRows reads all sums of usage from a day on, in pages. An error is its last element.
+	UsageRows(ctx context.Context, since time.Time, by UsageBy) iter.Seq2[Usage, error]
 }

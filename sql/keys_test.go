@@ -43,6 +43,8 @@ var overAllSessions = map[string]string{
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 
 	"UsageSums":   "for admins: the usage of a period, by an index on the day",
+	"UsageRows":   "for admins: a page of the usage of a period, by the primary key",
+	"UsageGroups": "for admins: a page of sums of the usage of a period",
 	"UsageUnname": "a person's rights: the usage of a person anywhere, by an index on the person",
 
 	"CardsExpire":              "background: cards that were settled a while ago, once an hour, by an index on the time",

@@ -24,6 +24,7 @@ type overviewView struct {
 type usageSum struct {
 	Name   string
 	Person sessions.UserID // the person that it is of; empty for none
+	Key    sessions.Key    // the session that it is of; empty for none
 	sessions.Spending
 	UpkeepCost float64
 }

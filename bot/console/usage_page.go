@@ -3,7 +3,9 @@ package console
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -27,12 +29,14 @@ type usageView struct {
 	ByKind  []usageSum
 	Top     []usageSum // sessions, the most expensive first
 	More    int        // sessions that Top leaves out
-	Models  []usageSum // for roles that see all groups
+	Models  []usageSum // for roles that see all groups, the most expensive first
 	People  []usageSum // for roles that see all groups, the most expensive first
+
+	MoreModels, MorePeople bool // the tables leave some out
 }
 
-// topSessions bounds the table of sessions.
-const topSessions = 50
+// topUsage bounds the tables of sessions, models and people.
+const topUsage = 50
 
 func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	v := usageView{Days: usageDays[0], Periods: usageDays}
@@ -60,7 +64,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	sums := map[sessions.Key]*usageSum{}
 	for _, one := range bySession {
 		if sums[one.Key] == nil {
-			sums[one.Key] = &usageSum{Name: string(one.Key)}
+			sums[one.Key] = &usageSum{Name: string(one.Key), Key: one.Key}
 		}
 		sums[one.Key].add(one.Spending)
 	}
@@ -78,43 +82,61 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	v.More = max(len(v.Top)-topSessions, 0)
-	v.Top = v.Top[:min(len(v.Top), topSessions)]
+	v.More = max(len(v.Top)-topUsage, 0)
+	v.Top = v.Top[:min(len(v.Top), topUsage)]
+	if err := nameSessions(r, v.Top); err != nil {
+		return err
+	}
 	c.pages.show(w, r, http.StatusOK, "usage", v)
 	return nil
 }
 
-// divideUsage adds the sums by model and by person.
+// divideUsage adds the sums by model and by person. One row more than a table shows is read.
 func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
-	models, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topSessions)
+	models, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topUsage+1)
 	if err != nil {
 		return err
 	}
-	for _, one := range models {
+	for _, one := range models[:min(len(models), topUsage)] {
 		v.Models = append(v.Models, usageSum{Name: cmp.Or(one.Model, r.words.T("usage.unknown")), Spending: one.Spending})
 	}
-	people, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topSessions)
+	people, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topUsage+1)
 	if err != nil {
 		return err
 	}
-	for _, one := range namedFor(r, people) {
+	for _, one := range people[:min(len(people), topUsage)] {
 		sum := usageSum{Name: r.words.T("usage.nobody"), Spending: one.Spending}
-		if one.Person != "" {
+		if one = namedFor(r, one); one.Person != "" {
 			sum.Name, sum.Person = cmp.Or(one.Nick, string(one.Person)), one.Person
 		}
 		v.People = append(v.People, sum)
 	}
+	v.MoreModels, v.MorePeople = len(models) > topUsage, len(people) > topUsage
 	return nil
 }
 
-// namedFor removes names for a role that does not see private chats: they may be known from there alone.
-func namedFor(r *request, list []pages.Usage) []pages.Usage {
-	for i := range list {
-		if !r.acts() {
-			list[i].Nick = ""
+// nameSessions names the sessions of the table by the titles of their groups.
+func nameSessions(r *request, top []usageSum) error {
+	for i := range top {
+		s, err := r.lists.Session(r.Context(), top[i].Key)
+		switch {
+		case errors.Is(err, sessions.ErrNotFound): // its usage outlives an erased session
+			top[i].Key = ""
+		case err != nil:
+			return err
+		case !private(s):
+			top[i].Name = cmp.Or(s.Title, top[i].Name)
 		}
 	}
-	return list
+	return nil
+}
+
+// namedFor removes the name for a role that does not see private chats: it may be known from there alone.
+func namedFor(r *request, u pages.Usage) pages.Usage {
+	if !r.acts() {
+		u.Nick = ""
+	}
+	return u
 }
 
 // usageDivisions are the divisions of an exported usage besides sessions.
@@ -123,14 +145,12 @@ var usageDivisions = map[string]pages.UsageBy{
 	"all": {Kind: true, Day: true, Session: true, Model: true, Person: true},
 }
 
-// maxUsageRows bounds an exported usage.
-const maxUsageRows = 1_000_000
-
 // exportUsage writes usage as CSV, by sessions or by the parameter by.
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {
-		return writeUsage(w, v)
+		head := []string{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+		return c.writeCSV(w, r, fmt.Sprintf("usage-%d-days.csv", v.Days), head, usageBySession(v))
 	}
 	by, ok := usageDivisions[name]
 	if !ok {
@@ -139,40 +159,64 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 	if !r.whole() {
 		return errForbidden
 	}
-	list, err := c.cfg.Records.Usage(r.Context(), since, by, maxUsageRows)
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}}
-	for _, u := range namedFor(r, list) {
-		rows = append(rows, []string{
-			u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
-			strconv.Itoa(u.Usage.Prompt), strconv.Itoa(u.Usage.Cached), strconv.Itoa(u.Usage.Completion), strconv.FormatFloat(u.Cost, 'f', -1, 64),
-		})
-	}
-	return writeCSV(w, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), rows)
+	head := []string{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+	return c.writeCSV(w, r, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), head, func(yield func([]string, error) bool) {
+		for u, err := range c.cfg.Records.UsageRows(r.Context(), since, by) {
+			u = namedFor(r, u)
+			row := []string{
+				u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
+			}
+			if !yield(append(row, sumCells(u.Spending)...), err) {
+				return
+			}
+		}
+	})
 }
 
-// writeCSV writes rows as a file.
-func writeCSV(w http.ResponseWriter, name string, rows [][]string) error {
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s"`, name))
-	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
-		return fmt.Errorf("write the usage: %w", err)
+// writeCSV writes rows as a file. An error after the first row ends the answer with a broken connection, as in [Console.writeLines].
+func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head []string, rows iter.Seq2[[]string, error]) error {
+	out, begun := csv.NewWriter(w), false
+	begin := func() {
+		if begun {
+			return
+		}
+		begun = true
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s"`, name))
+		_ = out.Write(head) // an error stays for the next row
 	}
+	for row, err := range rows {
+		if err != nil && !begun {
+			return err
+		}
+		if err != nil {
+			c.apiError(r.Request, err)
+			panic(http.ErrAbortHandler)
+		}
+		begin()
+		if out.Write(row) != nil {
+			return nil // the peer is gone
+		}
+	}
+	begin()
+	out.Flush()
 	return nil
 }
 
-// writeUsage writes the usage of all sessions as CSV.
-func writeUsage(w http.ResponseWriter, v usageView) error {
-	rows := [][]string{{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}}
-	for _, u := range v.Top {
-		rows = append(rows, []string{
-			spreadsheetText(u.Name), strconv.Itoa(u.Usage.Prompt), strconv.Itoa(u.Usage.Cached), strconv.Itoa(u.Usage.Completion),
-			strconv.FormatFloat(u.Cost, 'f', -1, 64),
-		})
+// usageBySession are the rows of the usage of all sessions.
+func usageBySession(v usageView) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for _, u := range v.Top {
+			if !yield(append([]string{spreadsheetText(u.Name)}, sumCells(u.Spending)...), nil) {
+				return
+			}
+		}
 	}
-	return writeCSV(w, fmt.Sprintf("usage-%d-days.csv", v.Days), rows)
+}
+
+// sumCells are the last cells of a row of usage.
+func sumCells(s sessions.Spending) []string {
+	return []string{strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion), strconv.FormatFloat(s.Cost, 'f', -1, 64)}
 }
 
 // spreadsheetText keeps a text from being read as a formula.

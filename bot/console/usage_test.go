@@ -1,9 +1,19 @@
 package console_test
 
 import (
+	"context"
+	"encoding/csv"
+	"io"
+	"iter"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"ebb/bot/console"
+	"ebb/pages"
 )
 
 // Usage is shown by person and model, and exported with each division. Names are no formulas in a spreadsheet.
@@ -37,5 +47,100 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	}
 	if status, _ := b.get("/usage?format=csv&by=nick"); status != http.StatusBadRequest {
 		t.Errorf("an unknown division: %d", status)
+	}
+}
+
+// A file has each row once, however many there are. The page names what its tables leave out, and groups by their titles.
+func TestUsageOfManyPeople(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost)
+		SELECT CASE WHEN i % 2 = 1 THEN '` + groupKey + `' ELSE 'robot/s' || i % 7 END, (now() AT TIME ZONE 'UTC')::date - i % 3, 'turn', 'm' || CASE WHEN i < 2600 THEN i % 60 ELSE i END,
+			CASE WHEN i < 2600 THEN 'p' || i ELSE '' END, 1, i FROM generate_series(1, 2700) i`)
+	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost)
+		SELECT session_key, day, kind, sum(prompt_tokens), sum(cost) FROM model_usage GROUP BY 1, 2, 3`)
+	b := w.enter(w.serve(nil), adminToken)
+	for by, want := range map[string]string{
+		"all":    "SELECT count(*) FROM model_usage",
+		"group":  "SELECT count(*) FROM (SELECT DISTINCT session_key, person FROM model_usage) u",
+		"person": "SELECT count(DISTINCT person) FROM model_usage",
+		"model":  "SELECT count(DISTINCT model) FROM model_usage",
+		"day":    "SELECT count(DISTINCT day) FROM model_usage",
+	} {
+		_, text := b.get("/usage?format=csv&by=" + by)
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Fatalf("the export by %s: %v %.300s", by, err, text)
+		}
+		seen, tokens := map[string]bool{}, 0
+		for _, row := range rows[1:] {
+			seen[strings.Join(row[:7], ",")] = true
+			n, err := strconv.Atoi(row[7])
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens += n
+		}
+		if n := scan[int](w, want); len(rows)-1 != n || len(seen) != n || tokens != 2700 {
+			t.Errorf("the export by %s has %d rows, %d of them different, with %d tokens, want %d rows with 2700", by, len(rows)-1, len(seen), tokens, n)
+		}
+	}
+	_, page := b.get("/usage?lang=en")
+	for _, want := range []string{
+		`The 50 most expensive are shown; <a href="?days=30&amp;format=csv&amp;by=person">the CSV</a> has all.`,
+		`<a href="?days=30&amp;format=csv&amp;by=model">`, `<a href="/sessions/` + url.PathEscape(groupKey) + `">支付网关发布</a>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	w.execute("DELETE FROM model_usage WHERE cost > 3")
+	if _, page := b.get("/usage?lang=en"); strings.Contains(page, "most expensive") {
+		t.Error("the page says that it leaves out rows where it shows all")
+	}
+}
+
+// brokenUsage fails to read usage after its first rows.
+type brokenUsage struct {
+	pages.Records
+	rows int
+}
+
+func (b brokenUsage) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy) iter.Seq2[pages.Usage, error] {
+	return func(yield func(pages.Usage, error) bool) {
+		for range b.rows {
+			if !yield(pages.Usage{Key: groupKey}, nil) {
+				return
+			}
+		}
+		yield(pages.Usage{}, errBroken)
+	}
+}
+
+// A file of usage that fails after its first row breaks the connection, and one that fails before is an error page.
+func TestBrokenExportOfUsage(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for _, rows := range []int{0, 1, 1000} {
+		b := w.enter(w.serve(func(c *console.Config) { c.Records = brokenUsage{c.Records, rows} }), adminToken)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+"/usage?format=csv&by=all", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := b.http.Do(r)
+		if err != nil {
+			if rows == 0 {
+				t.Errorf("an export without a row: %v", err)
+			}
+			continue
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		switch {
+		case rows > 0 && err == nil:
+			t.Errorf("a part of %d rows looks whole: %d %.300s", rows, resp.StatusCode, text)
+		case rows == 0 && (err != nil || resp.StatusCode != http.StatusInternalServerError || resp.Header.Get("Content-Disposition") != "" || strings.Contains(string(text), "secret")):
+			t.Errorf("an export without a row: %d %v %v %.300s", resp.StatusCode, resp.Header, err, text)
+		}
 	}
 }

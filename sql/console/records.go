@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -62,15 +63,80 @@ func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, li
 	}
 	list := make([]pages.Usage, len(rows))
 	for i, r := range rows {
-		list[i] = pages.Usage{
-			Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick,
-			Spending: sessions.Spending{
-				Kind: r.Kind, Model: r.Model, Cost: r.Cost,
-				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-			},
-		}
+		list[i] = usageOf(r)
 	}
 	return list, nil
+}
+
+// usagePage is the number of rows of usage that are read at once.
+const usagePage = 1000
+
+// UsageRows implements pages.Records.
+func (s *Store) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy) iter.Seq2[pages.Usage, error] {
+	return func(yield func(pages.Usage, error) bool) {
+		var after *pages.Usage
+		for {
+			list, err := s.usageAfter(ctx, since, by, after)
+			if err != nil {
+				yield(pages.Usage{}, fmt.Errorf("reading usage: %w", err))
+				return
+			}
+			for _, u := range list {
+				if !yield(u, nil) {
+					return
+				}
+			}
+			if len(list) < usagePage {
+				return
+			}
+			after = &list[len(list)-1]
+		}
+	}
+}
+
+// usageAfter reads the page of usage after a row, nil for the first one. Usage with all divisions is stored as it is.
+func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageBy, after *pages.Usage) ([]pages.Usage, error) {
+	from, place, later := pgtype.Date{Time: since.UTC(), Valid: true}, pages.Usage{}, 0
+	if after != nil {
+		place, later = *after, 1
+	}
+	var list []pages.Usage
+	if by == (pages.UsageBy{Kind: true, Day: true, Session: true, Model: true, Person: true}) {
+		day := pgtype.Date{Time: since.UTC().AddDate(0, 0, -1), Valid: true} // before all days of the period
+		if after != nil {
+			if err := day.Scan(after.Day); err != nil {
+				return nil, err
+			}
+		}
+		rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
+			Since: from, AfterSession: string(place.Key), AfterDay: day, AfterKind: place.Kind, AfterModel: place.Model, AfterPerson: string(place.Person),
+			MaxRows: usagePage,
+		})
+		for _, r := range rows {
+			list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
+		}
+		return list, err
+	}
+	rows, err := s.db.Q.UsageGroups(ctx, s.db.Pool, &dbsqlc.UsageGroupsParams{
+		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person, Since: from, AfterAny: later,
+		AfterSession: string(place.Key), AfterPeriod: place.Day, AfterKind: place.Kind, AfterModel: place.Model, AfterPerson: string(place.Person),
+		MaxRows: usagePage,
+	})
+	for _, r := range rows {
+		list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
+	}
+	return list, err
+}
+
+// usageOf converts a row of UsageSums, and of those with its columns.
+func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
+	return pages.Usage{
+		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick,
+		Spending: sessions.Spending{
+			Kind: r.Kind, Model: r.Model, Cost: r.Cost,
+			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
+		},
+	}
 }
 
 // People implements pages.Records.

@@ -129,6 +129,183 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 	return items, nil
 }
 
+const usageGroups = `-- name: UsageGroups :many
+SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
+    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
+FROM (
+    SELECT (CASE WHEN $1::boolean THEN u.kind ELSE '' END)::text AS kind,
+        (CASE WHEN $2::boolean THEN u.day::text ELSE '' END)::text AS period,
+        (CASE WHEN $3::boolean THEN u.session_key ELSE '' END)::text AS session,
+        (CASE WHEN $4::boolean THEN u.model ELSE '' END)::text AS model,
+        (CASE WHEN $5::boolean THEN u.person ELSE '' END)::text AS person,
+        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+    FROM model_usage u WHERE u.day >= $6::date AND u.session_key >= $7::text
+    GROUP BY 1, 2, 3, 4, 5
+) g
+WHERE (1, g.session, g.period, g.kind, g.model, g.person)
+    > ($8::int, $7::text, $9::text, $10::text, $11::text, $12::text)
+ORDER BY g.session, g.period, g.kind, g.model, g.person
+LIMIT $13::int
+`
+
+type UsageGroupsParams struct {
+	ByKind       bool
+	ByDay        bool
+	BySession    bool
+	ByModel      bool
+	ByPerson     bool
+	Since        pgtype.Date
+	AfterSession string
+	AfterAny     int
+	AfterPeriod  string
+	AfterKind    string
+	AfterModel   string
+	AfterPerson  string
+	MaxRows      int
+}
+
+type UsageGroupsRow struct {
+	Kind             string
+	Period           string
+	Session          string
+	Model            string
+	Person           string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+	Nick             string
+	Title            string
+}
+
+// UsageGroups is UsageSums in pages, each in the order of the group's key after a group. after_any is 0 for the first page and 1 for
+// others. No session before after_session is read.
+func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsParams) ([]UsageGroupsRow, error) {
+	rows, err := db.Query(ctx, usageGroups,
+		arg.ByKind,
+		arg.ByDay,
+		arg.BySession,
+		arg.ByModel,
+		arg.ByPerson,
+		arg.Since,
+		arg.AfterSession,
+		arg.AfterAny,
+		arg.AfterPeriod,
+		arg.AfterKind,
+		arg.AfterModel,
+		arg.AfterPerson,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UsageGroupsRow
+	for rows.Next() {
+		var i UsageGroupsRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Period,
+			&i.Session,
+			&i.Model,
+			&i.Person,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+			&i.Nick,
+			&i.Title,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const usageRows = `-- name: UsageRows :many
+SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
+    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
+FROM model_usage u
+WHERE u.day >= $1::date
+    AND (u.session_key, u.day, u.kind, u.model, u.person) > ($2::text, $3::date, $4::text, $5::text, $6::text)
+ORDER BY u.session_key, u.day, u.kind, u.model, u.person
+LIMIT $7::int
+`
+
+type UsageRowsParams struct {
+	Since        pgtype.Date
+	AfterSession string
+	AfterDay     pgtype.Date
+	AfterKind    string
+	AfterModel   string
+	AfterPerson  string
+	MaxRows      int
+}
+
+type UsageRowsRow struct {
+	Kind             string
+	Period           string
+	Session          string
+	Model            string
+	Person           string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+	Nick             string
+	Title            string
+}
+
+// UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageSums.
+func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) ([]UsageRowsRow, error) {
+	rows, err := db.Query(ctx, usageRows,
+		arg.Since,
+		arg.AfterSession,
+		arg.AfterDay,
+		arg.AfterKind,
+		arg.AfterModel,
+		arg.AfterPerson,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UsageRowsRow
+	for rows.Next() {
+		var i UsageRowsRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Period,
+			&i.Session,
+			&i.Model,
+			&i.Person,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+			&i.Nick,
+			&i.Title,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usageSums = `-- name: UsageSums :many
 SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
