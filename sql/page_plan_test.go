@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -119,6 +120,95 @@ func TestPagePlans(t *testing.T) {
 			if strings.Contains(p.plan, "Seq Scan on "+log) {
 				t.Errorf("%s reads all of %s:\n%s", name, log, p.plan)
 			}
+		}
+	}
+}
+
+// Lists of people, usage and replicas, and all lists of a group's administrator, read a part of each log too.
+func TestPagePlansOfPeopleAndGroups(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog {
+		execute(t, pool, statement)
+	}
+	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
+	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
+		SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`)
+	execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) SELECT session_key, day, kind, prompt_tokens FROM model_usage`)
+	execute(t, pool, "ANALYZE")
+	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
+	ctx, only, far := t.Context(), []string{"robot/s9", "robot/s11"}, time.Now().AddDate(1, 0, 0)
+	month := pgtype.Date{Time: time.Now().AddDate(0, 0, -29), Valid: true}
+	for name, run := range map[string]func() error{
+		"people": func() error {
+			_, err := q.PagePeople(ctx, p, &dbsqlc.PagePeopleParams{AfterID: "p3", MaxRows: 51})
+			return err
+		},
+		"usage": func() error {
+			_, err := q.UsageSums(ctx, p, &dbsqlc.UsageSumsParams{ByPerson: true, Since: month, MaxRows: 51})
+			return err
+		},
+		"a file of usage": func() error {
+			_, err := q.UsageRows(ctx, p, &dbsqlc.UsageRowsParams{AfterSession: "robot/s9", AfterDay: month, Since: month, MaxRows: 100})
+			return err
+		},
+		"a file of groups": func() error {
+			_, err := q.UsageGroups(ctx, p, &dbsqlc.UsageGroupsParams{ByPerson: true, BySession: true, AfterSession: "robot/s9", AfterAny: 1, Since: month, MaxRows: 100})
+			return err
+		},
+		"costs": func() error {
+			_, err := q.SpendSums(ctx, p, &dbsqlc.SpendSumsParams{BySession: true, Since: month})
+			return err
+		},
+		"costs of groups": func() error {
+			_, err := q.SpendSums(ctx, p, &dbsqlc.SpendSumsParams{BySession: true, Since: month, OnlyKeys: only})
+			return err
+		},
+		"replicas": func() error { _, err := q.PageReplicas(ctx, p); return err },
+		"sessions of a group": func() error {
+			_, err := q.PageGroupSessions(ctx, p, []string{"s9", "s11"})
+			return err
+		},
+		"sessions of groups": func() error {
+			_, err := q.PageSessions(ctx, p, &dbsqlc.PageSessionsParams{BeforeAt: far, BeforeKey: "z", OnlyKeys: only, Words: []string{}, Groups: []string{}, MaxRows: 51})
+			return err
+		},
+		"compactions of groups": func() error {
+			_, err := q.PageCompactions(ctx, p, &dbsqlc.PageCompactionsParams{BeforeAt: far, BeforeID: 1 << 40, OnlyKeys: only, Words: []string{}, MaxRows: 51})
+			return err
+		},
+		"memories of groups": func() error {
+			_, err := q.PageMemories(ctx, p, &dbsqlc.PageMemoriesParams{BeforeID: 1 << 40, OnlyKeys: only, Words: []string{}, MaxRows: 51})
+			return err
+		},
+		"actions of groups": func() error {
+			_, err := q.PageAudit(ctx, p, &dbsqlc.PageAuditParams{BeforeID: 1 << 40, OnlyKeys: only, MaxRows: 51})
+			return err
+		},
+		"counts of groups": func() error {
+			if _, err := q.PageCounts(ctx, p, &dbsqlc.PageCountsParams{OnlyKeys: only, Erased: "erased"}); !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return nil
+		},
+		"dead letters of groups": func() error {
+			_, err := q.DeadLettersList(ctx, p, &dbsqlc.DeadLettersListParams{OnlyKeys: only, Erased: "erased", MaxRows: 51})
+			return err
+		},
+	} {
+		if err := run(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, log := range []string{"dingtalk_session_events", "dingtalk_sessions", "compaction_log", "memories", "model_usage", "model_spend"} {
+			if name == "replicas" && log == "dingtalk_sessions" {
+				continue // no index has the owner, as it would make each lease dearer
+			}
+			if strings.Contains(p.plan, "Seq Scan on "+log) {
+				t.Errorf("%s reads all of %s:\n%s", name, log, p.plan)
+			}
+		}
+		if name == "replicas" && strings.Contains(p.plan, "SubPlan") {
+			t.Errorf("the sessions are read for each replica:\n%s", p.plan)
 		}
 	}
 }

@@ -597,8 +597,10 @@ func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams
 
 const pageReplicas = `-- name: PageReplicas :many
 SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,
-    (SELECT count(*) FROM dingtalk_sessions s WHERE s.lease_owner = r.id)::bigint AS leases
-FROM replicas r ORDER BY r.started_at DESC, r.id
+    coalesce(l.leases, 0)::bigint AS leases
+FROM replicas r
+LEFT JOIN (SELECT s.lease_owner, count(*) AS leases FROM dingtalk_sessions s WHERE s.lease_owner <> '' GROUP BY 1) l ON l.lease_owner = r.id
+ORDER BY r.started_at DESC, r.id
 `
 
 type PageReplicasRow struct {
@@ -610,7 +612,7 @@ type PageReplicasRow struct {
 	Leases        int64
 }
 
-// PageReplicas lists the replicas with the leases that each holds, the last started first.
+// PageReplicas lists the replicas with the leases that each holds, the last started first. It reads the sessions once.
 func (q *Queries) PageReplicas(ctx context.Context, db DBTX) ([]PageReplicasRow, error) {
 	rows, err := db.Query(ctx, pageReplicas)
 	if err != nil {

@@ -70,10 +70,12 @@ ORDER BY c.created_at DESC, c.id DESC
 LIMIT @max_rows::int;
 
 -- name: PageReplicas :many
--- PageReplicas lists the replicas with the leases that each holds, the last started first.
+-- PageReplicas lists the replicas with the leases that each holds, the last started first. It reads the sessions once.
 SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,
-    (SELECT count(*) FROM dingtalk_sessions s WHERE s.lease_owner = r.id)::bigint AS leases
-FROM replicas r ORDER BY r.started_at DESC, r.id;
+    coalesce(l.leases, 0)::bigint AS leases
+FROM replicas r
+LEFT JOIN (SELECT s.lease_owner, count(*) AS leases FROM dingtalk_sessions s WHERE s.lease_owner <> '' GROUP BY 1) l ON l.lease_owner = r.id
+ORDER BY r.started_at DESC, r.id;
 
 -- name: PageCounts :one
 -- PageCounts counts the open work of sessions, and the failed compactions of a day.
