@@ -27,8 +27,8 @@ const ExpiryReason = "retention"
 type Expiry interface {
 	// ExpiredSessions lists at most limit sessions after a key with events past the period.
 	ExpiredSessions(ctx context.Context, period time.Duration, after Key, limit int) ([]Key, error)
-	// ExpireEvents deletes a batch of a session's oldest events, whole turns at a time, and returns their number; 0: no more of
-	// them may be deleted now. A flush of unflushed events past the period becomes owed.
+	// ExpireEvents deletes a batch of a session's oldest events: whole turns, or a part of a turn that is longer than a batch.
+	// It returns their number; 0: no more of them may be deleted now. A flush of unflushed events past the period becomes owed.
 	ExpireEvents(ctx context.Context, key Key, period time.Duration) (int, error)
 	ExpireMemories(ctx context.Context, period time.Duration) (int, error)
 	ExpireCompactions(ctx context.Context, period time.Duration) (int, error)

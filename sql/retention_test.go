@@ -258,3 +258,36 @@ func TestRetentionOfRows(t *testing.T) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 }
+
+// A stretch of the log without the end of a turn goes all the same, in batches that never part a call from its results.
+func TestRetentionOfLongTurns(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	const calls = "CASE WHEN i = 1 THEN 'user' WHEN i % 7 = 2 THEN 'assistant' ELSE 'tool' END"
+	for i, c := range []struct {
+		role      string
+		old, most int // events past the period; the most that may be left of them
+	}{
+		{"'assistant'", 1200, 0}, {"'assistant'", 9000, 0}, {calls, 1200, 0}, {calls, 9000, 0},
+		{"'user'", 9000, 7999}, // the turn that a young event ends is longer than any that is awaited
+	} {
+		key := sessions.Key(fmt.Sprintf("robot/cid%d", i))
+		execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq, flushed_seq)
+			VALUES ($1, 'robot', $1, '2', $2::bigint + 2, $2::bigint + 2)`, key, c.old)
+		execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, msg_id, tokens, created_at)
+			SELECT $1, i, role, 'x', CASE WHEN role = 'user' THEN 'm' || i END, 1, CASE WHEN i > $2::bigint THEN now() ELSE now() - interval '90 hours' END
+			FROM (SELECT i, CASE i - $2::bigint WHEN 1 THEN 'user' WHEN 2 THEN 'assistant' ELSE `+c.role+` END AS role FROM generate_series(1, $2::bigint + 2) AS i) e`, key, c.old)
+		for deleted := 1; deleted > 0; {
+			var err error
+			if deleted, err = s.ExpireEvents(t.Context(), key, period); err != nil || deleted > 500 {
+				t.Fatalf("%d events of %s: a batch has %d events (%v), want 500 at most", c.old, c.role, deleted, err)
+			}
+			if first := collect(t, pool, "SELECT role FROM dingtalk_session_events WHERE session_key = $1 ORDER BY seq LIMIT 1", pgx.RowTo[string], key); first[0] == "tool" {
+				t.Fatalf("%d events of %s: the log begins with the result of a deleted call", c.old, c.role)
+			}
+		}
+		if left := len(places(t, pool, key)); left < 2 || left > 2+c.most {
+			t.Errorf("%d events of %s: %d are left, want 2 to %d", c.old, c.role, left, 2+c.most)
+		}
+	}
+}

@@ -20,7 +20,7 @@ const (
 	batch = 500
 	// memoryBatch is that number for memories: each text is searched in the views that may show it.
 	memoryBatch = 100
-	// maxTurn bounds the events that are read to find the end of a turn.
+	// maxTurn bounds the events that are read to find the end of a turn. A longer one is deleted before it has ended.
 	maxTurn = 16 * batch
 )
 
@@ -68,7 +68,8 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 // place is the last event of a batch. The id covers rows without a place that arrived before it.
 type place struct{ seq, id int64 }
 
-// lastExpired finds the end of the next batch: the last turn that ends within it.
+// lastExpired finds the end of the next batch: the last turn that ends within it, or a part of a turn that is longer than a
+// batch.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
 		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
@@ -78,6 +79,12 @@ func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, pe
 			return place{}, err
 		}
 		n := wholeTurns(rows, len(rows) < limit)
+		if n == 0 && limit == maxTurn && len(rows) == limit && rows[limit-1].Expired {
+			n = limit
+		}
+		if n > batch {
+			n = partOfTurn(rows[:n])
+		}
 		if n > 0 {
 			last := place{seq: rows[n-1].Seq}
 			for _, r := range rows[:n] {
@@ -114,6 +121,17 @@ func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 		}
 	}
 	return 0
+}
+
+// partOfTurn counts the events of a batch when the first turn is longer: results stay with their call. Only a call with more
+// results than a batch has is parted from them.
+func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
+	for n := batch; n > 0; n-- {
+		if rows[n].Role != sessions.RoleTool {
+			return n
+		}
+	}
+	return batch
 }
 
 // expire deletes the events up to a place, and the rows that refer to them alone.
