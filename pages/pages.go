@@ -62,6 +62,8 @@ type SessionFilter struct {
 	State  string   // a [State]; empty: any
 	Model  string
 	Only   []sessions.Key // nil: all sessions
+	// GroupTitles lets words match the titles of groups alone.
+	GroupTitles bool
 }
 
 // The states of a session in a filter.
@@ -90,6 +92,8 @@ type CompactionFilter struct {
 	Trigger string
 	Since   time.Time
 	Only    []sessions.Key // nil: all sessions
+	// GroupTitles lets words match the titles of groups alone.
+	GroupTitles bool
 }
 
 // CompactionRow is an attempt in a list.

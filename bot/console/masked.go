@@ -38,9 +38,9 @@ func mask(text string) string {
 	return fmt.Sprintf("••• (%d)", utf8.RuneCountInString(text))
 }
 
-// Sessions implements pages.Lists.
+// Sessions implements pages.Lists. A word of the filter would reveal a masked title.
 func (m restricted) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
-	f.Only = m.only
+	f.Only, f.GroupTitles = m.only, true
 	rows, next, err := m.all.Sessions(ctx, f, p)
 	for i := range rows {
 		rows[i].Session = maskSession(rows[i].Session)
@@ -72,9 +72,9 @@ func maskSession(s sessions.Session) sessions.Session {
 	return s
 }
 
-// Compactions implements pages.Lists.
+// Compactions implements pages.Lists. A word of the filter would reveal a masked title.
 func (m restricted) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
-	f.Only = m.only
+	f.Only, f.GroupTitles = m.only, true
 	rows, next, err := m.all.Compactions(ctx, f, p)
 	for i := range rows {
 		rows[i] = maskRow(rows[i])

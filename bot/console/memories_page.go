@@ -248,7 +248,8 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// people lists people who spoke to the bot, or those with a name or id.
+// people lists people who spoke to the bot, or those with a name or id. The name may be known from a private chat alone, so that
+// a role that does not act sees none, and finds people by id.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
 	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) {
 		return c.cfg.Records.People(r.Context(), strings.TrimSpace(r.FormValue("q")), p)
@@ -256,8 +257,9 @@ func (c *Console) people(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	for i := range v.Rows {
-		if !r.acts() { // the name may be known from a private chat alone
+	if !r.acts() {
+		v.Rows = slices.DeleteFunc(v.Rows, func(s pages.Speaker) bool { return v.Filter != "" && string(s.ID) != strings.TrimSpace(v.Filter) })
+		for i := range v.Rows {
 			v.Rows[i].Nick = ""
 		}
 	}

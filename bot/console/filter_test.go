@@ -1,0 +1,49 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A viewer finds a private chat by no word of its title, and a person by no name. A filter would otherwise reveal the masked text.
+func TestFiltersRevealNoMaskedText(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO compaction_log (session_key, trigger, policy, mode, tokens_before, tokens_after, start_seq, end_seq, outcome)
+		VALUES ('` + privateKey + `', 'threshold', 'turns', 'summary_only', 4000, 2500, 1, 2, 'committed')`)
+	base := w.serve(nil)
+	admin, viewer := w.enter(base, adminToken), w.enter(base, viewerToken)
+	private, group := url.PathEscape(privateKey), url.PathEscape(groupKey)
+	for _, c := range []struct {
+		path, row     string
+		admin, viewer bool
+	}{
+		{"/sessions?q=悄悄", private, true, false},
+		{"/sessions?q=cidPrivate", private, true, true},
+		{"/sessions?q=支付", group, true, true},
+		{"/compactions?q=悄悄", "/compactions/" + private, true, false},
+		{"/compactions?q=group:悄悄", "/compactions/" + private, true, false},
+		{"/compactions?q=cidPrivate", "/compactions/" + private, true, true},
+		{"/compactions?q=支付", "/compactions/" + group, true, true},
+		{"/people?q=secretnick", "/people/staff0002", true, false},
+		{"/people?q=staff0002", "/people/staff0002", true, true},
+	} {
+		path, filter, _ := strings.Cut(c.path, "?q=")
+		path += "?q=" + url.QueryEscape(filter)
+		for who, b := range map[string]*browser{"an administrator": admin, "a viewer": viewer} {
+			want := c.admin
+			if b == viewer {
+				want = c.viewer
+			}
+			if _, page := b.get(path); strings.Contains(page, c.row) != want {
+				t.Errorf("%s: %s finds %s: %v, want %v", who, c.path, c.row, !want, want)
+			}
+		}
+	}
+	for _, list := range []string{"sessions", "compactions"} {
+		if _, text := viewer.do("GET", "/api/v1/"+list+"?q="+url.QueryEscape("悄悄"), "", "Authorization", "Bearer "+viewerToken); strings.Contains(text, privateKey) {
+			t.Errorf("the list %s of the API finds the title: %s", list, text)
+		}
+	}
+}
