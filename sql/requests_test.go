@@ -37,20 +37,45 @@ func TestCompactionRequests(t *testing.T) {
 	if r := due(c.lease.Owner, 1)[0]; r.Settings != `{"policy":"turns"}` || r.Focus != "端口" || !r.Started.IsZero() {
 		t.Errorf("the request is %+v", r)
 	}
-	if err := s.StartRequest(t.Context(), key); err != nil {
+	stale := c.lease
+	stale.Term--
+	if n, err := s.StartRequest(t.Context(), stale); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("under an old lease attempt %d began (%v)", n, err)
+	}
+	start := func(l sessions.Lease, want int) {
+		t.Helper()
+		if n, err := s.StartRequest(t.Context(), l); err != nil || n != want {
+			t.Fatalf("attempt %d began (%v), want %d", n, err, want)
+		}
+	}
+	start(c.lease, 1)
+	if err := s.ReturnRequest(t.Context(), c.lease, 1); err != nil {
 		t.Fatal(err)
 	}
+	if r := due(c.lease.Owner, 1)[0]; r.Attempts != 0 || !r.Started.IsZero() {
+		t.Errorf("after an attempt that did not begin the request is %+v", r)
+	}
+	start(c.lease, 1)
 	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour'") // the replica died
 	if r := due("another", 1)[0]; r.Attempts != 1 || r.Started.IsZero() {
 		t.Errorf("after a death the request is %+v, want one attempt", r)
 	}
-	if err := s.EndRequest(t.Context(), key); err != nil {
-		t.Fatal(err)
+	next := must[sessions.Lease](t)(s.Acquire(t.Context(), key, "another"))
+	end := func(l sessions.Lease, attempt int, there bool) {
+		t.Helper()
+		if err := s.EndRequest(t.Context(), l, attempt); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.CompactionRequested(t.Context(), key); ok != there || err != nil {
+			t.Fatalf("after the end of attempt %d of %s the request is there: %t (%v)", attempt, l.Owner, ok, err)
+		}
 	}
-	if _, ok, err := s.CompactionRequested(t.Context(), key); ok || err != nil {
-		t.Errorf("after its end the request is there (%v)", err)
-	}
-	if err := s.StartRequest(t.Context(), key); !errors.Is(err, sessions.ErrNotFound) {
+	end(c.lease, 1, true) // the former owner comes late
+	start(next, 2)
+	end(next, 1, true)
+	end(c.lease, 2, true)
+	end(next, 2, false)
+	if _, err := s.StartRequest(t.Context(), next); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("an attempt at an ended request gave %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,49 +22,59 @@ const (
 // requests executes the compactions that administrators asked for.
 type requests struct{ *Worker }
 
-// compactAll executes all of them, one at a time, as /compact does in a turn. The compaction log has the outcome.
+// compactAll executes all of them as /compact does in a turn, as many at a time as upkeep has slots. The compaction log has the
+// outcome.
 func (u requests) compactAll(ctx context.Context) error {
 	list, err := u.cfg.Requests.CompactionRequests(ctx, u.leases.Owner(), pageSize)
 	if err != nil {
 		return err
 	}
-	for _, r := range list {
-		if err := u.compactOne(ctx, r); err != nil {
-			return err
+	var running sync.WaitGroup
+	errs := make([]error, len(list))
+	for i, r := range list {
+		if err := u.slots.Acquire(ctx, 1); err != nil {
+			break // the process stops
 		}
+		running.Go(func() {
+			defer u.slots.Release(1)
+			errs[i] = u.compactOne(ctx, r)
+		})
 	}
-	return nil
+	running.Wait()
+	return errors.Join(errs...)
 }
 
+// compactOne keeps a request whose attempt did not begin, or whose session went to another replica: no row of the compaction log
+// has it.
 func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
-	if err := u.slots.Acquire(ctx, 1); err != nil {
-		return nil
-	}
-	defer u.slots.Release(1)
 	lease, err := u.leases.Get(ctx, r.Key)
 	if err != nil {
 		return nil // another replica took the session meanwhile
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(r.Key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
-	switch err := u.cfg.Requests.StartRequest(ctx, r.Key); {
+	attempt, err := u.cfg.Requests.StartRequest(ctx, lease)
+	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
-	}
-	if r.Attempts < maxRequestAttempts {
-		one, stop := context.WithTimeout(WithSettings(ctx, r.Settings), u.cfg.CompactDeadline)
-		_, err = u.Compact(one, lease, r.Focus, 0, func(sessions.View) string { return TriggerManual })
-		stop()
-		if ctx.Err() != nil { // a stop: the next owner repeats it
-			return nil
-		}
-		if err != nil && !NothingToCompact(err) {
-			periodic.LogFailure(ctx, err, "Requested compaction failed")
-		}
-	} else {
+	case attempt > maxRequestAttempts:
 		log.Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
+		return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 	}
-	return u.cfg.Requests.EndRequest(ctx, r.Key)
+	one, stop := context.WithTimeout(WithSettings(ctx, r.Settings), u.cfg.CompactDeadline)
+	done, err := u.Compact(one, lease, r.Focus, 0, func(sessions.View) string { return TriggerManual })
+	stop()
+	if ctx.Err() != nil { // a stop: the next owner repeats it
+		return nil
+	}
+	err = u.leases.Check(r.Key, err)
+	if err != nil && !NothingToCompact(err) {
+		periodic.LogFailure(ctx, err, "Requested compaction failed")
+	}
+	if err != nil && (done.Outcome == "" || errors.Is(err, sessions.ErrLeaseLost)) {
+		return u.cfg.Requests.ReturnRequest(ctx, lease, attempt)
+	}
+	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 }

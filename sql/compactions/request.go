@@ -52,21 +52,30 @@ func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID
 }
 
 // StartRequest implements sessions.CompactionRequests.
-func (s *Store) StartRequest(ctx context.Context, key sessions.Key) error {
-	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, key)
-	if err == nil && n == 0 {
-		err = sessions.ErrNotFound
-	}
+func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
+	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
-		return fmt.Errorf("starting the requested compaction of session %s: %w", key, err)
+		return 0, fmt.Errorf("starting the requested compaction of session %s: %w", l.Key, pg.AsNotFound(err))
+	}
+	return int(n), nil
+}
+
+// ReturnRequest implements sessions.CompactionRequests.
+func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int) error {
+	if err := s.Q.CompactionRequestReturn(ctx, s.Pool, &dbsqlc.CompactionRequestReturnParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
+	}); err != nil {
+		return fmt.Errorf("returning the requested compaction of session %s: %w", l.Key, err)
 	}
 	return nil
 }
 
 // EndRequest implements sessions.CompactionRequests.
-func (s *Store) EndRequest(ctx context.Context, key sessions.Key) error {
-	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, key); err != nil {
-		return fmt.Errorf("ending the requested compaction of session %s: %w", key, err)
+func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) error {
+	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, &dbsqlc.CompactionRequestEndParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
+	}); err != nil {
+		return fmt.Errorf("ending the requested compaction of session %s: %w", l.Key, err)
 	}
 	return nil
 }

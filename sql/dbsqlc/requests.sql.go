@@ -35,11 +35,26 @@ func (q *Queries) CompactionRequest(ctx context.Context, db DBTX, arg *Compactio
 }
 
 const compactionRequestEnd = `-- name: CompactionRequestEnd :exec
-DELETE FROM compaction_requests q WHERE q.session_key = $1
+DELETE FROM compaction_requests q
+WHERE q.session_key = $1 AND q.attempts = $2 AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4)
 `
 
-func (q *Queries) CompactionRequestEnd(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
-	_, err := db.Exec(ctx, compactionRequestEnd, sessionKey)
+type CompactionRequestEndParams struct {
+	SessionKey sessions.Key
+	Attempt    int
+	Owner      string
+	Term       int64
+}
+
+// CompactionRequestEnd deletes a request after its attempt, unless the session has another owner since, or another attempt.
+func (q *Queries) CompactionRequestEnd(ctx context.Context, db DBTX, arg *CompactionRequestEndParams) error {
+	_, err := db.Exec(ctx, compactionRequestEnd,
+		arg.SessionKey,
+		arg.Attempt,
+		arg.Owner,
+		arg.Term,
+	)
 	return err
 }
 
@@ -61,16 +76,49 @@ func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey
 	return i, err
 }
 
-const compactionRequestStart = `-- name: CompactionRequestStart :execrows
-UPDATE compaction_requests q SET started_at = now(), attempts = q.attempts + 1 WHERE q.session_key = $1
+const compactionRequestReturn = `-- name: CompactionRequestReturn :exec
+UPDATE compaction_requests q SET started_at = NULL, attempts = q.attempts - 1
+WHERE q.session_key = $1 AND q.attempts = $2 AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4)
 `
 
-func (q *Queries) CompactionRequestStart(ctx context.Context, db DBTX, sessionKey sessions.Key) (int64, error) {
-	result, err := db.Exec(ctx, compactionRequestStart, sessionKey)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+type CompactionRequestReturnParams struct {
+	SessionKey sessions.Key
+	Attempt    int
+	Owner      string
+	Term       int64
+}
+
+// CompactionRequestReturn takes back an attempt that did not begin.
+func (q *Queries) CompactionRequestReturn(ctx context.Context, db DBTX, arg *CompactionRequestReturnParams) error {
+	_, err := db.Exec(ctx, compactionRequestReturn,
+		arg.SessionKey,
+		arg.Attempt,
+		arg.Owner,
+		arg.Term,
+	)
+	return err
+}
+
+const compactionRequestStart = `-- name: CompactionRequestStart :one
+UPDATE compaction_requests q SET started_at = now(), attempts = q.attempts + 1
+WHERE q.session_key = $1 AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3)
+RETURNING q.attempts
+`
+
+type CompactionRequestStartParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// CompactionRequestStart counts an attempt under the current lease, and returns its number.
+func (q *Queries) CompactionRequestStart(ctx context.Context, db DBTX, arg *CompactionRequestStartParams) (int, error) {
+	row := db.QueryRow(ctx, compactionRequestStart, arg.SessionKey, arg.Owner, arg.Term)
+	var attempts int
+	err := row.Scan(&attempts)
+	return attempts, err
 }
 
 const compactionRequestsDue = `-- name: CompactionRequestsDue :many

@@ -18,11 +18,24 @@ WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
 ORDER BY q.requested_at, q.session_key
 LIMIT @max_rows::int;
 
--- name: CompactionRequestStart :execrows
-UPDATE compaction_requests q SET started_at = now(), attempts = q.attempts + 1 WHERE q.session_key = @session_key;
+-- name: CompactionRequestStart :one
+-- CompactionRequestStart counts an attempt under the current lease, and returns its number.
+UPDATE compaction_requests q SET started_at = now(), attempts = q.attempts + 1
+WHERE q.session_key = @session_key AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term)
+RETURNING q.attempts;
+
+-- name: CompactionRequestReturn :exec
+-- CompactionRequestReturn takes back an attempt that did not begin.
+UPDATE compaction_requests q SET started_at = NULL, attempts = q.attempts - 1
+WHERE q.session_key = @session_key AND q.attempts = @attempt AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
 
 -- name: CompactionRequestEnd :exec
-DELETE FROM compaction_requests q WHERE q.session_key = @session_key;
+-- CompactionRequestEnd deletes a request after its attempt, unless the session has another owner since, or another attempt.
+DELETE FROM compaction_requests q
+WHERE q.session_key = @session_key AND q.attempts = @attempt AND EXISTS (
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
 
 -- name: DebtRetry :execrows
 -- DebtRetry ends the pause of an owed flush.
