@@ -46,7 +46,7 @@ func (c *Console) apiLists() map[string]apiList {
 			}
 			var rows []sessions.Event
 			var next string
-			err = c.opened(r, private(s), key, func(ctx context.Context) error {
+			err = c.opened(r, private(s), key, "", func(ctx context.Context) error {
 				var err error
 				rows, next, err = r.lists.Talk(ctx, key, p)
 				return err

@@ -67,7 +67,7 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
 		return err
 	}
-	if err := c.opened(r, v.Private, key, func(ctx context.Context) error { return v.read(ctx, r, key) }); err != nil {
+	if err := c.opened(r, v.Private, key, "", func(ctx context.Context) error { return v.read(ctx, r, key) }); err != nil {
 		return err
 	}
 	c.pages.show(w, r, http.StatusOK, "attempt", v)

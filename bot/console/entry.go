@@ -299,10 +299,11 @@ func localPath(next string) string {
 	return next
 }
 
-// opened reads a conversation. An administrator who opens a private chat is in the audit.
-func (e *entry) opened(r *request, private bool, key sessions.Key, read func(context.Context) error) error {
+// opened reads texts of a conversation; detail names a part of it. An administrator who opens those of a private chat is in the
+// audit.
+func (e *entry) opened(r *request, private bool, key sessions.Key, detail string, read func(context.Context) error) error {
 	if private && r.login.Role == pages.RoleAdmin {
-		return e.audited(r, manage.ViewedPrivate, key, "", read)
+		return e.audited(r, manage.ViewedPrivate, key, detail, read)
 	}
 	return read(r.Context())
 }

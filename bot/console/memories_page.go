@@ -49,6 +49,12 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 	if v.Memory, v.Values, err = r.lists.Memory(r.Context(), id); err != nil {
 		return err
 	}
+	isPrivate := func(m memory.Memory) bool { return m.SourceGroup == "" }
+	private := isPrivate(v.Memory) || slices.ContainsFunc(v.Values, isPrivate)
+	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(id, 10), func(context.Context) error { return nil })
+	if err != nil {
+		return err
+	}
 	c.pages.show(w, r, http.StatusOK, "memory", v)
 	return nil
 }
@@ -205,12 +211,7 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 			v.Hits, err = c.cfg.Search(ctx, draft.ReaderOf(draft.ChatOf(v.Session, events)), memory.Query{Text: v.Query, Limit: searchHits, Chars: searchChars})
 			return err
 		}
-		if private(v.Session) {
-			err = c.audited(r, "view_private", key, "search", find)
-		} else {
-			err = find(r.Context())
-		}
-		if err != nil {
+		if err := c.opened(r, private(v.Session), key, "search", find); err != nil {
 			return err
 		}
 	}

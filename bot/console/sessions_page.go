@@ -117,7 +117,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	}
 	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
 	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
-	err = c.opened(r, v.Private, key, show)
+	err = c.opened(r, v.Private, key, "", show)
 	if err != nil {
 		return err
 	}

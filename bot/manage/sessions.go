@@ -41,6 +41,14 @@ func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (
 	return owed, m.cfg.Turns.Renew(ctx, a.Asking.Lease)
 }
 
+// View reads a conversation for an operator. A private chat is recorded in the audit before it is read.
+func (m *Manager) View(ctx context.Context, a Actor, s sessions.Session, read func(context.Context) error) error {
+	if s.ConversationType == sessions.Group {
+		return read(ctx)
+	}
+	return m.Record(ctx, a, ViewedPrivate, s.Key, "", read)
+}
+
 // Undo reverts the newest compaction of a session and returns its row in the log, or [sessions.ErrNotFound] for none.
 // The session then rests, because the next turn would repeat the compaction.
 func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessions.LogEntry, error) {

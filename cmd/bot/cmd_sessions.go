@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"ebb/bot/manage"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -30,19 +31,31 @@ func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-type sessionsShowCmd struct {
+// keyFlags are the flags of a command that reads one session.
+type keyFlags struct {
 	configFlag
-	Key  string `arg:"" help:"The session's key, as bot sessions list shows it."`
-	JSON bool   `help:"As one JSON object."`
+	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`
+}
+
+// view calls read with the session. A private chat is in the audit before.
+func (f keyFlags) view(ctx context.Context, app *App, read func(context.Context, *sql.Store, sessions.Session, clock) error) error {
+	return withManager(ctx, app, f.configFlag, func(m *manage.Manager, st *sql.Store, at clock) error {
+		s, err := st.Session(ctx, sessions.Key(f.Key))
+		if err != nil {
+			return noSession(f.Key, err)
+		}
+		return m.View(ctx, operator, s, func(ctx context.Context) error { return read(ctx, st, s, at) })
+	})
+}
+
+type sessionsShowCmd struct {
+	keyFlags
+	JSON bool `help:"As one JSON object."`
 }
 
 // Run shows a session.
 func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(st *sql.Store, at clock) error {
-		s, err := st.Session(ctx, sessions.Key(c.Key))
-		if err != nil {
-			return noSession(c.Key, err)
-		}
+	return c.view(ctx, app, func(_ context.Context, _ *sql.Store, s sessions.Session, at clock) error {
 		if c.JSON {
 			return json.NewEncoder(app.Stdout).Encode(viewSession(s))
 		}
@@ -76,9 +89,8 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 }
 
 type sessionsExportCmd struct {
-	configFlag
-	Key  string `arg:"" help:"The session's key, as bot sessions list shows it."`
-	JSON bool   `help:"One JSON object a line."`
+	keyFlags
+	JSON bool `help:"One JSON object a line."`
 }
 
 // exportPage bounds the events in memory.
@@ -86,10 +98,7 @@ const exportPage = 2000
 
 // Run exports a session's log.
 func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(st *sql.Store, at clock) error {
-		if _, err := st.Session(ctx, sessions.Key(c.Key)); err != nil {
-			return noSession(c.Key, err)
-		}
+	return c.view(ctx, app, func(ctx context.Context, st *sql.Store, _ sessions.Session, at clock) error {
 		head := "ID\tSEQ\t" + at.head("TIME") + "\tROLE\tWHO\tSTATE\tTEXT"
 		for after := int64(0); ; {
 			page, err := st.Events(ctx, sessions.Key(c.Key), after, exportPage)
