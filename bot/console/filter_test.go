@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -45,5 +46,17 @@ func TestFiltersRevealNoMaskedText(t *testing.T) {
 		if _, text := viewer.do("GET", "/api/v1/"+list+"?q="+url.QueryEscape("悄悄"), "", "Authorization", "Bearer "+viewerToken); strings.Contains(text, privateKey) {
 			t.Errorf("the list %s of the API finds the title: %s", list, text)
 		}
+	}
+}
+
+// The switch of the language keeps the filter and the place of a page.
+func TestLanguageKeepsTheFilter(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	_, page := b.get("/sessions?lang=zh&q=" + url.QueryEscape("group:支付 state:owed") + "&cursor=")
+	to := link(t, page, `<a href="([^"]*)" lang="en"`)
+	if u, err := url.Parse(html.UnescapeString(to)); err != nil || u.Query().Get("q") != "group:支付 state:owed" || u.Query().Get("lang") != "en" || !u.Query().Has("cursor") {
+		t.Errorf("the switch leads to %s (%v)", to, err)
 	}
 }

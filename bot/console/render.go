@@ -176,6 +176,17 @@ var parents = map[string]string{
 // current reports whether a page belongs to a tab.
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }
 
+// InLanguage returns the address of the page in a language, with its filter and its place.
+func (v view) InLanguage(lang string) string {
+	u, err := url.Parse(v.Path)
+	if err != nil {
+		u = &url.URL{}
+	}
+	q := u.Query()
+	q.Set("lang", lang)
+	return "?" + q.Encode()
+}
+
 // show renders a page. It is rendered as a whole first, so that a fault shows no half page.
 func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
 	v := view{
