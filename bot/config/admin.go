@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -14,9 +13,9 @@ import (
 type AdminConfig struct {
 	// Listen is host:port; empty: no admin server. Default 127.0.0.1:8080.
 	Listen string `json:"listen"`
-	// Token admits other machines to the console; at least 16 characters. Default empty: loopback only.
+	// Token admits other machines to the console; best 16 characters or more. Default empty: loopback only.
 	Token Secret `json:"token"`
-	// ViewerToken admits viewers, who change nothing and see private chats masked; at least 16 characters. Default empty: no viewers.
+	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more. Default empty: no viewers.
 	ViewerToken Secret `json:"viewer_token"`
 	// DingTalkLogin lets people log in to the console by DingTalk.
 	DingTalkLogin LoginConfig `json:"dingtalk_login"`
@@ -31,7 +30,7 @@ type LoginConfig struct {
 	AuthorizeURL string `json:"authorize_url"`
 }
 
-// minToken is the least length of a token in characters. A right token enters however many wrong ones came before it, which
+// minToken is the length in characters below which a token can be guessed. A right token enters however many wrong ones came before it, which
 // keeps administrators from being locked out; only its length stands against guesses. 16 random hexadecimal digits are 64 bits.
 const minToken = 16
 
@@ -48,18 +47,19 @@ func (a *AdminConfig) check(k checker) {
 	n, portErr := strconv.Atoi(port)
 	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(a.Listen),
 		`host:port, such as "127.0.0.1:8080", or empty for none`)
-	k.token("admin.token", a.Token)
-	k.token("admin.viewer_token", a.ViewerToken)
 	l := a.DingTalkLogin
 	k.want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
 		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
 	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
 }
 
-// token refuses a short token.
-func (k checker) token(path string, got Secret) {
-	n := utf8.RuneCountInString(got.Reveal())
-	k.want(n == 0 || n >= minToken, path, fmt.Sprintf("%d characters", n), "at least %d, random ones, or none", minToken)
+// warn records short tokens. They are no errors: an installation with one must start after an update.
+func (a *AdminConfig) warn(c *Config, src *source) {
+	for path, got := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
+		if n := utf8.RuneCountInString(got.Reveal()); n > 0 && n < minToken {
+			c.warn(src.warning(path, "has %d characters, and can be guessed: take at least %d random ones", n, minToken))
+		}
+	}
 }
 
 // isSafe reports whether an address is of https, or of this machine, and has nothing but a host and the path; an empty path is any.

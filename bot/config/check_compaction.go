@@ -136,6 +136,7 @@ const answerMargin = 1024
 
 // fit lowers values that exceed the window, and records that in Warnings.
 func (c *Config) fit(src *source) {
+	c.Admin.warn(c, src)
 	comp := &c.Agent.Compaction
 	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
 	comp.fit(c, src, "agent.compaction.")
