@@ -24,7 +24,7 @@ type Person struct {
 type Identity interface {
 	// Address returns the page's address. state comes back with the code.
 	Address(state string) string
-	// Identify exchanges a code, which is good for one exchange. Its errors wrap [ErrLoginCode], [ErrOutsider], [ErrLoginSetup] or
-	// none of them, and have no secret.
+	// Identify exchanges a code, which is good for one exchange. Its errors have no secret. Some wrap [ErrLoginCode],
+	// [ErrOutsider] or [ErrLoginSetup].
 	Identify(ctx context.Context, code string) (Person, error)
 }

@@ -67,7 +67,7 @@ var overAllSessions = map[string]string{
 	"SessionsList":      "for admins: a list",
 	"CompactionFind":    "for admins: a row by its number",
 	"CompactionsEnds":   "for admins: rows by their numbers",
-	"PeopleNamed":       "for admins: who somebody is, wherever they spoke",
+	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",
 
 	"PersonMessages":    "a person's rights: what they said anywhere",
 	"PersonNicks":       "a person's rights: their names anywhere",

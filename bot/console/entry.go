@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/manage"
+	"ebb/memory"
 	"ebb/pages"
 	"ebb/sessions"
 )
@@ -67,6 +68,24 @@ func (r *request) text(name string) (string, error) {
 func (r *request) key(name string) (sessions.Key, error) {
 	v, err := r.text(name)
 	return sessions.Key(v), err
+}
+
+// session returns the session of the path as the role sees it.
+func (r *request) session() (sessions.Session, error) {
+	key, err := r.key("key")
+	if err != nil {
+		return sessions.Session{}, err
+	}
+	return r.lists.Session(r.Context(), key)
+}
+
+// memory returns the memory of the path with all values of its fact, as the role sees it.
+func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) {
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return m, nil, err
+	}
+	return r.lists.Memory(r.Context(), id)
 }
 
 // page answers a request of a person who is logged in. Others are sent to the login.
@@ -308,23 +327,18 @@ func (e *entry) opened(r *request, private bool, key sessions.Key, detail string
 	return read(r.Context())
 }
 
-// audited records an action, executes it and records its end. Nothing is done without the record.
+// audited is [manage.Audited] for an action of the login.
 func (e *entry) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
-	a := pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}
-	var err error
-	if a.ID, err = e.cfg.Audit.Begin(r.Context(), a); err != nil {
-		return err
+	return manage.Audited(r.Context(), e.cfg.Audit, pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}, outcomeOf, do)
+}
+
+// outcomeOf words the end of an action by the key of the catalog.
+func outcomeOf(err error) string {
+	if err == nil {
+		return "done"
 	}
-	outcome := "done"
-	done := do(r.Context())
-	if done != nil {
-		outcome = "failed"
-		if status, bad := statusOf(done); status < http.StatusInternalServerError {
-			outcome = bad.code
-		}
+	if status, bad := statusOf(err); status < http.StatusInternalServerError {
+		return bad.code
 	}
-	if err := e.cfg.Audit.End(context.WithoutCancel(r.Context()), a, outcome); err != nil {
-		zerolog.Ctx(r.Context()).Error().Err(err).Msg("End of an action is not in the audit")
-	}
-	return done
+	return "failed"
 }

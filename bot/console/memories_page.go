@@ -41,17 +41,14 @@ type memoryView struct {
 }
 
 func (c *Console) memory(w http.ResponseWriter, r *request) error {
-	id, err := parseID(r.PathValue("id"))
+	m, values, err := r.memory()
 	if err != nil {
 		return err
 	}
-	var v memoryView
-	if v.Memory, v.Values, err = r.lists.Memory(r.Context(), id); err != nil {
-		return err
-	}
+	v := memoryView{m, values}
 	isPrivate := func(m memory.Memory) bool { return m.SourceGroup == "" }
 	private := isPrivate(v.Memory) || slices.ContainsFunc(v.Values, isPrivate)
-	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(id, 10), func(context.Context) error { return nil })
+	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(context.Context) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -60,11 +57,7 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 }
 
 func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
-	id, err := parseID(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	m, _, err := r.lists.Memory(r.Context(), id)
+	m, _, err := r.memory()
 	if err != nil {
 		return err
 	}
@@ -73,8 +66,8 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 	}
 	by := operator
 	by.Asking.GroupOnly = !r.whole() // its erasure takes copies of the memory too
-	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, _, err := c.cfg.Manage.ForgetFact(ctx, by, id)
+	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
+		_, _, err := c.cfg.Manage.ForgetFact(ctx, by, m.ID)
 		if errors.Is(err, memory.ErrOthersKnow) {
 			return errOthersKnow
 		}
@@ -189,14 +182,11 @@ const (
 
 // search searches as the bot does for a question in a session, with the reasons for each hit.
 func (c *Console) search(w http.ResponseWriter, r *request) error {
-	key, err := r.key("key")
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	var v searchView
-	if v.Session, err = r.lists.Session(r.Context(), key); err != nil {
-		return err
-	}
+	v, key := searchView{Session: s}, s.Key
 	v.Query = strings.TrimSpace(r.FormValue("q"))
 	if utf8.RuneCountInString(v.Query) > maxArguments {
 		return badRequest{code: "error.arguments", args: []any{maxArguments}}
@@ -221,11 +211,7 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 
 // promote makes a group's memory one of the team.
 func (c *Console) promote(w http.ResponseWriter, r *request) error {
-	id, err := parseID(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	m, _, err := r.lists.Memory(r.Context(), id)
+	m, _, err := r.memory()
 	if err != nil {
 		return err
 	}
@@ -234,9 +220,9 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 		return badRequest{code: "error.promote_by"}
 	}
 	var shared memory.Memory
-	err = c.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	err = c.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
 		var err error
-		shared, err = c.cfg.Manage.Promote(ctx, operator, id, sessions.UserID(by))
+		shared, err = c.cfg.Manage.Promote(ctx, operator, m.ID, sessions.UserID(by))
 		if _, ok := errors.AsType[manage.Refusal](err); ok {
 			return badRequest{code: "error.promote"}
 		}

@@ -101,14 +101,11 @@ const maxArguments = 500
 
 // compact asks for a compaction of a session, as /compact does in its conversation.
 func (c *Console) compact(w http.ResponseWriter, r *request) error {
-	key, err := r.key("key")
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	s, err := r.lists.Session(r.Context(), key)
-	if err != nil {
-		return err
-	}
+	key := s.Key
 	text := strings.ToValidUTF8(strings.TrimSpace(r.FormValue("arguments")), "")
 	if utf8.RuneCountInString(text) > maxArguments {
 		return badRequest{code: "error.arguments", args: []any{maxArguments}}
@@ -145,14 +142,11 @@ func asBadRequest(err error) error {
 
 // retryDebt lets the background repeat the owed flush of a session at once.
 func (c *Console) retryDebt(w http.ResponseWriter, r *request) error {
-	key, err := r.key("key")
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	if _, err := r.lists.Session(r.Context(), key); err != nil {
-		return err
-	}
-	err = c.audited(r, "retry_flush", key, "", func(ctx context.Context) error { return c.cfg.Manage.RetryDebt(ctx, operator, key) })
+	err = c.audited(r, "retry_flush", s.Key, "", func(ctx context.Context) error { return c.cfg.Manage.RetryDebt(ctx, operator, s.Key) })
 	if err != nil {
 		return err
 	}

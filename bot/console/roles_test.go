@@ -161,7 +161,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, a := range routes {
-		for who, b := range map[string]*browser{"nobody": p.visit(base), "a stranger": stranger} {
+		for who, b := range map[string]*browser{"no login": p.visit(base), "a stranger": stranger} {
 			b.http.CheckRedirect = stay
 			method, _, post := strings.Cut(a.route, " ")
 			want := http.StatusSeeOther

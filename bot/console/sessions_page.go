@@ -94,14 +94,11 @@ type cutView struct {
 }
 
 func (c *Console) session(w http.ResponseWriter, r *request) error {
-	key, err := r.key("key")
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	s, err := r.lists.Session(r.Context(), key)
-	if err != nil {
-		return err
-	}
+	key := s.Key
 	work, err := readWork(r, key)
 	if err != nil {
 		return err
@@ -193,14 +190,11 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 
 // undo takes back the newest compaction of a session, if it is the one that the page showed.
 func (c *Console) undo(w http.ResponseWriter, r *request) error {
-	key, err := r.key("key")
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	s, err := r.lists.Session(r.Context(), key)
-	if err != nil {
-		return err
-	}
+	key := s.Key
 	changed := badRequest{code: "error.undo_changed"}
 	id, err := parseID(r.FormValue("id"))
 	if err != nil {

@@ -105,7 +105,7 @@ func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 		return err
 	}
 	for _, one := range people[:min(len(people), topUsage)] {
-		sum := usageSum{Name: r.words.T("usage.nobody"), Spending: one.Spending}
+		sum := usageSum{Name: r.words.T("usage.no_person"), Spending: one.Spending}
 		if one = namedFor(r, one); one.Person != "" {
 			sum.Name, sum.Person = cmp.Or(one.Nick, string(one.Person)), one.Person
 		}

@@ -36,13 +36,17 @@ func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessio
 	if a.Role != Operator || m.cfg.Audit == nil {
 		return do(ctx)
 	}
-	row := pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}
-	var err error
-	if row.ID, err = m.cfg.Audit.Begin(ctx, row); err != nil {
+	return Audited(ctx, m.cfg.Audit, pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}, outcome, do)
+}
+
+// Audited stores an action in the audit, executes it and stores its outcome, as worded for its error. Nothing is done without
+// the row.
+func Audited(ctx context.Context, to pages.Audit, a pages.Action, outcome func(error) string, do func(context.Context) error) (err error) {
+	if a.ID, err = to.Begin(ctx, a); err != nil {
 		return err
 	}
 	done := do(ctx)
-	if err := m.cfg.Audit.End(context.WithoutCancel(ctx), row, outcome(done)); err != nil {
+	if err := to.End(context.WithoutCancel(ctx), a, outcome(done)); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("End of an action is not in the audit")
 	}
 	return done

@@ -46,8 +46,8 @@ func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focu
 	return settings, strings.Join(words, " "), "", nil
 }
 
-// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then the focus
-// of the summary. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits or runs.
+// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then the
+// summary's focus. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits or runs.
 func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Session, text string) error {
 	if err := m.operates(ctx, a, s.Key); err != nil {
 		return err

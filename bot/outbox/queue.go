@@ -209,9 +209,9 @@ func jointKey(batch []*pending) string {
 	return chat.KeyPrefix + hex.EncodeToString(keys.Sum(nil)[:12])
 }
 
-// channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own: a pause
-// of the others must not leave a card unfinished. A session's replies are in order across both. A turn opens no card before
-// the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's unsent card.
+// channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own, since
+// the pause of a message must not leave a card unfinished. A session's replies are in order across both channels. A turn
+// opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's unsent card.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID

@@ -85,8 +85,8 @@ func TestDepsLeavesThePackagesAlone(t *testing.T) {
 	}
 }
 
-// installer stands in for the package manager: it notes the packages that it is given, and installs them. It installs
-// none if its archive lacks one, as Ubuntu's lacks Chromium.
+// installer stands in for the package manager: it notes the packages that it is given, and installs them. If its archive
+// lacks one, as Ubuntu's lacks Chromium, it installs none.
 const installer = `#!/bin/sh
 set -e
 case "$1" in update) exit 0 ;; esac

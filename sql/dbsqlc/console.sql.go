@@ -576,8 +576,8 @@ type PagePeopleRow struct {
 	CreatedAt  time.Time
 }
 
-// PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. It reads one row
-// of an index for each person.
+// PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. For each person
+// it reads one row of an index.
 func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams) ([]PagePeopleRow, error) {
 	rows, err := db.Query(ctx, pagePeople, arg.MaxRows, arg.AfterID)
 	if err != nil {

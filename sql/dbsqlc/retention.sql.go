@@ -518,7 +518,7 @@ type SummariesExpireParams struct {
 	Renewed    bool
 }
 
-// SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it began anew, and those that
+// SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it was restarted, and those that
 // an undo would show.
 func (q *Queries) SummariesExpire(ctx context.Context, db DBTX, arg *SummariesExpireParams) (int64, error) {
 	result, err := db.Exec(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq, arg.Renewed)

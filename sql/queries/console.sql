@@ -167,8 +167,8 @@ LEFT JOIN LATERAL (
 WHERE s.session_key = @session_key;
 
 -- name: PagePeople :many
--- PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. It reads one row
--- of an index for each person.
+-- PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. For each person
+-- it reads one row of an index.
 WITH RECURSIVE ids AS (
     (SELECT e.sender_id FROM dingtalk_session_events e
      WHERE e.sender_id <> '' AND e.sender_id > @after_id::text ORDER BY e.sender_id LIMIT 1)

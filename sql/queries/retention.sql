@@ -58,7 +58,7 @@ UPDATE compaction_log c SET view_before = NULL
 WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint;
 
 -- name: SummariesExpire :execrows
--- SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it began anew, and those that
+-- SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it was restarted, and those that
 -- an undo would show.
 DELETE FROM session_summaries a
 WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND (a.status <> 'active' OR @renewed::boolean)

@@ -206,26 +206,25 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 // ExpireCompactions implements sessions.Expiry.
 func (s *Store) ExpireCompactions(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.Q.CompactionsExpire(ctx, s.Pool, &dbsqlc.CompactionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
-	if err != nil {
-		return 0, fmt.Errorf("deleting expired rows of the compaction log: %w", err)
-	}
-	return int(n), nil
+	return deleted("rows of the compaction log", n, err)
 }
 
 // ExpireReplies implements sessions.Expiry.
 func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.Q.RepliesExpire(ctx, s.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
-	if err != nil {
-		return 0, fmt.Errorf("deleting expired replies: %w", err)
-	}
-	return int(n), nil
+	return deleted("replies", n, err)
 }
 
 // ExpireActions implements sessions.Expiry.
 func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.Q.ActionsExpire(ctx, s.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	return deleted("rows of the audit", n, err)
+}
+
+// deleted returns the number of deleted rows, or an error that names them.
+func deleted(rows string, n int64, err error) (int, error) {
 	if err != nil {
-		return 0, fmt.Errorf("deleting expired rows of the audit: %w", err)
+		return 0, fmt.Errorf("deleting expired %s: %w", rows, err)
 	}
 	return int(n), nil
 }
