@@ -219,8 +219,8 @@ func TestOpeningAPrivateChatIsAudited(t *testing.T) {
 	if got := scan[string](w, "SELECT string_agg(actor || ' ' || action || ' ' || session_key || ' ' || outcome, ', ') FROM audit"); got != "admin.token view_private "+privateKey+" done" {
 		t.Errorf("audit: %s", got)
 	}
-	if _, page := b.get("/audit"); !strings.Contains(page, "view_private") {
-		t.Error("the page of the audit does not show it")
+	if _, page := b.get("/audit?lang=zh"); !strings.Contains(page, `<td><span title="view_private">打开私聊</span></td>`) || !strings.Contains(page, `<td><span title="done">完成</span></td>`) {
+		t.Error("the page of the audit does not show it in Chinese")
 	}
 	w.execute("UPDATE compaction_log SET session_key = '" + privateKey + "', end_seq = 4")
 	for path, shown := range map[string]bool{
@@ -276,6 +276,9 @@ func TestWhatACompactionKept(t *testing.T) {
 	status, page := b.post(undo, nil)
 	if status != http.StatusBadRequest || !strings.Contains(page, "没有可以撤销的压缩") {
 		t.Errorf("a second undo: %d %.300s", status, page)
+	}
+	if _, page := b.get("/audit"); !strings.Contains(page, `>撤销压缩</span>`) || !strings.Contains(page, `>没有可以撤销的压缩。</span>`) {
+		t.Errorf("the audit of both: %s", around(page, "undo"))
 	}
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,6 +50,25 @@ func (w words) T(key string, args ...any) string {
 	}
 	return text
 }
+
+// codePart is a part of a code: words, with a number before or after them as in "12 events" and "saved 3".
+var codePart = regexp.MustCompile(`^([0-9]+ )?(.*?)( [0-9][0-9-]*)?$`)
+
+// Code returns the words for a value that the product writes into a table, as in "threshold" or "saved 3, known 1". kind is the part of the
+// keys before the value; the outcome of an action may be a key itself. A part without words is returned as it is.
+func (w words) Code(kind, code string) string {
+	parts := strings.Split(code, ", ")
+	for i, part := range parts {
+		m := codePart.FindStringSubmatch(part)
+		if text := cmp.Or(w.all[kind+"."+m[2]], w.all[m[2]]); text != "" {
+			parts[i] = m[1] + text + m[3]
+		}
+	}
+	return strings.Join(parts, w.T("list.comma"))
+}
+
+// codeView is a code with its words. The code is what filters and the API know.
+type codeView struct{ Code, Text string }
 
 // renderer renders the templates in each language.
 type renderer struct {
@@ -98,7 +119,10 @@ const foldedRunes = 1200
 // funcs are the functions of the templates.
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
-		"t": w.T, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
+		"t": w.T, "code": func(kind string, code any) codeView {
+			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
+		},
+		"num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
 		"time": func(t time.Time) string {
 			if t.IsZero() {
 				return "–"

@@ -126,6 +126,13 @@ func (u *Worker) flush(
 	return out, err
 }
 
+// The reasons of failed flushes besides errors of models and of package extract.
+const (
+	owedTime    = "ran out of time"
+	owedChanged = "session changed meanwhile"
+	owedStorage = "storage"
+)
+
 // flushFailureReason is the reason of a failed flush for a table. A provider's own text is left out.
 func flushFailureReason(err error) string {
 	switch {
@@ -136,14 +143,22 @@ func flushFailureReason(err error) string {
 	case errors.Is(err, extract.ErrUnusable):
 		return extract.ErrUnusable.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "ran out of time"
+		return owedTime
 	case errors.Is(err, sessions.ErrConflict):
-		return "session changed meanwhile"
+		return owedChanged
 	case errors.Is(err, extract.ErrStorage):
-		return "storage"
+		return owedStorage
 	}
 	return "model error: " + string(llm.ClassOf(err))
 }
+
+// The outcomes of a flush before a cut, besides those of [extract.Outcome].
+const (
+	flushedOff    = "off"
+	flushedBefore = "done before"
+	flushedOwed   = "owed"
+	flushedLater  = "later"
+)
 
 // flushBeforeCut flushes the events that are to leave the view, and returns the outcome. The conversation may have
 // grown far past its last flush during a slow summary. A failed flush does not delay the compaction: its range stays
@@ -152,13 +167,13 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
 	switch {
 	case !p.Flush:
-		return "off"
+		return flushedOff
 	case s.FlushedSeq >= through && (s.FlushEpoch == s.CompactionCount || to < s.LastSeq):
-		return "done before"
+		return flushedBefore
 	case s.FlushFailures >= compaction.MaxFlushFailures:
-		return "owed"
+		return flushedOwed
 	case p.FlushLag > 0 && r.unflushedTokens() < p.FlushLag:
-		return "later"
+		return flushedLater
 	}
 	// The summary gets half of the time: a late flush can be repeated, a late answer can't.
 	if deadline, ok := ctx.Deadline(); ok {
@@ -176,7 +191,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
-		return "owed"
+		return flushedOwed
 	}
 	r.Facts, r.saved = out.Facts, out.Receipt.Saved
 	return out.String()

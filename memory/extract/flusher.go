@@ -71,17 +71,26 @@ type Outcome struct {
 	LostCost float64
 }
 
+// The words of an outcome. A count follows some of them.
+const (
+	flushedNone    = "none"
+	flushedSaved   = "saved"
+	flushedKnown   = "known"
+	flushedNothing = "nothing to save"
+	flushedPassed  = "passed over"
+)
+
 // String is the outcome in the compaction log.
 func (o Outcome) String() string {
-	text := "none"
+	text := flushedNone
 	switch {
 	case o.Receipt.Rows() > 0:
-		text = fmt.Sprintf("saved %d, known %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
+		text = fmt.Sprintf(flushedSaved+" %d, "+flushedKnown+" %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
 	case o.Nothing:
-		text = "nothing to save"
+		text = flushedNothing
 	}
 	if n := len(o.Passed); n > 0 {
-		text += fmt.Sprintf(", passed over %d", n)
+		text += fmt.Sprintf(", "+flushedPassed+" %d", n)
 	}
 	return text
 }

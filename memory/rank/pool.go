@@ -148,6 +148,13 @@ func (p *Pool) Adjacent(n int) []int64 {
 	return missing
 }
 
+// The reasons for a text besides the terms of the query.
+const (
+	whyBeside = "beside a match"
+	whyPerson = "person named"
+	whyDate   = "date" // the date follows
+)
+
 // why names in short words the reasons for a text.
 func (p *Pool) why(d *doc) []string {
 	var why []string
@@ -158,13 +165,13 @@ func (p *Pool) why(d *doc) []string {
 		}
 	}
 	if len(why) == 0 {
-		why = append(why, "beside a match")
+		why = append(why, whyBeside)
 	}
 	if p.q.names(d.Doc) {
-		why = append(why, "person named")
+		why = append(why, whyPerson)
 	}
 	if f := p.q.dateFactor(d.At); f > 1 {
-		why = append(why, "date "+d.At.In(p.q.now.Location()).Format(time.DateOnly))
+		why = append(why, whyDate+" "+d.At.In(p.q.now.Location()).Format(time.DateOnly))
 	}
 	return why
 }

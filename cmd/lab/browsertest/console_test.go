@@ -105,7 +105,7 @@ func (b *tab) forgetPerson() {
 	}
 	b.follow("nav a[href='/audit']", "")
 	for _, action := range []string{"undo", "forget_person"} {
-		b.sees("td", action)
+		b.sees("td [title="+action+"]", "")
 	}
 }
 

@@ -133,7 +133,7 @@ const faults = `
 INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id)
 	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter' FROM dingtalk_sessions WHERE title = 'Checkout on-call';
 INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason)
-	SELECT session_key, 0, last_seq, 3, 'model main: 429 Too Many Requests: rate limit reached for requests per minute' FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
+	SELECT session_key, 0, last_seq, 3, 'model error: busy' FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
 INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, start_seq, end_seq, outcome, error, duration_ms, created_at)
 	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 1, 6, 'failed', 'summary failed the check: 3 identifiers are missing', 4210, now() - interval '20 minutes'
 	FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
