@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"fmt"
 	"context"
 	"testing"
 	"time"
@@ -96,4 +97,21 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	want(t, "the earlier message", count("Friday"), 1)
 	want(t, "the erased message", count("swordfish"), 0)
 	want(t, "the reply", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.ForgotLastBefore, "zh"))
+}
+
+// A mere mention has no words to delete: /forget last deletes the message before it, and not the bot's greeting.
+func TestForgetLastPassesOverAMention(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
+	for i, words := range []string{"The release is on Friday.", "The password is swordfish.", "", "/forget last", "/forget last", "/forget last"} {
+		a.post(said(fmt.Sprint("m", i), "alice", words))
+		a.settle()
+	}
+	count := func(words string) int {
+		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%' || $1 || '%'", words)
+	}
+	want(t, "the messages", count("Friday")+count("swordfish"), 0)
+	want(t, "the greeting", count(wording.Say(wording.Here, "zh")), 1)
+	want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
 }

@@ -165,7 +165,7 @@ func TestUsageOfLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.say("m7", "alice", "/用量")
-		if got := w.last().Reply.Text; !strings.HasSuffix(got, "你在这里的限额：\n- 这个群每分钟的提问: 已用 0 / 2，剩 2\n") {
+		if got := w.last().Reply.Text; !strings.HasSuffix(got, "你在这里的限额：\n- 这个群每分钟的提问：已用 0 / 2，剩 2\n") {
 			t.Errorf("after a reload the usage is %q, want the group's limit alone", got)
 		}
 		want(t, "/whoami in private, without a limit there", limits("m8", "alice", "/whoami", sessions.Private), "")

@@ -132,13 +132,8 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 	what := previewInWords(found, t.Lang)
 	if what == "" {
 		what = wording.Say(wording.ForgetLittle, t.Lang)
-	}
-	titles := slices.DeleteFunc(slices.Clone(found.Groups), func(title string) bool { return title == "" })
-	if t.View.Session.ConversationType == sessions.Private && self && len(titles) > 0 {
-		if len(titles) > maxTitles {
-			titles = append(titles[:maxTitles], "…")
-		}
-		what += wording.Say(wording.ForgetWhere, t.Lang, strings.Join(titles, wording.Say(wording.Comma, t.Lang)))
+	} else {
+		what += groupsInWords(found.Groups, t.View.Session.ConversationType == sessions.Private && self, t.Lang)
 	}
 	if self {
 		return wording.Say(wording.ForgetMe, t.Lang, what)
@@ -146,6 +141,26 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 	t.Kept = wording.Say(wording.ForgetAsked, t.Lang) // a name must not stay in the log of another conversation
 	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.cfg.Location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
+}
+
+// groupsInWords counts the groups with data of a person, in brackets, and names some of them where named is set; empty for
+// none.
+func groupsInWords(groups []string, named bool, lang string) string {
+	titles := slices.DeleteFunc(slices.Clone(groups), func(title string) bool { return title == "" })
+	if len(titles) > maxTitles {
+		titles = append(titles[:maxTitles], "…")
+	}
+	names := ""
+	if named && len(titles) > 0 {
+		names = wording.Say(wording.Colon, lang) + strings.Join(titles, wording.Say(wording.Comma, lang))
+	}
+	switch len(groups) {
+	case 0:
+		return ""
+	case 1:
+		return wording.Say(wording.ForgetGroup, lang, 1, names)
+	}
+	return wording.Say(wording.ForgetGroups, lang, len(groups), names)
 }
 
 // Confirmations rewrites a bare yes or no behind a preview, or behind a partial erasure, into the command that it
@@ -285,7 +300,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}
-	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return h.commands.IsKnown(h.views.OwnWords(e)) })
+	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return isEmpty(e) || h.commands.IsKnown(h.views.OwnWords(e)) })
 	switch {
 	case errors.Is(err, sessions.ErrNotFound) && e.ID == 0:
 		return wording.Say(wording.NoLast, t.Lang)
@@ -295,6 +310,11 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	}
 	h.resumeTurn(ctx, t, done.Lease)
 	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.Lang))
+}
+
+// isEmpty reports whether a message is a mere mention of the bot, which has nothing to erase.
+func isEmpty(e sessions.Event) bool {
+	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }
 
 // personNamed finds the person that an administrator named. why is the answer if there is none or several.

@@ -52,7 +52,7 @@ func (a asking) list(heading wording.Phrase, all []bound, describe func(bound) s
 	var out strings.Builder
 	out.WriteString(wording.Say(heading, a.Lang))
 	for _, one := range all {
-		fmt.Fprintf(&out, "- %s: %s\n", wording.Say(one.name, a.Lang), describe(one))
+		fmt.Fprintf(&out, "- %s%s%s\n", wording.Say(one.name, a.Lang), wording.Say(wording.Colon, a.Lang), describe(one))
 	}
 	return out.String()
 }

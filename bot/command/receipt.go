@@ -35,7 +35,7 @@ func receiptOfPerson(done memory.Forgotten, lang string) string {
 	})
 }
 
-// previewInWords lists the data that the erasure of a person would delete, and its conversations.
+// previewInWords lists the data that the erasure of a person would delete.
 func previewInWords(p memory.Preview, lang string) string {
 	return inWords(lang, []deleted{
 		{p.Messages, "条消息", "message|messages"},
@@ -43,7 +43,6 @@ func previewInWords(p memory.Preview, lang string) string {
 		{p.Facts, "条记忆", "memory|memories"},
 		{p.DigestLines, "行日报", "line of digests|lines of digests"},
 		{p.Summaries, "份摘要（去掉其中的相关内容）", "summary, without the parts about it|summaries, without the parts about it"},
-		{len(p.Groups), "个群", "group|groups"},
 		{p.Private, "个私聊", "private chat|private chats"},
 	})
 }

@@ -106,7 +106,7 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		if t.Lang == "en" {
 			label = r[1]
 		}
-		fmt.Fprintf(&out, "- %s: %s\n", label, r[2])
+		fmt.Fprintf(&out, "- %s%s%s\n", label, wording.Say(wording.Colon, t.Lang), r[2])
 	}
 	return out.String()
 }

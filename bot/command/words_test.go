@@ -32,6 +32,23 @@ func TestCommandNumbers(t *testing.T) {
 	}
 }
 
+// The groups of a person are not deleted: a preview counts them in brackets, and names some in a private chat.
+func TestPreviewCountsGroupsApart(t *testing.T) {
+	t.Parallel()
+	p := memory.Preview{Messages: 9, Answers: 1, Groups: []string{"发布组"}, Private: 1}
+	six := []string{"甲", "", "乙", "丙", "丁", "戊", "己"}
+	for got, wanted := range map[string]string{
+		previewInWords(p, "zh") + groupsInWords(p.Groups, false, "zh"): "9 条消息、1 条我的回答、1 个私聊（涉及 1 个群）",
+		previewInWords(p, "en") + groupsInWords(p.Groups, false, "en"): "9 messages; 1 answer of mine; 1 private chat (in 1 group)",
+		groupsInWords(p.Groups, true, "zh"):                            "（涉及 1 个群：发布组）",
+		groupsInWords(six, true, "zh"):                                 "（涉及 7 个群：甲、乙、丙、丁、戊、…）",
+		groupsInWords([]string{"", "b"}, true, "en"):                   " (in 2 groups: b)",
+		groupsInWords(nil, true, "en"):                                 "",
+	} {
+		want(t, "preview", got, wanted)
+	}
+}
+
 // A receipt leaves out what there is none of, and counts in good English.
 func TestCommandReceipts(t *testing.T) {
 	t.Parallel()

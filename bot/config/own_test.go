@@ -1,8 +1,12 @@
 package config
 
 import (
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
+
+	"ebb/bot/manage"
 )
 
 // A conversation's own settings are decoded and checked like those of the file, and nothing of the environment gets in.
@@ -38,5 +42,24 @@ func TestOwnSettings(t *testing.T) {
 	}
 	if later, err := c.Own("cidX", `{"policy":"sliding_window"}`); err != nil || later.Policy.Name != "sliding_window" {
 		t.Errorf("one after the other: %+v, %v", later, err)
+	}
+}
+
+// Each key of agent.compaction can be set for one conversation, or the command refuses it as one of the file: no answer says
+// that there is no such key.
+func TestKeysOfTheFileAreNamedSo(t *testing.T) {
+	t.Parallel()
+	own := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[CompactionSettings]()) {
+		own[f.Tag.Get("json")] = true
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[CompactionConfig]()) {
+		key := f.Tag.Get("json")
+		if f.Anonymous || own[key] || key == "model" { // a model is chosen by /model
+			continue
+		}
+		if _, err := manage.SettingKey(strings.ToUpper(key)); !errors.Is(err, manage.FileOnly) {
+			t.Errorf("%s: got %v, want %v", key, err, manage.FileOnly)
+		}
 	}
 }

@@ -477,7 +477,7 @@ func TestRequestCompact(t *testing.T) {
 		t.Errorf("stored is %s, want %s", s.calls[len(s.calls)-1], want)
 	}
 	before := len(s.calls)
-	for _, text := range []string{"policy=nonsense", "context_window=5"} {
+	for _, text := range []string{"policy=nonsense", "context_window=5", "retries=5", "notify=true"} {
 		if err := m.RequestCompact(t.Context(), operator, session, text); err == nil {
 			t.Errorf("%s is accepted", text)
 		}

@@ -18,8 +18,10 @@ var settingNames = map[string]string{
 	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
 }
 
-// fileOnly lists keys of costs and of the model, which only the file sets.
-var fileOnly = []string{"context_window", "reserve_tokens", "daily_tokens"}
+// fileOnly lists keys of agent.compaction that only the file sets: those of costs, of the model and of all conversations.
+var fileOnly = []string{
+	"context_window", "reserve_tokens", "daily_tokens", "inline_deadline", "deadline", "retries", "retry_backoff", "notify", "groups",
+}
 
 var errModelCommand = errors.New("model: no such key, want the command /model")
 

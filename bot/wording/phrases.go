@@ -111,8 +111,10 @@ const (
 	MemoryHalf
 	ForgetOften
 	ForgetLittle
-	ForgetWhere
+	ForgetGroup
+	ForgetGroups
 	Comma
+	Colon
 	ExportPrivate
 	ExportEmpty
 	ExportPage
@@ -289,8 +291,10 @@ var phrases = map[Phrase]Text{
 	MemoryHalf:    {"还没有全部删完。请稍后再发一次命令。", "Not everything is deleted yet. Please send the command again in a while."},
 	ForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
 	ForgetLittle:  {"现在没有保存什么", "nothing is kept at the moment"},
-	ForgetWhere:   {"（群：%s）", " (groups: %s)"},
+	ForgetGroup:   {"（涉及 %d 个群%s）", " (in %d group%s)"},
+	ForgetGroups:  {"（涉及 %d 个群%s）", " (in %d groups%s)"},
 	Comma:         {"、", ", "},
+	Colon:         {"：", ": "},
 	ExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "To keep your data private, please send me `/export me` in a private chat."},
 	ExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
 	ExportPage:    {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
@@ -324,7 +328,7 @@ var phrases = map[Phrase]Text{
 	ScopeConfigured: {"这是配置里的范围。", " The configuration says so."},
 	ScopeChosen:     {"这是管理员用 `/范围` 选的，`/范围 默认` 改回配置。", " An administrator chose it with `/scope`; `/scope default` goes back to the configuration."},
 	ScopeSet: {"✅ 从新消息起：%s已有的对话不搬动，留在原来的上下文里，改回来就能接着聊；还在等的消息也在那里回答。群里的记忆仍属于全群。",
-		"✅ For new messages: %s No conversation is moved: the earlier ones stay in their contexts, and go on there after a change back. Waiting messages are answered there, too. Memory from the group still belongs to the group."},
+		"✅ Applies to new messages. %s No conversation is moved: the earlier ones stay in their contexts, and go on there after a change back. Waiting messages are answered there, too. Memory from the group still belongs to the group."},
 	ScopePrivate: {"私聊只有一个上下文，`/范围` 只用于群。", "A private chat has one context; `/scope` is for groups."},
 
 	CutShort:     {"（已停止）", "(stopped)"},

@@ -74,7 +74,7 @@ func wholeEvidence() *evidence {
 	}
 	e.log = []inspect.Logged{
 		person(groupA, 1, "q0000001"), person(groupA, 2, "q0000002"), bot(groupA, 3, "q0000001 q0000002 周五"),
-		person(groupA, 4, "q0000003"), bot(groupA, 5, "- 上下文: 10%"),
+		person(groupA, 4, "q0000003"), bot(groupA, 5, "- 上下文：10%"),
 		person(groupB, 1, "q0000004"), bot(groupB, 2, "q0000004 周五"), person(groupB, 3, "q0000005"), bot(groupB, 4, "模型服务现在很忙"),
 		person(groupB, 0, "q0000006"),
 	}
@@ -83,7 +83,7 @@ func wholeEvidence() *evidence {
 		text string
 	}{
 		{groupA, "q0000001 q0000002 周五"},
-		{groupA, "- 上下文: 10%"},
+		{groupA, "- 上下文：10%"},
 		{groupB, "q0000004 周五"},
 		{groupB, "模型服务现在很忙"},
 		{groupB, "放在一边"},

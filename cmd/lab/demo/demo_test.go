@@ -261,7 +261,7 @@ func TestSummaryIsTakenFromTheRequest(t *testing.T) {
 func TestMentionIsJoined(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"@你 \n\n好的。": "@你 好的。", "@你 \n\n- 上下文: 1\n- 策略: 2": "@你\n- 上下文: 1\n- 策略: 2", "没有提到": "没有提到",
+		"@你 \n\n好的。": "@你 好的。", "@你 \n\n- 上下文：1\n- 策略：2": "@你\n- 上下文：1\n- 策略：2", "没有提到": "没有提到",
 	} {
 		if got := joinMention(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
