@@ -1,8 +1,8 @@
 package bot
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"testing"
 	"time"
 

@@ -60,7 +60,8 @@ func TestNewRefusesInvalidSettings(t *testing.T) {
 	}
 }
 
-// An app that the gateway alone refuses, and a gateway that is away, fail the check of the stream; no secret shows.
+// An app that the gateway alone refuses, and a gateway that is away, fail the check of the stream; no secret shows. Only a gateway that
+// answers suggests the mode of the bot.
 func TestCheckStream(t *testing.T) {
 	t.Parallel()
 	s := dingtalktest.NewServer(t, dingtalktest.Fast())
@@ -75,8 +76,15 @@ func TestCheckStream(t *testing.T) {
 		if err := tr.CheckCredentials(testContext(t)); err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.CheckStream(testContext(t)); err == nil || strings.Contains(err.Error(), testSecret) {
+		err := tr.CheckStream(testContext(t))
+		if err == nil || strings.Contains(err.Error(), testSecret) || !strings.Contains(err.Error(), "is the bot in stream mode?") {
 			t.Errorf("status %d: %v", status, err)
 		}
+	}
+	gone := dingtalktest.New(dingtalktest.Fast())
+	gone.Close()
+	err := newTransport(t, gone.URL, nil).CheckStream(testContext(t))
+	if err == nil || strings.Contains(err.Error(), "stream mode") {
+		t.Errorf("without an answer: %v", err)
 	}
 }

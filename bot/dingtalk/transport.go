@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -214,7 +215,11 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
 	if _, err := t.endpoint(ctx); err != nil {
-		return fmt.Errorf("asking for a stream connection: %s", t.redact(err.Error()))
+		hint := ""
+		if _, unanswered := errors.AsType[net.Error](err); !unanswered {
+			hint = " (is the bot in stream mode?)"
+		}
+		return fmt.Errorf("asking for a stream connection: %s%s", t.redact(err.Error()), hint)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckStream(ctx); err != nil {
-		return "", fmt.Errorf("%w (is the bot in stream mode?)", err)
+		return "", err
 	}
 	return "the gateway offers a connection", nil
 }
