@@ -57,13 +57,11 @@ func ParseCursor(cursor string, first Place) (Place, error) {
 
 // SessionFilter narrows a list of sessions; all conditions must hold. The zero value matches all.
 type SessionFilter struct {
-	Words  []string // parts of the title or the key
+	Words  []string // parts of a group's title or of the key
 	Groups []string // parts of a group's title or conversation id
 	State  string   // a [State]; empty: any
 	Model  string
 	Only   []sessions.Key // nil: all sessions
-	// GroupTitles lets words match the titles of groups alone.
-	GroupTitles bool
 }
 
 // The states of a session in a filter.
@@ -86,14 +84,12 @@ type SessionRow struct {
 // CompactionFilter narrows a list of attempts. Empty fields match all.
 type CompactionFilter struct {
 	Session sessions.Key
-	Words   []string // parts of the conversation's title or key
+	Words   []string // parts of a group's title or of the key
 	Outcome string
 	Policy  string
 	Trigger string
 	Since   time.Time
 	Only    []sessions.Key // nil: all sessions
-	// GroupTitles lets words match the titles of groups alone.
-	GroupTitles bool
 }
 
 // CompactionRow is an attempt in a list.
@@ -111,7 +107,7 @@ type MemoryFilter struct {
 	Scope   string
 	Person  sessions.UserID // its subject or author
 	Session sessions.Key    // session of the source
-	Words   []string        // parts of the content
+	Words   []string        // parts of the content; they match no memory from a private chat
 	Every   bool            // also superseded and expired ones
 	Only    []sessions.Key  // sessions of the source; nil: all
 }

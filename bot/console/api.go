@@ -46,9 +46,8 @@ func (c *Console) apiLists() map[string]apiList {
 			}
 			var rows []sessions.Event
 			var next string
-			err = c.opened(r, private(s), key, "", func(ctx context.Context) error {
-				var err error
-				rows, next, err = r.lists.Talk(ctx, key, p)
+			err = c.opened(r, private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
+				rows, next, err = lists.Talk(ctx, key, p)
 				return err
 			})
 			return each(rows, viewEvent), next, err

@@ -67,21 +67,25 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
 		return err
 	}
-	if err := c.opened(r, v.Private, key, "", func(ctx context.Context) error { return v.read(ctx, r, key) }); err != nil {
+	err = c.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key, id) })
+	if err != nil {
 		return err
 	}
 	c.pages.show(w, r, http.StatusOK, "attempt", v)
 	return nil
 }
 
-// read fills the page: the events of the range, the audit of the summary, and whether it is the newest.
-func (v *attemptView) read(ctx context.Context, r *request, key sessions.Key) error {
+// read fills the page: the attempt, the events of the range, the audit of the summary, and whether it is the newest.
+func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key, id int64) (err error) {
+	if v.Attempt, err = lists.Attempt(ctx, key, id); err != nil {
+		return err
+	}
 	if v.EndSeq >= v.StartSeq && v.EndSeq > 0 {
 		cursor := r.FormValue("cursor")
 		if cursor == "" {
 			cursor = pages.Place{ID: v.EndSeq + 1}.Cursor()
 		}
-		events, next, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
+		events, next, err := lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
 		if err != nil && !isNotFound(err) {
 			return err
 		}
@@ -90,7 +94,7 @@ func (v *attemptView) read(ctx context.Context, r *request, key sessions.Key) er
 			v.Older = next
 		}
 	}
-	newest, err := r.lists.Undoable(ctx, key)
+	newest, err := lists.Undoable(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type entry struct {
 type request struct {
 	*http.Request
 	login pages.Login
-	lists pages.Lists // as the role sees them
+	lists pages.Lists // as the role sees them, see restricted
 	words words
 }
 
@@ -142,18 +142,15 @@ func (e *entry) wholeAction(answer func(http.ResponseWriter, *request) error) ht
 
 // as returns a request with the lists of its role.
 func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, error) {
-	req := &request{Request: r, login: login, lists: e.cfg.Lists, words: words}
-	switch login.Role {
-	case pages.RoleAdmin:
-	case pages.RoleViewer:
-		req.lists = restricted{all: e.cfg.Lists}
-	default:
-		only, err := e.cfg.Lists.GroupSessions(r.Context(), login.Groups)
-		if err != nil {
+	req := &request{Request: r, login: login, words: words}
+	var only []sessions.Key
+	if !req.whole() {
+		var err error
+		if only, err = e.cfg.Lists.GroupSessions(r.Context(), login.Groups); err != nil {
 			return nil, err
 		}
-		req.lists = restricted{all: e.cfg.Lists, only: only}
 	}
+	req.lists = restricted{all: e.cfg.Lists, only: only}
 	return req, nil
 }
 
@@ -318,13 +315,13 @@ func localPath(next string) string {
 	return next
 }
 
-// opened reads texts of a conversation; detail names a part of it. An administrator who opens those of a private chat is in the
-// audit.
-func (e *entry) opened(r *request, private bool, key sessions.Key, detail string, read func(context.Context) error) error {
-	if private && r.login.Role == pages.RoleAdmin {
-		return e.audited(r, manage.ViewedPrivate, key, detail, read)
+// opened reads the texts of one page; detail names it within its conversation. An administrator who opens one of a private chat is in
+// the audit, and reads it without masks.
+func (e *entry) opened(r *request, private bool, key sessions.Key, detail string, read func(context.Context, pages.Lists) error) error {
+	if !private || r.login.Role != pages.RoleAdmin {
+		return read(r.Context(), r.lists)
 	}
-	return read(r.Context())
+	return e.audited(r, manage.ViewedPrivate, key, detail, func(ctx context.Context) error { return read(ctx, e.cfg.Lists) })
 }
 
 // audited is [manage.Audited] for an action of the login.

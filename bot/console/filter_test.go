@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A viewer finds a private chat by no word of its title, and a person by no name. A filter would otherwise reveal the masked text.
+// A private chat is found by no word of its title, a fact from it by no word of it, and for a viewer a person by no name. A filter
+// would otherwise reveal the masked text.
 func TestFiltersRevealNoMaskedText(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -20,13 +21,16 @@ func TestFiltersRevealNoMaskedText(t *testing.T) {
 		path, row     string
 		admin, viewer bool
 	}{
-		{"/sessions?q=悄悄", private, true, false},
+		{"/sessions?q=悄悄", private, false, false},
 		{"/sessions?q=cidPrivate", private, true, true},
 		{"/sessions?q=支付", group, true, true},
-		{"/compactions?q=悄悄", "/compactions/" + private, true, false},
-		{"/compactions?q=group:悄悄", "/compactions/" + private, true, false},
+		{"/compactions?q=悄悄", "/compactions/" + private, false, false},
+		{"/compactions?q=group:悄悄", "/compactions/" + private, false, false},
 		{"/compactions?q=cidPrivate", "/compactions/" + private, true, true},
 		{"/compactions?q=支付", "/compactions/" + group, true, true},
+		{"/memories?q=想换部门", "/people/staff0002", false, false},
+		{"/memories?q=person:staff0002", "/people/staff0002", true, true},
+		{"/memories?q=发布日期", "/people/staff0001", true, true},
 		{"/people?q=secretnick", "/people/staff0002", true, false},
 		{"/people?q=staff0002", "/people/staff0002", true, true},
 	} {

@@ -13,8 +13,9 @@ import (
 	"ebb/sessions"
 )
 
-// restricted are the lists as a viewer or a group's administrator sees them: without the texts of private chats, and limited
-// to some sessions. It has each method of the lists itself, so that a new one does not compile before it is restricted.
+// restricted are the lists as every role sees them: without the texts of private chats, and for a group's administrator limited
+// to some sessions. [entry.opened] is the only way to those texts. It has each method of the lists itself, so that a new one does
+// not compile before it is restricted.
 type restricted struct {
 	all  pages.Lists
 	only []sessions.Key // nil: all sessions
@@ -38,9 +39,9 @@ func mask(text string) string {
 	return fmt.Sprintf("••• (%d)", utf8.RuneCountInString(text))
 }
 
-// Sessions implements pages.Lists. A word of the filter would reveal a masked title.
+// Sessions implements pages.Lists.
 func (m restricted) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
-	f.Only, f.GroupTitles = m.only, true
+	f.Only = m.only
 	rows, next, err := m.all.Sessions(ctx, f, p)
 	for i := range rows {
 		rows[i].Session = maskSession(rows[i].Session)
@@ -65,16 +66,17 @@ func (m restricted) Work(ctx context.Context, key sessions.Key) (pages.Work, err
 	return m.all.Work(ctx, key)
 }
 
+// maskSession leaves a private chat its ids instead of a title.
 func maskSession(s sessions.Session) sessions.Session {
 	if private(s) {
-		s.Title, s.Pinned, s.CompactError = mask(s.Title), mask(s.Pinned), mask(s.CompactError)
+		s.Title, s.Pinned, s.CompactError = "", mask(s.Pinned), mask(s.CompactError)
 	}
 	return s
 }
 
-// Compactions implements pages.Lists. A word of the filter would reveal a masked title.
+// Compactions implements pages.Lists.
 func (m restricted) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
-	f.Only, f.GroupTitles = m.only, true
+	f.Only = m.only
 	rows, next, err := m.all.Compactions(ctx, f, p)
 	for i := range rows {
 		rows[i] = maskRow(rows[i])
@@ -84,7 +86,7 @@ func (m restricted) Compactions(ctx context.Context, f pages.CompactionFilter, p
 
 func maskRow(r pages.CompactionRow) pages.CompactionRow {
 	if r.Private {
-		r.Title, r.LogEntry = mask(r.Title), maskEntry(r.LogEntry)
+		r.Title, r.LogEntry = "", maskEntry(r.LogEntry)
 	}
 	return r
 }
@@ -166,7 +168,7 @@ func (m restricted) maskEvents(ctx context.Context, key sessions.Key, events []s
 }
 
 func maskEvent(e sessions.Event) sessions.Event {
-	e.Content, e.SenderNick, e.Message = mask(e.Content), mask(e.SenderNick), nil
+	e.Content, e.SenderNick, e.Message = mask(e.Content), "", nil
 	calls := make([]sessions.ToolCall, len(e.ToolCalls))
 	for i, call := range e.ToolCalls {
 		calls[i] = sessions.ToolCall{ID: call.ID, Name: call.Name, Arguments: mask(call.Arguments)}
@@ -201,18 +203,14 @@ func (m restricted) Undoable(ctx context.Context, key sessions.Key) (int64, erro
 	return m.all.Undoable(ctx, key)
 }
 
-// Memories implements pages.Lists. A word of the filter would reveal what a masked memory says.
+// Memories implements pages.Lists.
 func (m restricted) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
 	f.Only = m.only
 	rows, next, err := m.all.Memories(ctx, f, p)
-	shown := rows[:0]
-	for _, r := range rows {
-		if r.SourceGroup == "" && len(f.Words) > 0 {
-			continue
-		}
-		shown = append(shown, maskMemory(r))
+	for i := range rows {
+		rows[i] = maskMemory(rows[i])
 	}
-	return shown, next, err
+	return rows, next, err
 }
 
 // Memory implements pages.Lists.
@@ -234,20 +232,14 @@ func (m restricted) Memory(ctx context.Context, id int64) (memory.Memory, []memo
 // maskMemory masks a memory that was said in a private chat.
 func maskMemory(m memory.Memory) memory.Memory {
 	if m.SourceGroup == "" {
-		m.Content, m.Key, m.SaidByNick, m.SubjectNick = mask(m.Content), mask(m.Key), mask(m.SaidByNick), mask(m.SubjectNick)
+		m.Content, m.Key, m.SaidByNick, m.SubjectNick = mask(m.Content), mask(m.Key), "", ""
 	}
 	return m
 }
 
-// Debts implements pages.Lists. A reason may repeat words of a conversation, also of a private one.
+// Debts implements pages.Lists. A reason is one of a fixed set.
 func (m restricted) Debts(ctx context.Context, only []sessions.Key, limit int) ([]pages.Debt, error) {
-	debts, err := m.all.Debts(ctx, m.within(only), limit)
-	for i := range debts {
-		if m.only == nil {
-			debts[i].Reason = mask(debts[i].Reason)
-		}
-	}
-	return debts, err
+	return m.all.Debts(ctx, m.within(only), limit)
 }
 
 // Costs implements pages.Lists.

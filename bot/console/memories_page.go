@@ -48,7 +48,10 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 	v := memoryView{m, values}
 	isPrivate := func(m memory.Memory) bool { return m.SourceGroup == "" }
 	private := isPrivate(v.Memory) || slices.ContainsFunc(v.Values, isPrivate)
-	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(context.Context) error { return nil })
+	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
+		v.Memory, v.Values, err = lists.Memory(ctx, m.ID)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -192,8 +195,11 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 		return badRequest{code: "error.arguments", args: []any{maxArguments}}
 	}
 	if v.Asked = v.Query != ""; v.Asked {
-		find := func(ctx context.Context) error {
-			events, _, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows})
+		find := func(ctx context.Context, lists pages.Lists) (err error) {
+			if v.Session, err = lists.Session(ctx, key); err != nil {
+				return err
+			}
+			events, _, err := lists.Talk(ctx, key, pages.Page{Limit: talkRows})
 			if err != nil {
 				return err
 			}

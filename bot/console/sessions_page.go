@@ -113,8 +113,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 		v.Request = &request
 	}
 	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
-	show := func(ctx context.Context) error { return v.read(ctx, r, key) }
-	err = c.opened(r, v.Private, key, "", show)
+	err = c.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key) })
 	if err != nil {
 		return err
 	}
@@ -123,26 +122,29 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 }
 
 // read fills the page: the conversation with its cuts, open messages, the chart and memory.
-func (v *sessionView) read(ctx context.Context, r *request, key sessions.Key) error {
+func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key) (err error) {
+	if v.Session, err = lists.Session(ctx, key); err != nil {
+		return err
+	}
 	cursor := r.FormValue("cursor")
 	if at, err := strconv.ParseInt(r.FormValue("at"), 10, 64); err == nil && cursor == "" {
 		cursor, v.Newer = pages.Place{ID: at + talkRows/2}.Cursor(), true
 	}
-	events, next, err := r.lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
+	events, next, err := lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
 	if err != nil {
 		return err
 	}
 	if next != "" {
 		v.Older = r.URL.EscapedPath() + "?" + url.Values{"cursor": {next}}.Encode()
 	}
-	if v.Open, err = r.lists.Open(ctx, key, openRows); err != nil {
+	if v.Open, err = lists.Open(ctx, key, openRows); err != nil {
 		return err
 	}
-	newest, err := r.lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
+	newest, err := lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
 	if err != nil {
 		return err
 	}
-	if v.Talk, err = withCuts(ctx, r.lists, v.Session, events); err != nil {
+	if v.Talk, err = withCuts(ctx, lists, v.Session, events); err != nil {
 		return err
 	}
 	for _, l := range v.Talk {
@@ -150,11 +152,11 @@ func (v *sessionView) read(ctx context.Context, r *request, key sessions.Key) er
 			v.Cuts = append(v.Cuts, one.ID)
 		}
 	}
-	if v.Undoable, err = r.lists.Undoable(ctx, key); err != nil {
+	if v.Undoable, err = lists.Undoable(ctx, key); err != nil {
 		return err
 	}
 	v.Chart = newChart(v.Session, newest, v.Trigger, v.FlushAt)
-	v.Memories, _, err = r.lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
+	v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
 	return err
 }
 

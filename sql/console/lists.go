@@ -69,7 +69,7 @@ func (s *Store) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Pag
 		return nil, "", err
 	}
 	rows, err := s.db.Q.PageSessions(ctx, s.db.Pool, &dbsqlc.PageSessionsParams{
-		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), GroupTitles: f.GroupTitles, Model: pg.Clean(f.Model), State: pg.Clean(f.State),
+		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), Model: pg.Clean(f.Model), State: pg.Clean(f.State),
 		OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	}
 	rows, err := s.db.Q.PageCompactions(ctx, s.db.Pool, &dbsqlc.PageCompactionsParams{
 		BeforeAt: place.At, BeforeID: place.ID, Since: f.Since, SessionKey: pg.Clean(string(f.Session)), Outcome: pg.Clean(f.Outcome),
-		Policy: pg.Clean(f.Policy), Trigger: pg.Clean(f.Trigger), Words: texts(f.Words), GroupTitles: f.GroupTitles, OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
+		Policy: pg.Clean(f.Policy), Trigger: pg.Clean(f.Trigger), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing compactions: %w", err)

@@ -184,23 +184,22 @@ WHERE (c.created_at, c.id) < ($1::timestamptz, $2::bigint)
   AND ($8::text = '' OR c.trigger = $8::text)
   AND NOT EXISTS (SELECT FROM unnest($9::text[]) w(word)
     WHERE strpos(lower(
-        CASE WHEN $10::boolean AND s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+        CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
 ORDER BY c.created_at DESC, c.id DESC
-LIMIT $11::int
+LIMIT $10::int
 `
 
 type PageCompactionsParams struct {
-	BeforeAt    time.Time
-	BeforeID    int64
-	Since       time.Time
-	SessionKey  string
-	OnlyKeys    []string
-	Outcome     string
-	Policy      string
-	Trigger     string
-	Words       []string
-	GroupTitles bool
-	MaxRows     int
+	BeforeAt   time.Time
+	BeforeID   int64
+	Since      time.Time
+	SessionKey string
+	OnlyKeys   []string
+	Outcome    string
+	Policy     string
+	Trigger    string
+	Words      []string
+	MaxRows    int
 }
 
 type PageCompactionsRow struct {
@@ -210,7 +209,7 @@ type PageCompactionsRow struct {
 }
 
 // PageCompactions lists attempts, the newest first, by the filters that are not empty. The group is a part of the
-// conversation's title or key. With group_titles the title of a private chat matches no word.
+// conversation's title or key. The title of a private chat matches no word.
 func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompactionsParams) ([]PageCompactionsRow, error) {
 	rows, err := db.Query(ctx, pageCompactions,
 		arg.BeforeAt,
@@ -222,7 +221,6 @@ func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompact
 		arg.Policy,
 		arg.Trigger,
 		arg.Words,
-		arg.GroupTitles,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -415,6 +413,7 @@ WHERE m.id < $1::bigint
   AND ($3::text = '' OR m.subject_id = $3::text OR m.said_by = $3::text OR (m.scope = 'user' AND m.scope_id = $3::text))
   AND ($4::text = '' OR m.source_session = $4::text)
   AND ($5::text[] IS NULL OR m.source_session = ANY($5::text[]))
+  AND (m.source_group <> '' OR cardinality($6::text[]) = 0)
   AND NOT EXISTS (SELECT FROM unnest($6::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
   AND ($7::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
 ORDER BY m.id DESC
@@ -433,7 +432,7 @@ type PageMemoriesParams struct {
 }
 
 // PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
-// in the content.
+// in the content; they match no memory from a private chat, which a list masks.
 func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesParams) ([]Memory, error) {
 	rows, err := db.Query(ctx, pageMemories,
 		arg.BeforeID,
@@ -704,28 +703,27 @@ FROM dingtalk_sessions s
 WHERE (s.last_active_at, s.session_key) < ($1::timestamptz, $2::text)
   AND ($3::text[] IS NULL OR s.session_key = ANY($3::text[]))
   AND NOT EXISTS (SELECT FROM unnest($4::text[]) w(word) WHERE strpos(lower(
-    CASE WHEN $5::boolean AND s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
-  AND NOT EXISTS (SELECT FROM unnest($6::text[]) g(word)
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
+  AND NOT EXISTS (SELECT FROM unnest($5::text[]) g(word)
     WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
-  AND ($7::text = '' OR s.model = $7::text)
-  AND ($8::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
-  AND ($8::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
-  AND ($8::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
-  AND ($8::text <> 'failed' OR s.compact_failures > 0)
+  AND ($6::text = '' OR s.model = $6::text)
+  AND ($7::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
+  AND ($7::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
+  AND ($7::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
+  AND ($7::text <> 'failed' OR s.compact_failures > 0)
 ORDER BY s.last_active_at DESC, s.session_key DESC
-LIMIT $9::int
+LIMIT $8::int
 `
 
 type PageSessionsParams struct {
-	BeforeAt    time.Time
-	BeforeKey   string
-	OnlyKeys    []string
-	Words       []string
-	GroupTitles bool
-	Groups      []string
-	Model       string
-	State       string
-	MaxRows     int
+	BeforeAt  time.Time
+	BeforeKey string
+	OnlyKeys  []string
+	Words     []string
+	Groups    []string
+	Model     string
+	State     string
+	MaxRows   int
 }
 
 type PageSessionsRow struct {
@@ -739,14 +737,13 @@ type PageSessionsRow struct {
 // Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
 // parameter only_keys limits a list to sessions; NULL stands for all of them.
 // PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
-// the conversation id. An empty parameter disables its filter. With group_titles the title of a private chat matches no word.
+// the conversation id. An empty parameter disables its filter. The title of a private chat matches no word.
 func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsParams) ([]PageSessionsRow, error) {
 	rows, err := db.Query(ctx, pageSessions,
 		arg.BeforeAt,
 		arg.BeforeKey,
 		arg.OnlyKeys,
 		arg.Words,
-		arg.GroupTitles,
 		arg.Groups,
 		arg.Model,
 		arg.State,

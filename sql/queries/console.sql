@@ -3,7 +3,7 @@
 
 -- name: PageSessions :many
 -- PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
--- the conversation id. An empty parameter disables its filter. With group_titles the title of a private chat matches no word.
+-- the conversation id. An empty parameter disables its filter. The title of a private chat matches no word.
 SELECT sqlc.embed(s),
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending')::bigint AS waiting,
@@ -13,7 +13,7 @@ FROM dingtalk_sessions s
 WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key::text)
   AND (sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
-    CASE WHEN @group_titles::boolean AND s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
   AND NOT EXISTS (SELECT FROM unnest(@groups::text[]) g(word)
     WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
   AND (@model::text = '' OR s.model = @model::text)
@@ -54,7 +54,7 @@ ORDER BY c.id DESC LIMIT 1;
 
 -- name: PageCompactions :many
 -- PageCompactions lists attempts, the newest first, by the filters that are not empty. The group is a part of the
--- conversation's title or key. With group_titles the title of a private chat matches no word.
+-- conversation's title or key. The title of a private chat matches no word.
 SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM compaction_log c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
@@ -67,7 +67,7 @@ WHERE (c.created_at, c.id) < (@before_at::timestamptz, @before_id::bigint)
   AND (@trigger::text = '' OR c.trigger = @trigger::text)
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word)
     WHERE strpos(lower(
-        CASE WHEN @group_titles::boolean AND s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+        CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT @max_rows::int;
 
@@ -130,13 +130,14 @@ ORDER BY a.id DESC LIMIT @max_rows::int;
 
 -- name: PageMemories :many
 -- PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
--- in the content.
+-- in the content; they match no memory from a private chat, which a list masks.
 SELECT m.* FROM memories m
 WHERE m.id < @before_id::bigint
   AND (@scope::text = '' OR m.scope = @scope::text)
   AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text))
   AND (@source::text = '' OR m.source_session = @source::text)
   AND (sqlc.narg('only_keys')::text[] IS NULL OR m.source_session = ANY(sqlc.narg('only_keys')::text[]))
+  AND (m.source_group <> '' OR cardinality(@words::text[]) = 0)
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
   AND (@every::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
 ORDER BY m.id DESC
