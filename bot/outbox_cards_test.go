@@ -110,7 +110,7 @@ func TestTurnIsShownAfterEarlierAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var said asker
 				w := start(t, setup{config: func(c *Config) { c.Display = &said }, wire: sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
-					time.Sleep(took)
+					<-time.After(took) // on the clock of the bubble
 					return arrived, nil
 				})})
 				w.say("m1", "alice", "first.")

@@ -41,8 +41,12 @@ func TestScopeChangesWhileATurnRuns(t *testing.T) {
 			key  sessions.Key
 			text string
 		}{
-			{root, "This group shares one context."}, {group, "hello"}, {member, "It began when"},
-			{member, "Stopped the answer"}, {member, "second question"}, {group, "third question"},
+			{root, "This group shares one context."},
+			{group, "hello"},
+			{member, "It began when"},
+			{member, "Stopped the answer"},
+			{member, "second question"},
+			{group, "third question"},
 		}
 		sent := w.wire.sends()
 		if len(sent) != len(wanted) {

@@ -7,22 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/reload"
 	"ebb/sessions"
 )
-
-func testBot(t *testing.T, change func(*Config)) *Bot {
-	t.Helper()
-	cfg := Config{Counter: counter, Values: reload.Values{Compaction: smallSettings}}
-	if change != nil {
-		change(&cfg)
-	}
-	b, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // Turns that ask no model: a bare mention, an old backlog, withheld content.
 func TestFixedWords(t *testing.T) {

@@ -1,12 +1,13 @@
 package compaction
 
 import (
-	"ebb/compaction/compactiontest"
-	"ebb/compaction/tokens"
 	"math"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ebb/compaction/compactiontest"
+	"ebb/compaction/tokens"
 )
 
 // The figures are messages of which two make a reply, with a system prompt of 1,500 tokens and summaries of 800, and a

@@ -39,7 +39,7 @@ func TestGrowth(t *testing.T) {
 		},
 		"audit": func(s string) {
 			src := audit.Source{Events: events(s)}
-			audit.Heal("## State\nnothing", audit.Compare(src, "## State\nnothing"), 200, count, "zh")
+			audit.Heal("## State\nnothing", src.Read().Compare("## State\nnothing"), 200, count, "zh")
 		},
 		"Erasure": func(s string) {
 			e := erase.New()

@@ -50,7 +50,7 @@ func HealAllowance(budget int) int { return budget/RequiredShare + healFrame }
 // prefix.
 const minFreed = 512
 
-// maxRatio is the longest summary relative to its source.
+// MaxRatio is the longest summary relative to its source.
 const MaxRatio = 0.8
 
 // spareSummary is the length that a summary by count may always have: three short turns hardly get shorter.

@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// segmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, which leaves
+// SegmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, which leaves
 // room next to a roll-up of half.
 func (p Policy) SegmentTarget(target int) int {
 	if p.Rolling || p.RollUpTokens <= 0 {
@@ -15,7 +15,7 @@ func (p Policy) SegmentTarget(target int) int {
 	return min(target, max(MinSummary, p.RollUpTokens/3))
 }
 
-// rollUpTarget is the requested length of a roll-up in tokens.
+// RollUpTarget is the requested length of a roll-up in tokens.
 func (p Policy) RollUpTarget(target int) int {
 	if p.RollUpTokens <= 0 {
 		return target
@@ -23,7 +23,7 @@ func (p Policy) RollUpTarget(target int) int {
 	return max(MinSummary, p.RollUpTokens/2)
 }
 
-// rollUpDue reports whether the active summaries and a new one are too many or too long, and the older ones can be
+// RollUpDue reports whether the active summaries and a new one are too many or too long, and the older ones can be
 // rolled up. A rolling summary replaces the others by itself.
 func (p Policy) RollUpDue(active []sessions.Summary, newest int) bool {
 	if p.Rolling || len(active) < 2 || len(AfterEmptied(active)) < len(active) {
@@ -32,6 +32,7 @@ func (p Policy) RollUpDue(active []sessions.Summary, newest int) bool {
 	return p.RollUpSegments > 0 && len(active)+1 > p.RollUpSegments || p.RollUpTokens > 0 && TokensIn(active)+newest > p.RollUpTokens
 }
 
+// TokensIn sums the tokens of summaries.
 func TokensIn(active []sessions.Summary) int {
 	n := 0
 	for _, s := range active {
@@ -40,7 +41,7 @@ func TokensIn(active []sessions.Summary) int {
 	return n
 }
 
-// afterEmptied lists the summaries after the last one that an erasure emptied. An emptied summary keeps its place until
+// AfterEmptied lists the summaries after the last one that an erasure emptied. An emptied summary keeps its place until
 // its range is summarized again; a continuation would lose that range.
 func AfterEmptied(active []sessions.Summary) []sessions.Summary {
 	for i, s := range slices.Backward(active) {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+
 	"ebb/sessions"
 )
 

@@ -2,8 +2,9 @@ package memory
 
 import (
 	"context"
-	"ebb/sessions"
 	"time"
+
+	"ebb/sessions"
 )
 
 // Embedder makes vectors of texts: near each other, by cosine, where the texts mean the same. It is safe for

@@ -7,7 +7,7 @@
 //	compactions   compactions, undo, their log
 //	spend         costs of model calls
 //	facts         facts, digests, flush receipts, flush debts
-//	vectors       vectors of texts
+//	vectors       texts as numbers, for search by meaning
 //	index         terms of rows that were stored without them
 //	search        events and facts by words, meaning and place
 //	erasure       erasing events, forgetting facts and people, deleting sessions

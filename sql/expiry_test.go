@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // An expired fact is not read; said again it is back; long after it is deleted.
@@ -109,7 +109,7 @@ func TestSenderIDsOfStoredRowsStay(t *testing.T) {
 	c.turn(zhangOut, zhangNick, "记下了 "+secret, c.speak("z1", zhangOut, zhangNick, "我的手机号是 "+secret, nil))
 	c.introduce(robot, zhangID, zhangOut)
 	c.speak("l1", liID, "李四", "好", &sessions.Quote{SenderID: "$:quoted", Nick: zhangNick, Text: "我的手机号是"})
-	said := memory.Draft{Scope: memory.ScopeGroup, ScopeID: string(memory.GroupID(robot, "cid")), Kind: memory.KindFact, Content: "客户叫蓝天", SaidBy: "$:said"}
+	said := memory.Draft{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(robot, "cid"), Kind: memory.KindFact, Content: "客户叫蓝天", SaidBy: "$:said"}
 	about := said
 	about.Content, about.SaidBy, about.SubjectID = "钥匙在张三那里", "", "$:about"
 	own := memory.Draft{Scope: memory.ScopeUser, ScopeID: "$:own", Kind: memory.KindProfile, Content: "喜欢喝茶"}

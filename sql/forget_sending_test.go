@@ -158,15 +158,18 @@ func TestErasuresDoNotAwaitLostTries(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *sql.Store, *pgxpool.Pool, *chat, sessions.Outgoing){
 		"an old try": func(t *testing.T, _ *sql.Store, pool *pgxpool.Pool, _ *chat, _ sessions.Outgoing) {
+			t.Helper()
 			execute(t, pool, "UPDATE outbox SET next_at = now() + interval '1 second' * $1::float8 WHERE in_flight", (pg.ClaimTime - sessions.SendTime).Seconds())
 		},
 		"a reply that waits": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, _ *chat, o sessions.Outgoing) {
+			t.Helper()
 			err := s.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Error: "busy", NextAt: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a notice before its first try": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, c *chat, o sessions.Outgoing) {
+			t.Helper()
 			if err := s.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Sent: true}); err != nil {
 				t.Fatal(err)
 			}

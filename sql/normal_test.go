@@ -1,11 +1,12 @@
 package sql
 
 import (
-	"ebb/memory/text"
-	"ebb/sql/pg"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"ebb/memory/text"
+	"ebb/sql/pg"
 )
 
 // Facts that differ in a way that means something must not be taken for one.

@@ -268,7 +268,10 @@ func TestRetentionOfLongTurns(t *testing.T) {
 		role      string
 		old, most int // events past the period; the most that may be left of them
 	}{
-		{"'assistant'", 1200, 0}, {"'assistant'", 9000, 0}, {calls, 1200, 0}, {calls, 9000, 0},
+		{"'assistant'", 1200, 0},
+		{"'assistant'", 9000, 0},
+		{calls, 1200, 0},
+		{calls, 9000, 0},
 		{"'user'", 9000, 7999}, // the turn that a young event ends is longer than any that is awaited
 	} {
 		key := sessions.Key(fmt.Sprintf("robot/cid%d", i))

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 	"ebb/sql/yardstick"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // loader fills the database of a pool.

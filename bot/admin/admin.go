@@ -61,7 +61,8 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	}
 	return &Server{listener: l, http: &http.Server{
 		Handler: mux, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}, nil
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+	}}, nil
 }
 
 // Addr is the server's address.

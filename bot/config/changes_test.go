@@ -42,7 +42,7 @@ func TestReloadedKeysExist(t *testing.T) {
 	t.Parallel()
 	for _, path := range slices.Concat(reloaded, fixed) {
 		at := reflect.TypeFor[Config]()
-		for _, key := range strings.Split(path, ".") {
+		for key := range strings.SplitSeq(path, ".") {
 			set := jsonFields(at)
 			if set.index[key] == nil {
 				t.Fatalf("%s: there is no %s", path, key)

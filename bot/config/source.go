@@ -183,7 +183,7 @@ func readSecret(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading a secret: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	content, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	text := strings.TrimRight(string(content), "\r\n")
 	switch {

@@ -162,7 +162,7 @@ func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p 
 		}
 		var err error
 		if v.Items, v.Next, err = read(r, p); err != nil {
-			c.apiError(r.Request, err)
+			_, _ = c.apiError(r.Request, err)
 			panic(http.ErrAbortHandler)
 		}
 	}

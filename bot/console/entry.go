@@ -254,7 +254,7 @@ func (e *entry) login(w http.ResponseWriter, r *http.Request) {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
 		return
 	}
-	http.Redirect(w, r, localPath(next), http.StatusSeeOther)
+	http.Redirect(w, r, localPath(next), http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
 }
 
 // keep stores a login, and gives its token to the browser.

@@ -190,7 +190,7 @@ func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head 
 			return err
 		}
 		if err != nil {
-			c.apiError(r.Request, err)
+			_, _ = c.apiError(r.Request, err)
 			panic(http.ErrAbortHandler)
 		}
 		begin()

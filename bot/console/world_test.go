@@ -37,7 +37,6 @@ const (
 // world is a console on a database of its own.
 type world struct {
 	t     *testing.T
-	url   string
 	pool  *pgxpool.Pool
 	store *sql.Store
 }

@@ -49,7 +49,7 @@ func (u requests) compactAll(ctx context.Context) error {
 func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
 	lease, err := u.leases.Get(ctx, r.Key)
 	if err != nil {
-		return nil // another replica took the session meanwhile
+		return nil //nolint:nilerr // another replica took the session meanwhile
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(r.Key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
@@ -66,8 +66,8 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 	one, stop := context.WithTimeout(WithSettings(ctx, r.Settings), u.cfg.CompactDeadline)
 	done, err := u.Compact(one, lease, r.Focus, 0, func(sessions.View) string { return TriggerManual })
 	stop()
-	if ctx.Err() != nil { // a stop: the next owner repeats it
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // a stop: the next owner repeats it
 	}
 	err = u.leases.Check(r.Key, err)
 	if err != nil && !NothingToCompact(err) {

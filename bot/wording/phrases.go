@@ -327,8 +327,10 @@ var phrases = map[Phrase]Text{
 	ScopeOfMember:   {"这个群的每个成员各有一个上下文。", "Each member of this group has a context of their own."},
 	ScopeConfigured: {"这是配置里的范围。", " The configuration says so."},
 	ScopeChosen:     {"这是管理员用 `/范围` 选的，`/范围 默认` 改回配置。", " An administrator chose it with `/scope`; `/scope default` goes back to the configuration."},
-	ScopeSet: {"✅ 从新消息起：%s已有的对话不搬动，留在原来的上下文里，改回来就能接着聊；还在等的消息也在那里回答。群里的记忆仍属于全群。",
-		"✅ Applies to new messages. %s No conversation is moved: the earlier ones stay in their contexts, and go on there after a change back. Waiting messages are answered there, too. Memory from the group still belongs to the group."},
+	ScopeSet: {
+		"✅ 从新消息起：%s已有的对话不搬动，留在原来的上下文里，改回来就能接着聊；还在等的消息也在那里回答。群里的记忆仍属于全群。",
+		"✅ Applies to new messages. %s No conversation is moved: the earlier ones stay in their contexts, and go on there after a change back. Waiting messages are answered there, too. Memory from the group still belongs to the group.",
+	},
 	ScopePrivate: {"私聊只有一个上下文，`/范围` 只用于群。", "A private chat has one context; `/scope` is for groups."},
 
 	CutShort:     {"（已停止）", "(stopped)"},

@@ -51,7 +51,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: %d bytes, want at most %d", name, size, maxPage)
 		}
 	}
-	for _, name := range strings.Split(w.makeVariable("LONG")+"|"+w.makeVariable("SHARED")+"|"+w.makeVariable("DAYS"), "|") {
+	for name := range strings.SplitSeq(w.makeVariable("LONG")+"|"+w.makeVariable("SHARED")+"|"+w.makeVariable("DAYS"), "|") {
 		if !slices.ContainsFunc(w.tests, func(test string) bool { return strings.HasPrefix(test, name) }) {
 			t.Errorf("Makefile: no test begins with %s", name)
 		}
@@ -337,7 +337,7 @@ func (w *docWords) refuseCommand(line string) string {
 		if args[0] == "go" {
 			name = args[3]
 		}
-		for _, name := range strings.Split(name, "|") {
+		for name := range strings.SplitSeq(name, "|") {
 			if !w.lab[name] && name != "--help" {
 				return "lab has no command " + name
 			}
@@ -356,7 +356,7 @@ func (w *docWords) refuseCommand(line string) string {
 func refuseBot(node *kong.Node, args []string) string {
 	for len(args) > 0 && len(node.Children) > 0 && !strings.HasPrefix(args[0], "-") {
 		var next *kong.Node
-		for _, name := range strings.Split(strings.Trim(args[0], "[]"), "|") {
+		for name := range strings.SplitSeq(strings.Trim(args[0], "[]"), "|") {
 			at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name })
 			if at < 0 {
 				return fmt.Sprintf("%s has no command %s", node.Name, name)

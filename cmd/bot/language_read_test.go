@@ -197,7 +197,7 @@ func pageFindings(page docPage) []finding {
 		switch {
 		case fenced, fence, line == "", line[0] == '#':
 		case line[0] == '|':
-			for _, cell := range strings.Split(line, "|") {
+			for cell := range strings.SplitSeq(line, "|") {
 				r.prose(n, strings.TrimSpace(cell))
 			}
 		default:

@@ -174,7 +174,7 @@ func writeLanguageTable(t *testing.T, allowed, found map[string]int) {
 			fmt.Fprintf(&b, "%9d", found[pkg+" "+kind])
 		}
 	}
-	if err := os.WriteFile(languageTable, []byte(b.String()+"\n"), 0o644); err != nil { //nolint:gosec // a file of the repository
+	if err := os.WriteFile(languageTable, []byte(b.String()+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

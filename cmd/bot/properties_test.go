@@ -63,7 +63,7 @@ func TestEveryPropertyIsHeld(t *testing.T) {
 	switch {
 	case bytes.Equal(page, want):
 	case *update:
-		if err := os.WriteFile(propertiesPage, want, 0o644); err != nil { //nolint:gosec // a page of the documentation
+		if err := os.WriteFile(propertiesPage, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:

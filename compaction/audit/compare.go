@@ -34,10 +34,6 @@ type Findings struct {
 // Passed reports whether nothing needs repair.
 func (a Findings) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 
-// Compare checks a summary's identifiers against its source. It is deterministic. Findings never reject a summary; they
-// say what to repair.
-func Compare(src Source, summary string) Findings { return src.Read().Compare(summary) }
-
 // Reference is a source, read once for all drafts: reading it is most of an audit.
 type Reference struct {
 	Must  []identify.Identifier
@@ -45,6 +41,8 @@ type Reference struct {
 	names []string
 }
 
+// Compare checks a summary's identifiers against the source. It is deterministic. Findings never reject a summary; they
+// say what to repair.
 func (r Reference) Compare(summary string) Findings {
 	a := Findings{Required: r.Must, Recall: 1, Precision: 1, source: r.known, names: r.names}
 	have, ids := indexText(summary, r.names)

@@ -19,6 +19,7 @@ type Folded struct {
 // stay, except inside full-width identifiers.
 const sentenceMarks = "，；！？（）："
 
+// Fold returns the normal form of a text.
 func Fold(s string) Folded {
 	clean, from := dropInvisible(s)
 	var b strings.Builder

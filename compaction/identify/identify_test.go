@@ -1,13 +1,14 @@
 package identify
 
 import (
-	"ebb/compaction/compactiontest"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ebb/compaction/compactiontest"
 )
 
 // keysOf are the keys of a text's identifiers, in order.

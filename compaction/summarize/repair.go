@@ -2,12 +2,13 @@ package summarize
 
 import (
 	"context"
-	"ebb/compaction"
-	"ebb/compaction/audit"
-	"ebb/compaction/transcript"
 	"strings"
 
 	"github.com/rs/zerolog"
+
+	"ebb/compaction"
+	"ebb/compaction/audit"
+	"ebb/compaction/transcript"
 )
 
 // auditText audits the text of a chunk and returns it repaired. A text that passes costs no call. Otherwise the model is

@@ -2,8 +2,6 @@ package summarize
 
 import (
 	"crypto/sha256"
-	"ebb/compaction"
-	"ebb/compaction/audit"
 	_ "embed"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"ebb/compaction"
+	"ebb/compaction/audit"
 )
 
 // summarySection is a heading of a summary with a hint about its content.

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// shorten renders a text within limit tokens by its two ends, and returns its tokens.
+// Shorten renders a text within limit tokens by its two ends, and returns its tokens.
 func (c *Counter) Shorten(text string, limit int, show func(string) string) (shown string, tokens int) {
 	shown = show(text)
 	tokens = c.Count(shown)

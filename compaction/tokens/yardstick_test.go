@@ -1,7 +1,6 @@
 package tokens
 
 import (
-	"ebb/compaction/tokens/tokenstest"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +8,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"ebb/compaction/tokens/tokenstest"
 )
 
 // library is loaded once, like counter.

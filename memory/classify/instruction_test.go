@@ -1,10 +1,11 @@
 package classify
 
 import (
-	"ebb/memory/text"
 	"strings"
 	"testing"
 	"unicode"
+
+	"ebb/memory/text"
 )
 
 // posedOrders are instructions posing as facts, and wishes to be read by more people.

@@ -1,9 +1,10 @@
 package classify
 
 import (
-	"ebb/memory/text"
 	"strings"
 	"testing"
+
+	"ebb/memory/text"
 )
 
 func TestJunk(t *testing.T) {

@@ -1,11 +1,12 @@
 package classify
 
 import (
-	"ebb/memory/dates"
-	"ebb/memory/text"
 	"strings"
 	"testing"
 	"time"
+
+	"ebb/memory/dates"
+	"ebb/memory/text"
 )
 
 // verdicts checks that a predicate holds of some texts and of no others.

@@ -1,8 +1,9 @@
 package classify
 
 import (
-	"ebb/memory/text"
 	"strings"
+
+	"ebb/memory/text"
 )
 
 // Sensitive reports whether a text states a person's private data: health, pay, identity numbers, bank or travel

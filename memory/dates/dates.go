@@ -1,14 +1,14 @@
-// Package dates finds dates in text, and resolves relative ones by the day on which the text was written.
 package dates
 
 import (
-	"ebb/memory/text"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"ebb/memory/text"
 )
 
 // Span is a stretch of whole days in one zone, From included and To not.

@@ -1,12 +1,13 @@
 package draft
 
 import (
-	"ebb/memory"
-	"ebb/memory/reconcile"
-	"ebb/sessions"
 	"maps"
 	"slices"
 	"testing"
+
+	"ebb/memory"
+	"ebb/memory/reconcile"
+	"ebb/sessions"
 )
 
 // A summary, or recalled text, may repeat a tool's words. A fact without a speaker since then is readable in its

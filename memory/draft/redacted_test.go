@@ -1,10 +1,11 @@
 package draft
 
 import (
-	"ebb/memory/classify"
-	"ebb/memory/memorytest"
 	"strings"
 	"testing"
+
+	"ebb/memory/classify"
+	"ebb/memory/memorytest"
 )
 
 // The text next to a redacted credential is kept, without the remains of it; a fact of nothing else is refused.

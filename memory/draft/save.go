@@ -1,15 +1,16 @@
 package draft
 
 import (
-	"ebb/memory"
-	"ebb/memory/classify"
-	"ebb/memory/text"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"ebb/memory"
+	"ebb/memory/classify"
+	"ebb/memory/text"
 )
 
 // SaveTool is the name of the tool by which facts are saved, in turns and flushes alike.

@@ -1,8 +1,6 @@
 package draft
 
 import (
-	"ebb/memory"
-	"ebb/memory/memorytest"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,9 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"ebb/memory"
+	"ebb/memory/memorytest"
 )
 
 func TestParseSave(t *testing.T) {

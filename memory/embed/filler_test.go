@@ -3,7 +3,6 @@ package embed
 import (
 	"bytes"
 	"context"
-	"ebb/memory"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"ebb/memory"
 )
 
 // vectors is a storage of texts in memory.

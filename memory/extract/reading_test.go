@@ -1,12 +1,13 @@
 package extract
 
 import (
-	"ebb/memory"
-	"ebb/memory/memorytest"
-	"ebb/sessions"
 	"fmt"
 	"strings"
 	"testing"
+
+	"ebb/memory"
+	"ebb/memory/memorytest"
+	"ebb/sessions"
 )
 
 // Events outside the conversation are not shown, across the pages of a long log too, and not read again.

@@ -3,12 +3,13 @@ package memorytest
 
 import (
 	"context"
-	"ebb/memory"
-	"ebb/sessions"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"ebb/memory"
+	"ebb/sessions"
 )
 
 // SaveCall returns the arguments of a memory_save call with these facts.

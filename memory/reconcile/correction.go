@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"ebb/memory/classify"
-	"ebb/memory/text"
 	"slices"
 	"strings"
+
+	"ebb/memory/classify"
+	"ebb/memory/text"
 )
 
 // nearShare is the share of trigrams that two contents must have in common to be near duplicates.

@@ -35,8 +35,16 @@ func TestContainsWord(t *testing.T) {
 		text, word string
 		want       bool
 	}{
-		{"ask zoe now", "zoe", true}, {"zoeys and zoe", "zoe", true}, {"zoeys", "zoe", false}, {"问问张伟吧", "张伟", true}, {"张伟zoe", "zoe", true},
-		{"a2", "a", false}, {"", "a", false}, {"a", "", false}, {"last  week", "last", true}, {"e\u0301", "e", false},
+		{"ask zoe now", "zoe", true},
+		{"zoeys and zoe", "zoe", true},
+		{"zoeys", "zoe", false},
+		{"问问张伟吧", "张伟", true},
+		{"张伟zoe", "zoe", true},
+		{"a2", "a", false},
+		{"", "a", false},
+		{"a", "", false},
+		{"last  week", "last", true},
+		{"e\u0301", "e", false},
 	} {
 		if got := ContainsWord(c.text, c.word); got != c.want {
 			t.Errorf("ContainsWord(%q, %q) = %v", c.text, c.word, got)

@@ -40,7 +40,7 @@ func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 func (m outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
 	s, err := m.lockSession(ctx, l)
 	if err != nil {
-		return nil, nil //nolint:nilerr // nothing is stored under another lease
+		return nil, nil
 	}
 	defer m.mu.Unlock()
 	if slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return o.Reply.Nonce == r.Nonce }) {

@@ -71,7 +71,7 @@ func (l *line) next() {
 	fence := l.fence
 	switch {
 	case l.lead.n < minFence:
-	case fence.n == 0 && !(l.lead.char == '`' && l.ticks):
+	case fence.n == 0 && (l.lead.char != '`' || !l.ticks):
 		fence = l.lead
 	case fence.char == l.lead.char && l.lead.n >= fence.n && l.place != body:
 		fence = mark{}

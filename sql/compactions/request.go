@@ -57,7 +57,7 @@ func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error)
 	if err != nil {
 		return 0, fmt.Errorf("starting the requested compaction of session %s: %w", l.Key, pg.AsNotFound(err))
 	}
-	return int(n), nil
+	return n, nil
 }
 
 // ReturnRequest implements sessions.CompactionRequests.

@@ -3,7 +3,6 @@ package erasure
 import (
 	"context"
 	"crypto/sha256"
-	"ebb/memory/text"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"
 	"ebb/sql/vectors"

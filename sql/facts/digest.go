@@ -3,7 +3,6 @@ package facts
 import (
 	"context"
 	"crypto/sha256"
-	"ebb/memory/text"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"

@@ -3,12 +3,12 @@ package facts
 import (
 	"cmp"
 	"context"
-	"ebb/memory/text"
 	"fmt"
 	"slices"
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"

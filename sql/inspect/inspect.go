@@ -80,7 +80,7 @@ var (
 	inspectSizes string
 )
 
-// OpenInspector creates an inspector of a database. It connects at the first question, since the server may be away.
+// Open creates an inspector of a database. It connects at the first question, since the server may be away.
 func Open(ctx context.Context, url string) (*Inspector, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -187,7 +187,7 @@ func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	for _, r := range rows {
 		out = append(out, Letter{
 			Key: r.SessionKey, ID: r.ID, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent",
-			Refusals: int(r.Refusals), Text: r.Body,
+			Refusals: r.Refusals, Text: r.Body,
 		})
 	}
 	return out, nil

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"ebb/memory/text"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"ebb/memory"
 	"ebb/memory/rank"
+	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"

@@ -1,11 +1,12 @@
 package search
 
 import (
-	"ebb/memory/text"
-	"ebb/sql/pg"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"ebb/memory/text"
+	"ebb/sql/pg"
 )
 
 // For any query, patterns hold no sign that a pattern would read.

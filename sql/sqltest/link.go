@@ -40,7 +40,7 @@ func NewLink(ctx context.Context, server func() string) (*Link, error) {
 	return k, nil
 }
 
-// url is the address of a database by way of the link.
+// Address returns the address of a database by way of the link.
 func (k *Link) Address(database string) (string, error) {
 	u, err := url.Parse(database)
 	if err != nil {

@@ -170,7 +170,7 @@ const (
 func OpenDir(prefix string) (string, error) {
 	parent := disk
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(memory, &fs); err == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= room { //nolint:gosec,unconvert // the types differ by system
+	if err := syscall.Statfs(memory, &fs); err == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= room { //nolint:unconvert // the types differ by system
 		parent = memory
 	}
 	dir, err := os.MkdirTemp(parent, prefix)

@@ -27,6 +27,7 @@ func New(db *pg.DB) *Store {
 	return &Store{DB: db, embedded: make(map[string]int64)}
 }
 
+// Bounds of one call.
 const (
 	MaxEmbedded   = 2000 // characters of a text that are embedded
 	memoriesPage  = 2000 // memories in a page

@@ -2,20 +2,19 @@ package yardstick
 
 import (
 	"context"
-	"ebb/memory/text"
-	"ebb/sql/facts"
-	"ebb/sql/index"
-	"ebb/sql/pg"
 	_ "embed"
 	"fmt"
 	"iter"
 
 	"github.com/jackc/pgx/v5"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
+	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sql/facts"
+	"ebb/sql/index"
+	"ebb/sql/pg"
 )
 
 // These statements are commands to the server rather than queries.

@@ -31,7 +31,7 @@ type Yardstick struct {
 	q    *dbsqlc.Queries
 }
 
-// OpenYardstick connects with up to conns connections and creates a row for each of as many workers.
+// Open connects with up to conns connections and creates a row for each of as many workers.
 func Open(ctx context.Context, url string, conns int) (*Yardstick, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

@@ -41,16 +41,22 @@ func TestCallsAreListed(t *testing.T) {
 		want  []sessions.CallCount
 	}{
 		{"", false, 50, []sessions.CallCount{
-			{Period: "2026-12", Calls: 1, Quota: 60}, {Period: "2026-12", API: "group_send", Calls: 1},
-			{Period: "2026-11", Calls: 5, Quota: 60}, {Period: "2026-11", API: "card_create", Calls: 1}, {Period: "2026-11", API: "card_stream", Calls: 4},
+			{Period: "2026-12", Calls: 1, Quota: 60},
+			{Period: "2026-12", API: "group_send", Calls: 1},
+			{Period: "2026-11", Calls: 5, Quota: 60},
+			{Period: "2026-11", API: "card_create", Calls: 1},
+			{Period: "2026-11", API: "card_stream", Calls: 4},
 			{Period: "2026-11", API: "group_send"},
 		}},
 		{"2026-12", false, 50, []sessions.CallCount{{Period: "2026-12", Calls: 1, Quota: 60}, {Period: "2026-12", API: "group_send", Calls: 1}}},
 		{"", false, 1, []sessions.CallCount{{Period: "2026-12", Calls: 1, Quota: 60}}},
 		{"2026-10", false, 50, nil},
 		{"", true, 50, []sessions.CallCount{
-			{Period: "2026-12-01", API: "group_send", Calls: 1}, {Period: "2026-11-30", API: "card_stream", Calls: 3},
-			{Period: "2026-11-29", API: "card_create", Calls: 1}, {Period: "2026-11-29", API: "card_stream", Calls: 1}, {Period: "2026-11-29", API: "group_send"},
+			{Period: "2026-12-01", API: "group_send", Calls: 1},
+			{Period: "2026-11-30", API: "card_stream", Calls: 3},
+			{Period: "2026-11-29", API: "card_create", Calls: 1},
+			{Period: "2026-11-29", API: "card_stream", Calls: 1},
+			{Period: "2026-11-29", API: "group_send"},
 		}},
 		{"2026-12", true, 50, []sessions.CallCount{{Period: "2026-12-01", API: "group_send", Calls: 1}}},
 	} {

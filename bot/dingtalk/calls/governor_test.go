@@ -17,6 +17,7 @@ import (
 func TestLevelsFallWithTheMonth(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
 		g := newGovernor(s, 60, newClock())
 		granted := map[Need]int{}
 		for _, need := range []Need{Frame, Card, Finish} {
@@ -56,11 +57,27 @@ func TestLevelOfCalls(t *testing.T) {
 		want         Level
 	}{
 		{0, 1 << 40, Streaming},
-		{1, 0, Webhook}, {1, 1, Spent},
-		{5, 0, Webhook}, {5, 4, Webhook}, {5, 5, Spent},
-		{7, 0, Streaming}, {7, 1, Streaming}, {7, 2, Webhook}, {7, 7, Spent},
-		{60, 44, Streaming}, {60, 45, Unstreamed}, {60, 53, Unstreamed}, {60, 54, Webhook}, {60, 59, Webhook}, {60, 60, Spent}, {60, 70, Spent},
-		{5000, 3749, Streaming}, {5000, 3750, Unstreamed}, {5000, 4748, Unstreamed}, {5000, 4749, Webhook}, {5000, 5000, Spent},
+		{1, 0, Webhook},
+		{1, 1, Spent},
+		{5, 0, Webhook},
+		{5, 4, Webhook},
+		{5, 5, Spent},
+		{7, 0, Streaming},
+		{7, 1, Streaming},
+		{7, 2, Webhook},
+		{7, 7, Spent},
+		{60, 44, Streaming},
+		{60, 45, Unstreamed},
+		{60, 53, Unstreamed},
+		{60, 54, Webhook},
+		{60, 59, Webhook},
+		{60, 60, Spent},
+		{60, 70, Spent},
+		{5000, 3749, Streaming},
+		{5000, 3750, Unstreamed},
+		{5000, 4748, Unstreamed},
+		{5000, 4749, Webhook},
+		{5000, 5000, Spent},
 	} {
 		if got := levelOf(tt.calls, tt.quota); got != tt.want {
 			t.Errorf("after %d of %d calls the level is %s, want %s", tt.calls, tt.quota, got, tt.want)
@@ -72,6 +89,7 @@ func TestLevelOfCalls(t *testing.T) {
 func TestStepsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
 		ctx, count := logged(t.Context())
 		c := newClock()
 		var replicas []*Governor
@@ -117,6 +135,7 @@ func TestStepsAreLoggedOnce(t *testing.T) {
 func TestExhaustedMonth(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
 		ctx, count := logged(t.Context())
 		c := newClock()
 		a, b := newGovernor(s, 0, c), newGovernor(s, 0, c)
@@ -148,6 +167,7 @@ func TestExhaustedMonth(t *testing.T) {
 func TestChangedQuota(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
 		c := newClock()
 		before := newGovernor(s, 10, c)
 		for range 10 {
@@ -293,6 +313,7 @@ func TestMonthIsNeverExceeded(t *testing.T) {
 func TestReplicasAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
 		const quota = 60
 		c := newClock()
 		var granted, returned atomic.Int64

@@ -110,8 +110,15 @@ func TestLoginPageRefuses(t *testing.T) {
 	t.Parallel()
 	s := newLogins(t)
 	for _, change := range []map[string]string{
-		{"client_id": "other"}, {"redirect_uri": "https://evil.example/"}, {"redirect_uri": callback + "/more"}, {"response_type": "token"}, {"scope": "corpid"},
-		{"prompt": ""}, {"person": "u9"}, {"person": "unknown"}, {"person": ""},
+		{"client_id": "other"},
+		{"redirect_uri": "https://evil.example/"},
+		{"redirect_uri": callback + "/more"},
+		{"response_type": "token"},
+		{"scope": "corpid"},
+		{"prompt": ""},
+		{"person": "u9"},
+		{"person": "unknown"},
+		{"person": ""},
 	} {
 		if to := agree(t, s, change); to != nil {
 			t.Errorf("%v leads to %s", change, to)

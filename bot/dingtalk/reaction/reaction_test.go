@@ -202,12 +202,12 @@ func TestMarkStaysUntilAnswered(t *testing.T) {
 		f.asked(f.Reactions, 1)
 		f.asked(f.Reactions, 1)
 		f.asked(f.replica(), 1)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour) // on the clock of the bubble
 		if f.ding.left() != 1 || f.ding.sets() != 1 || f.made() != 2 {
 			t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.sets(), f.made())
 		}
 		f.rows.answer(1)
-		time.Sleep(2 * removeEvery)
+		<-time.After(2 * removeEvery)
 		if f.ding.left() != 0 || f.rows.open() != 0 || f.made() != 2 {
 			t.Errorf("%d marks remain, %d rows, %d calls counted", f.ding.left(), f.rows.open(), f.made())
 		}
@@ -221,7 +221,7 @@ func TestRemovalWaitsForTheMark(t *testing.T) {
 		f.ding.slow = setTime - time.Second
 		f.rows.answer(1)
 		f.asked(f.Reactions, 1)
-		time.Sleep(setTime + 2*removeEvery)
+		<-time.After(setTime + 2*removeEvery)
 		if f.ding.sets() != 1 || f.ding.left() != 0 || f.ding.removals() != 1 {
 			t.Errorf("%d marks remain after %d removals", f.ding.left(), f.ding.removals())
 		}
@@ -250,18 +250,18 @@ func TestMarkNotSet(t *testing.T) {
 			play(t, 1000, func(f *fixture) {
 				f.ding.onSet = tt.script
 				f.asked(f.Reactions, 1)
-				time.Sleep(setTime)
+				<-time.After(setTime)
 				if f.ding.sets() != tt.set || f.made() != tt.counted || f.ding.left() != tt.marks {
 					t.Errorf("%d marks by %d calls, %d counted", f.ding.left(), f.ding.sets(), f.made())
 				}
 				f.asked(f.Reactions, 2)
-				time.Sleep(setTime)
+				<-time.After(setTime)
 				if f.ding.left() != tt.nextMark {
 					t.Errorf("%d marks after another message", f.ding.left())
 				}
 				f.rows.answer(1)
 				f.rows.answer(2)
-				time.Sleep(removeEvery + hold)
+				<-time.After(removeEvery + hold)
 				if f.ding.left() != 0 || f.rows.open() != 0 {
 					t.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
 				}
@@ -277,11 +277,11 @@ func TestNoMarksNearTheEndOfTheMonth(t *testing.T) {
 		for id := range int64(20) {
 			f.asked(f.Reactions, id)
 		}
-		time.Sleep(setTime)
+		<-time.After(setTime)
 		for id := range int64(20) {
 			f.rows.answer(id)
 		}
-		time.Sleep(2 * removeEvery)
+		<-time.After(2 * removeEvery)
 		if f.ding.sets() != 7 || f.made() != 14 || f.ding.left() != 0 {
 			t.Errorf("%d marks were set, %d calls counted, %d marks remain", f.ding.sets(), f.made(), f.ding.left())
 		}
@@ -297,7 +297,7 @@ func TestRemovalIsGivenUp(t *testing.T) {
 		}
 		f.asked(f.Reactions, 1)
 		f.rows.answer(1)
-		time.Sleep(24 * time.Hour)
+		<-time.After(24 * time.Hour)
 		if f.ding.removals() != maxRemovals || f.rows.open() != 0 {
 			t.Errorf("%d removals, %d rows are open", f.ding.removals(), f.rows.open())
 		}
@@ -317,10 +317,10 @@ func TestNoMarkIsLeft(t *testing.T) {
 			f.ding.t, f.ding.onSet, f.ding.onErase, f.ding.slow = r, set, erased, slow
 			for _, id := range messages {
 				f.asked(f.replica(), id) // each time another process
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				f.rows.answer(id)
 			}
-			time.Sleep(5 * time.Minute)
+			<-time.After(5 * time.Minute)
 			if f.ding.left() != 0 || f.rows.open() != 0 {
 				r.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
 			}

@@ -23,7 +23,7 @@ func LogFormat(c config.LogConfig, w io.Writer) (console, terminal bool) {
 type LogLevel struct{ least atomic.Int32 }
 
 // Sample implements zerolog.Sampler.
-func (l *LogLevel) Sample(level zerolog.Level) bool { return level >= zerolog.Level(l.least.Load()) }
+func (l *LogLevel) Sample(level zerolog.Level) bool { return int32(level) >= l.least.Load() }
 
 // Set sets the level by its name in the configuration; an unknown one is info.
 func (l *LogLevel) Set(name string) {

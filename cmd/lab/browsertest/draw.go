@@ -121,7 +121,7 @@ func (s *stage) drawOn(ctx context.Context, chromium context.Context, address, d
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages of the documentation
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	tab, stop := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
@@ -132,7 +132,7 @@ func (s *stage) drawOn(ctx context.Context, chromium context.Context, address, d
 	for _, one := range all {
 		picture, err := one.draw(tab, r.console)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, one.name+".png"), picture, 0o644) //nolint:gosec // pages of the documentation
+			err = os.WriteFile(filepath.Join(dir, one.name+".png"), picture, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", one.name, err)

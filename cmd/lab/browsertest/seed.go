@@ -80,9 +80,12 @@ func sizeOf(ctx context.Context, url string, g group) (tokens, compactions int, 
 // talkInEnglish talks in the second group, which an administrator compacts by command, and in private.
 func (r *replica) talkInEnglish(ctx context.Context) error {
 	for _, u := range []rig.Utterance{
-		{Speaker: rig.Alex, Text: "The checkout freeze starts on 4 June, and Alex owns the rollback."}, rig.LongMessages[2], rig.ShortMessages[2],
-		{Speaker: rig.Alex, Text: "The on-call phone number is 555-0142, and desk 12 has the spare key."}, rig.ShortMessages[5],
-		{Speaker: rig.Alex, Text: "When does the checkout freeze start?"}, {Speaker: rig.Zhang, Text: "/compact"},
+		{Speaker: rig.Alex, Text: "The checkout freeze starts on 4 June, and Alex owns the rollback."},
+		rig.LongMessages[2], rig.ShortMessages[2],
+		{Speaker: rig.Alex, Text: "The on-call phone number is 555-0142, and desk 12 has the spare key."},
+		rig.ShortMessages[5],
+		{Speaker: rig.Alex, Text: "When does the checkout freeze start?"},
+		{Speaker: rig.Zhang, Text: "/compact"},
 	} {
 		if err := r.ask(ctx, english, u.Speaker, u.Text); err != nil {
 			return err

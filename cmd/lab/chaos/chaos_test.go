@@ -127,6 +127,11 @@ func TestCheckerAllowsToPassARefusedAnswer(t *testing.T) {
 // openCard is a card without an end.
 var openCard = dingtalktest.Card{TrackID: "c1", Conversation: "cid-a", State: dingtalktest.CardInputting, Delivered: at(100), Content: "q0000001"}
 
+// arrive adds a reply.
+func (e *evidence) arrive(place, text string) {
+	e.replies = append(e.replies, dingtalktest.Reply{Conversation: place, Text: text})
+}
+
 // overlapped are two model calls of one conversation at one time.
 func overlapped(first, second string) []overlap {
 	return []overlap{{"cid-a", modelCall{first, at(100), at(100), at(300)}, modelCall{second, at(200), at(200), at(400)}}}
@@ -151,9 +156,7 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"left out of an answer", func(e *evidence) { e.reword(2, 0, "q0000001 周五") }, "message q0000002 is in a turn that does not answer it"},
 		{"answered in two turns", func(e *evidence) { e.reword(8, 3, "q0000005 q0000004 周六") }, "message q0000004 was answered in a turn that did not take it"},
 		{"a command answered as talk", func(e *evidence) { e.reword(4, 1, "q0000003 周五") }, "the command q0000003 was answered as if it were talk"},
-		{"sent to the wrong place", func(e *evidence) {
-			e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-b", Text: "q0000002"})
-		}, "the answer to q0000002, said in cid-a, was sent to cid-b"},
+		{"sent to the wrong place", func(e *evidence) { e.arrive("cid-b", "q0000002") }, "the answer to q0000002, said in cid-a, was sent to cid-b"},
 		{"an answer to no message", func(e *evidence) { e.replies[0].Text += " q0000009" }, "an answer to q0000009 was sent, a message that no member sent"},
 		{"never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 2, 3) }, `1 replies to cid-b were marked as sent and 0 arrived: "q0000004 周五"`},
 		{"an apology never sent", func(e *evidence) { e.replies = slices.Delete(e.replies, 3, 4) }, `1 replies to cid-b were marked as sent and 0 arrived: "模型服务现在很忙"`},
@@ -191,7 +194,8 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 		{"a reply that waits", func(e *evidence) { e.open.Replies = 1 }, "1 replies are still to be sent"},
 		{"a reply given up", func(e *evidence) { e.open.GivenUp = 1 }, "1 replies were given up"},
 		{"a card that stays open", func(e *evidence) { e.cards = []dingtalktest.Card{openCard} }, `card c1 in cid-a stays inputting: "q0000001"`},
-		{"a mark that stays", func(e *evidence) { e.marks = []string{"m1"} }, "thinking marks are left on m1"}, {"a card that is open in the database", func(e *evidence) { e.open.Cards = 1 }, "1 cards are still open in the database"},
+		{"a mark that stays", func(e *evidence) { e.marks = []string{"m1"} }, "thinking marks are left on m1"},
+		{"a card that is open in the database", func(e *evidence) { e.open.Cards = 1 }, "1 cards are still open in the database"},
 		{"the protocol of cards", func(e *evidence) {
 			e.strange = []dingtalktest.Violation{{Kind: dingtalktest.CardAfterFinalize, Time: at(60_000)}}
 		}, "protocol: "},
@@ -268,7 +272,8 @@ func TestCheckerExcusesCards(t *testing.T) {
 	t.Parallel()
 	e := wholeEvidence()
 	e.cards = []dingtalktest.Card{
-		{TrackID: "c1", State: dingtalktest.CardFinished, Delivered: at(100)}, {TrackID: "c2", State: dingtalktest.CardFailed, Delivered: at(200)},
+		{TrackID: "c1", State: dingtalktest.CardFinished, Delivered: at(100)},
+		{TrackID: "c2", State: dingtalktest.CardFailed, Delivered: at(200)},
 		{TrackID: "c3", State: dingtalktest.CardFailed},
 	}
 	e.strange = []dingtalktest.Violation{

@@ -169,7 +169,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 		"log":      object{"level": "info", "format": "json"},
 	}
 	if w.opt.Cards {
-		d := c["dingtalk"].(object)
+		d, _ := c["dingtalk"].(object)
 		d["reply"], d["card_template_id"], d["card_interval"] = "card", dingtalktest.DefaultCardTemplate, "100ms"
 		d["reaction"] = config.ReactionOn
 	}

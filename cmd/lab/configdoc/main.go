@@ -3,25 +3,29 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 func main() {
-	log.SetFlags(0)
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func write() error {
 	text, err := os.ReadFile("config.jsonc")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	page, err := render(string(text))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if err := os.WriteFile("docs/configuration.md", []byte(page), 0o644); err != nil { //nolint:gosec // a page of the documentation
-		log.Fatal(err)
-	}
+	return os.WriteFile("docs/configuration.md", []byte(page), 0o644) //nolint:gosec // a page of the documentation
 }
 
 const head = `# Configuration
@@ -124,7 +128,7 @@ func (p *page) section() {
 // name is the path of a key of the open object, or of that object.
 func (p *page) name(key string) string {
 	var parts []string
-	for _, part := range append(p.path[:len(p.path):len(p.path)], key) {
+	for _, part := range append(slices.Clip(p.path), key) {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -107,10 +107,18 @@ func TestDemoConverses(t *testing.T) {
 	}
 	await("全部符合预期")
 	for _, step := range []struct{ typed, want string }{
-		{"/状态\n", "上下文"}, {"\n灰度是什么时候？\n", "5 月 19 日"}, {"/压缩\n", "压缩"}, {"@Ebb /帮助\n", "`/compact"},
-		{":bad\n", "[bad] "}, {"：good\n", "[good] "}, {":nope\n", buttonsHelp},
-		{"把压测报告从头念一遍？\n", "压测报告第一节"}, {":stop\n", cutShort},
-		{"Read me the load test report?\n", "Load test report"}, {"/stop\n", "(stopped)"}, {"", "Stopped the answer to"},
+		{"/状态\n", "上下文"},
+		{"\n灰度是什么时候？\n", "5 月 19 日"},
+		{"/压缩\n", "压缩"},
+		{"@Ebb /帮助\n", "`/compact"},
+		{":bad\n", "[bad] "},
+		{"：good\n", "[good] "},
+		{":nope\n", buttonsHelp},
+		{"把压测报告从头念一遍？\n", "压测报告第一节"},
+		{":stop\n", cutShort},
+		{"Read me the load test report?\n", "Load test report"},
+		{"/stop\n", "(stopped)"},
+		{"", "Stopped the answer to"},
 		{":stop\n", "[stop] "},
 	} {
 		if _, err := io.WriteString(in, step.typed); err != nil {

@@ -29,7 +29,7 @@ var build struct {
 func BuildBot(tb testing.TB) string {
 	tb.Helper()
 	build.once.Do(func() {
-		if build.dir, build.err = os.MkdirTemp("", "ebb-lab-"); build.err != nil {
+		if build.dir, build.err = os.MkdirTemp("", "ebb-lab-"); build.err != nil { //nolint:usetesting // all tests share it
 			return
 		}
 		args := []string{"build", "-o", build.dir}
@@ -69,7 +69,7 @@ func RunTests(m *testing.M, grammar rig.Grammar) {
 // OpenDir makes a folder that a database server of another user can enter, short enough for the name of a socket.
 func OpenDir(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ebb-lab-")
+	dir, err := os.MkdirTemp("/tmp", "ebb-lab-") //nolint:usetesting // a short path, for a socket
 	tb.Cleanup(func() { err = errors.Join(err, os.RemoveAll(dir)) })
 	if err = errors.Join(err, os.Chmod(dir, 0o711)); err != nil {
 		tb.Fatal(err)

@@ -27,7 +27,8 @@ func MarksAsked(messages []openaitest.Message) string {
 	return strings.Join(asked, " ")
 }
 
+// Sizes in the token counts that the scripted model reports.
 const (
-	BytesPerToken  = 3
-	PromptOverhead = 900 // the tools
+	BytesPerToken  = 3   // bytes of text
+	PromptOverhead = 900 // tokens of the tools in a prompt
 )

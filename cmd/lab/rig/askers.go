@@ -56,8 +56,10 @@ func (q *Question) Wait(ctx context.Context) error {
 // MaxInFlight is how many messages a crowd that waits for answers keeps in flight.
 const MaxInFlight = 32
 
+// MarkPattern finds the marks of questions in a text.
 var MarkPattern = regexp.MustCompile(`q\d{7}`)
 
+// NewAskers returns askers whose marks begin with prefix. They follow the transcript until [Askers.Close].
 func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *Askers {
 	ctx, stop := context.WithCancel(ctx)
 	c := &Askers{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
@@ -69,6 +71,7 @@ func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *As
 	return c
 }
 
+// Close ends the reading of the transcript.
 func (c *Askers) Close() {
 	c.stop()
 	<-c.ended

@@ -46,6 +46,7 @@ type LogBook struct {
 	changed chan struct{}
 }
 
+// NewLogBook returns an empty book.
 func NewLogBook() *LogBook { return &LogBook{changed: make(chan struct{})} }
 
 // keepLines bounds the book; the story looks for its lines as they come.

@@ -6,8 +6,10 @@ const (
 	AppSecret = "sim-secret"
 )
 
+// Person is a member of the story.
 type Person struct{ ID, Name string }
 
+// The members of the story.
 var (
 	Zhang = Person{"u-zhangwei", "张伟"}
 	Li    = Person{"u-lina", "李娜"}
@@ -20,8 +22,7 @@ type Utterance struct {
 	Text    string
 }
 
-// LongMessages and ShortMessages fill the context, the first quickly, the second in small steps near the marks. They
-// are posts of a team's ordinary day, without a fact that is worth saving.
+// LongMessages fill the context quickly. They are posts of a team's ordinary day, without a fact that is worth saving.
 var LongMessages = []Utterance{
 	{Zhang, "压测结果贴一下：三台八核机器，单机 1200 TPS 时平均响应 38 毫秒，99 线 145 毫秒，错误率 0.02%。瓶颈在风控规则加载，每次刷新会卡 300 毫秒左右；数据库连接池从 50 调到 80 以后，等待明显少了。再往上加压到 1500 TPS，99 线涨到 410 毫秒，主要耗在网关到风控之间的序列化上。和上个版本比，同样压力下 CPU 低了大约 12 个点，内存持平，没有看到泄漏的迹象，完整报告放在群文件里了，大家有空翻一翻。" +
 		"\n\n" + "代码走查的意见汇总：一是签名校验里有一段重复代码，抽成公共函数；二是日志里的卡号要统一打码，现在有一处只打了中间四位；三是超时时间写死在代码里，挪到配置中心；四是两个单元测试依赖执行顺序，单独跑会失败；五是错误码表里有三个没有中文说明。整体结构没有大问题，改动量大概半天，改完以后我再看一遍，争取今天合进主干，明天一早出测试包给大家验证。" +
@@ -34,6 +35,7 @@ var LongMessages = []Utterance{
 		"\n\n" + "Status of the cost review: the three biggest items are log storage, cross-zone traffic and idle test clusters. Moving logs older than a week to cold storage saves about 38 percent of that bill. Pinning the cache to one zone cuts the traffic by a third, with no change in latency that we could measure. Test clusters now shut down at night and over the weekend, which the teams hardly noticed. All three changes are live since Monday and the first numbers look the way we hoped."},
 }
 
+// ShortMessages fill the context in small steps near the marks.
 var ShortMessages = []Utterance{
 	{Zhang, "安全扫描的结果出来了：高危零个，中危两个，低危九个。中危一个是依赖库版本偏旧，升级补丁版本即可；另一个是管理后台的会话时间太长，改成三十分钟。低危大多是响应头缺失，网关统一加上就行。渗透测试做了两天，重点试了重放、越权和金额篡改，都被拦下来了，报告里给了一些加固建议，比如把回调的来源地址也校验一遍。整改计划写在看板上，按优先级排好了顺序。"},
 	{Li, "用户反馈整理：这两周一共收到 83 条，其中 31 条说付款结果页跳转慢，22 条希望账单能按月导出，14 条是发票抬头填写不方便，其余比较零散。跳转慢和渠道的异步通知有关，我们加了轮询兜底以后，平均等待从四秒降到一秒半。账单导出放进了下个迭代，原型图已经画好。发票那块要和财务的同学一起改流程，先把表单简化，减少三个必填项，客服的话术也一起更新。"},

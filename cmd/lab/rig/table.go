@@ -98,6 +98,7 @@ func Quantile[T time.Duration | float64](values []T, q float64) T {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
+// Median returns the middle value, 0 without values.
 func Median[T time.Duration | float64](values []T) T { return Quantile(values, 0.5) }
 
 // Ratio divides, and gives 0 where there is nothing to divide by.
