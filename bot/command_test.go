@@ -210,6 +210,12 @@ func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions
 	return list, nil
 }
 
+func (c *cabinet) RecordsOf(context.Context, sessions.RobotCode, sessions.UserID) ([]memory.Record, error) {
+	return []memory.Record{
+		{Kind: memory.RecordID, At: lunch, Text: "$:LWCP", Rows: 1}, {Kind: memory.RecordUsage, At: lunch, Text: "qwen", Rows: 2, Prompt: 900, Completion: 80},
+	}, nil
+}
+
 var lunch = time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
 
 // An export is in the reader's language and has what a person said, but not the commands.
@@ -219,9 +225,11 @@ func TestCommandExport(t *testing.T) {
 		w := chatting(t, memory.Memory{Scope: memory.ScopeUser, Kind: memory.KindPreference, Content: "喜欢靠窗", SaidAt: lunch})
 		for command, wanted := range map[string]string{
 			"/导出我": "## 与你有关或由你说出的记忆\n\n- 2026-11-20 04:00 · #3 · 个人 · 偏好 · 喜欢靠窗\n\n## 你说过的话\n\n- 2026-11-20 04:00 · 私聊 · 早上好\n" +
-				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n" +
+				"\n## 其他带有你名字的记录\n\n- 2026-11-20 04:00 · 加密编号 · $:LWCP\n- 2026-11-20 · 模型用量 · qwen · 900 + 80 tokens\n",
 			"/export me": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
-				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n",
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n" +
+				"\n## Other records with your name\n\n- 2026-11-20 04:00 · encrypted id · $:LWCP\n- 2026-11-20 · use of models · qwen · 900 + 80 tokens\n",
 		} {
 			m := said(command, "alice", command)
 			m.ConversationID, m.ConversationType = "p-alice", sessions.Private
@@ -241,6 +249,10 @@ func (*strangers) FactsOf(context.Context, sessions.RobotCode, sessions.UserID, 
 }
 
 func (*strangers) MessagesOf(context.Context, sessions.RobotCode, sessions.UserID, int64, int) ([]memory.PersonMessage, error) {
+	return nil, nil
+}
+
+func (*strangers) RecordsOf(context.Context, sessions.RobotCode, sessions.UserID) ([]memory.Record, error) {
 	return nil, nil
 }
 

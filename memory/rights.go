@@ -69,6 +69,34 @@ type Export interface {
 	// MessagesOf lists a person's messages in every conversation of a robot, or of all if robot is empty. They are in
 	// order of arrival, at most limit with an id above after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
+
+	// RecordsOf lists the other rows that name a person, by kind and time. Logins and actions belong to no robot, so only an
+	// empty one finds them.
+	RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]Record, error)
+}
+
+// RecordKind is a kind of rows that name a person, besides memories and messages.
+type RecordKind string
+
+// The kinds of records. An erasure deletes ids and logins, takes the name from usage and promotions, and leaves the audit.
+const (
+	RecordUsage     RecordKind = "usage"     // use of models on a day: Text is the model
+	RecordID        RecordKind = "id"        // an encrypted id of the person: Text
+	RecordPromotion RecordKind = "promotion" // a memory of another author that the person shared with the team: Text
+	RecordLogin     RecordKind = "login"     // a login of the console: Text is the name
+	RecordAction    RecordKind = "action"    // actions of one kind on a day, in the audit: Text
+)
+
+// Record is a row that names a person, or a sum of such rows. Exports have it as JSON.
+type Record struct {
+	Kind       RecordKind `json:"type"`
+	At         time.Time  `json:"at"`
+	Text       string     `json:"text"`
+	Rows       int        `json:"rows"`
+	Prompt     int        `json:"prompt_tokens,omitzero"` // tokens of usage
+	Cached     int        `json:"cached_tokens,omitzero"`
+	Completion int        `json:"completion_tokens,omitzero"`
+	Cost       float64    `json:"cost,omitzero"` // in the unit of the configured prices
 }
 
 // Asker is a person who asks for the data known of them, and the place.
@@ -132,6 +160,10 @@ type Preview struct {
 	Summaries   int      // summaries of views that lose lines, or are rewritten from the rest
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
+	Usage       int      // rows of usage that lose the person's name
+	Promotions  int      // memories of other authors that lose it
+	IDs         int      // encrypted ids
+	Logins      int      // logins of the console
 }
 
 // Forget says whom to forget.
@@ -140,7 +172,7 @@ type Preview struct {
 // their private chats and the sessions that are theirs alone. In groups it wipes their messages, the bot's answers to
 // them, its words that repeat or name them, and quotes by others. It also wipes everything made from these: summaries,
 // stored bodies, vectors, digests, replies, work in progress. The rows of wiped messages stay, without words and
-// without a name.
+// without a name, and so do the sums of usage. The audit stays with the names of those who acted.
 //
 // Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the bot's
 // own words, unless another person uses it. An identifier counts unless another person said it, or the bot did before.

@@ -47,6 +47,8 @@ var overAllSessions = map[string]string{
 	"UsageGroups": "for admins: a page of sums of the usage of a period",
 	"UsageUnname": "a person's rights: the usage of a person anywhere, by an index on the person",
 
+	"UsagePeopleGone":          "background: one row of an index for each person with usage, once an hour",
+	"UsageSessionsGone":        "background: one row of an index for each session with usage, once an hour",
 	"CardsExpire":              "background: cards that were settled a while ago, once an hour, by an index on the time",
 	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
 	"SessionsBacklog":          "background: sessions whose logs wait for summaries",
@@ -69,6 +71,8 @@ var overAllSessions = map[string]string{
 	"CompactionsEnds":   "for admins: rows by their numbers",
 	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",
 
+	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
+	"AuditUnname":       "a person's rights: actions on their sessions, by an index on the person",
 	"PersonMessages":    "a person's rights: what they said anywhere",
 	"PersonNicks":       "a person's rights: their names anywhere",
 	"PersonSessions":    "a person's rights: where they are",

@@ -132,8 +132,7 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 		execute(t, pool, statement)
 	}
 	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
-	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
-		SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`)
+	execute(t, pool, fillUsage)
 	execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) SELECT session_key, day, kind, prompt_tokens FROM model_usage`)
 	execute(t, pool, "ANALYZE")
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}

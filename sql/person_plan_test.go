@@ -40,6 +40,10 @@ var fillLog = []string{
 	`ANALYZE`,
 }
 
+// fillUsage adds the usage of 400 days.
+const fillUsage = `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
+	SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`
+
 // A person is found by indexes, however much others have said.
 func TestPersonPlans(t *testing.T) {
 	t.Parallel()
@@ -128,6 +132,38 @@ func TestPersonPlans(t *testing.T) {
 		for _, table := range []string{
 			"dingtalk_session_events", "outbox", "memories", "dingtalk_sessions", "compaction_log", "memory_flushes", "memory_digests",
 		} {
+			if strings.Contains(p.plan, "Seq Scan on "+table) {
+				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
+			}
+		}
+	}
+}
+
+// Records that name a person are found by indexes.
+func TestRecordPlans(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range append(fillLog[:len(fillLog):len(fillLog)], fillUsage) {
+		execute(t, pool, statement)
+	}
+	execute(t, pool, `INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 500 || '/p' || i % 997, 'p' || i % 991, 'undo' FROM generate_series(0, 19999) i`)
+	execute(t, pool, "ANALYZE")
+	q, p, ctx := dbsqlc.New(), &planner{Pool: pool}, t.Context()
+	for name, run := range map[string]func() error{
+		"other records of them": func() error {
+			_, err := q.PersonRecords(ctx, p, &dbsqlc.PersonRecordsParams{People: []string{"p7", "$:p7"}})
+			return err
+		},
+		"actions on their sessions": func() error {
+			return q.AuditUnname(ctx, p, &dbsqlc.AuditUnnameParams{People: []string{"p7"}})
+		},
+		"usage of people without messages": func() error { _, err := q.UsagePeopleGone(ctx, p); return err },
+		"usage of deleted sessions":        func() error { return q.UsageSessionsGone(ctx, p) },
+	} {
+		if err := run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, table := range []string{"dingtalk_session_events", "memories", "model_usage", "audit"} {
 			if strings.Contains(p.plan, "Seq Scan on "+table) {
 				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
 			}

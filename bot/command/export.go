@@ -62,15 +62,22 @@ func pageOf(text string) (page int, ok bool) {
 // pages.
 func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, page int) (*exportPager, error) {
 	p := &exportPager{want: page}
-	facts, messages := show.ExportHeads(lang)
-	err := h.manage.Export(ctx, a, a.Person, func(m memory.Memory) error {
-		p.add(facts, show.ExportFact(m, h.cfg.Location, lang))
-		return nil
-	}, func(s memory.PersonMessage) error {
-		if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
-			p.add(messages, show.ExportSaid(s, h.cfg.Location, lang))
-		}
-		return nil
+	heads := show.ExportHeads(lang)
+	err := h.manage.Export(ctx, a, a.Person, manage.Reader{
+		Fact: func(m memory.Memory) error {
+			p.add(heads.Facts, show.ExportFact(m, h.cfg.Location, lang))
+			return nil
+		},
+		Message: func(s memory.PersonMessage) error {
+			if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
+				p.add(heads.Messages, show.ExportSaid(s, h.cfg.Location, lang))
+			}
+			return nil
+		},
+		Record: func(r memory.Record) error {
+			p.add(heads.Records, show.ExportRecord(r, h.cfg.Location, lang))
+			return nil
+		},
 	})
 	if err != nil {
 		return nil, err

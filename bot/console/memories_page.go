@@ -158,9 +158,11 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 		return out.Encode(row)
 	}
 	err = c.audited(r, "export_person", "", "", func(ctx context.Context) error {
-		return c.cfg.Manage.Export(ctx, operator, id,
-			func(m memory.Memory) error { return write(viewMemory(m)) },
-			func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) })
+		return c.cfg.Manage.Export(ctx, operator, id, manage.Reader{
+			Fact:    func(m memory.Memory) error { return write(viewMemory(m)) },
+			Message: func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) },
+			Record:  func(r memory.Record) error { return write(r) },
+		})
 	})
 	if err != nil && begun {
 		zerolog.Ctx(r.Context()).Error().Err(err).Msg("Export of a person failed")

@@ -220,7 +220,7 @@ func TestRightsOfActors(t *testing.T) {
 		return err
 	}
 	export := func(m *Manager, a Actor) error {
-		return m.Export(ctx, a, "bob", func(memory.Memory) error { return nil }, func(memory.PersonMessage) error { return nil })
+		return m.Export(ctx, a, "bob", nothing)
 	}
 	erase := func(m *Manager, a Actor) error { _, err := m.EraseEvents(ctx, a, "s", nil, nil); return err }
 	drop := func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err }
@@ -250,6 +250,7 @@ func TestRightsOfActors(t *testing.T) {
 		{"a member forgets another", group, member, person("bob"), NotAllowed, ""},
 		{"an admin forgets another", group, admin, person("bob"), nil, `forget bob of "r" self false`},
 		{"an operator forgets a person", group, operator, person("bob"), nil, `forget bob of "" self false`},
+		{"an operator forgets a person with usage alone", group, operator, person("used"), nil, `forget used of "" self false`},
 		{"an operator forgets an unknown person", group, operator, person("carol"), sessions.ErrNotFound, ""},
 		{"a member undoes", group, member, undo(session), NotAllowed, ""},
 		{"a person undoes in their chat", group, chatting, undo(session), nil, "lock undo at term 5 for 9 unlock"},
@@ -387,27 +388,6 @@ func TestFindPersonIsAmbiguous(t *testing.T) {
 	}
 }
 
-// An export has each row once, across batches, and ends with the first error of the receiver.
-func TestExportReadsEachRowOnce(t *testing.T) {
-	t.Parallel()
-	m, seen := newTestManager(&storage{}), map[int64]int{}
-	facts := 0
-	err := m.Export(t.Context(), operator, "bob", func(memory.Memory) error { facts++; return nil },
-		func(p memory.PersonMessage) error { seen[p.Event.ID]++; return nil })
-	if err != nil || facts != 1 || len(seen) != exportBatch+3 {
-		t.Errorf("error %v, %d facts and %d messages, want 1 and %d", err, facts, len(seen), exportBatch+3)
-	}
-	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("message %d is read %d times", id, n)
-		}
-	}
-	full := errors.New("the disk is full")
-	if err := m.Export(t.Context(), operator, "bob", func(memory.Memory) error { return full }, nil); !errors.Is(err, full) {
-		t.Errorf("error %v, want %v", err, full)
-	}
-}
-
 // A setting of the file and an invalid one change nothing, and a default word removes even one that became invalid.
 func TestConfigureChecksTheSetting(t *testing.T) {
 	t.Parallel()
@@ -440,7 +420,7 @@ func TestActionsWithoutMemory(t *testing.T) {
 	_, find := m.FindPerson(ctx, admin, "bob")
 	_, person := m.ForgetPerson(ctx, admin, "bob")
 	_, _, last := m.ForgetLast(ctx, admin, nil)
-	for name, err := range map[string]error{"forget": forget, "find": find, "person": person, "last": last, "export": m.Export(ctx, admin, "root", nil, nil)} {
+	for name, err := range map[string]error{"forget": forget, "find": find, "person": person, "last": last, "export": m.Export(ctx, admin, "root", Reader{})} {
 		if !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: error %v, want %v", name, err, ErrUnavailable)
 		}

@@ -41,7 +41,11 @@ func (m *Manager) IsKept(ctx context.Context, a Actor, who sessions.UserID) erro
 		return err
 	}
 	said, err := m.cfg.Rights.MessagesOf(ctx, "", who, 0, 1)
-	if err == nil && len(said) == 0 {
+	if err != nil || len(said) > 0 {
+		return err
+	}
+	records, err := m.cfg.Rights.RecordsOf(ctx, "", who)
+	if err == nil && len(records) == 0 {
 		err = sessions.ErrNotFound
 	}
 	return err
@@ -97,32 +101,45 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 // exportBatch bounds the rows of an export in memory.
 const exportBatch = 200
 
+// Reader gets the rows of an export.
+type Reader struct {
+	Fact    func(memory.Memory) error
+	Message func(memory.PersonMessage) error
+	Record  func(memory.Record) error
+}
+
 // Export reads everything that is kept of a person at a robot, or at every one for an operator: the memories, then the
-// messages. It ends with the first error of the two functions.
-func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, fact func(memory.Memory) error, message func(memory.PersonMessage) error) error {
+// messages, then the other records. It ends with the first error of the reader.
+func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, to Reader) error {
 	switch {
 	case m.cfg.Rights == nil:
 		return ErrUnavailable
 	case a.Role < Operator && who != a.Person:
 		return NotAllowed
 	}
-	return m.Record(ctx, a, Exported, "", "", func(ctx context.Context) error { return m.export(ctx, a.Reader.Robot, who, fact, message) })
+	return m.Record(ctx, a, Exported, "", "", func(ctx context.Context) error { return m.export(ctx, a.Reader.Robot, who, to) })
 }
 
-func (m *Manager) export(
-	ctx context.Context, robot sessions.RobotCode, who sessions.UserID, fact func(memory.Memory) error, message func(memory.PersonMessage) error,
-) error {
+func (m *Manager) export(ctx context.Context, robot sessions.RobotCode, who sessions.UserID, to Reader) error {
 	err := inBatches(func(after int64) ([]memory.Memory, error) {
 		return m.cfg.Rights.FactsOf(ctx, robot, who, after, exportBatch)
 	},
-		func(f memory.Memory) (int64, error) { return f.ID, fact(f) })
+		func(f memory.Memory) (int64, error) { return f.ID, to.Fact(f) })
 	if err != nil {
 		return err
 	}
-	return inBatches(func(after int64) ([]memory.PersonMessage, error) {
+	err = inBatches(func(after int64) ([]memory.PersonMessage, error) {
 		return m.cfg.Rights.MessagesOf(ctx, robot, who, after, exportBatch)
 	},
-		func(s memory.PersonMessage) (int64, error) { return s.Event.ID, message(s) })
+		func(s memory.PersonMessage) (int64, error) { return s.Event.ID, to.Message(s) })
+	if err != nil {
+		return err
+	}
+	records, err := m.cfg.Rights.RecordsOf(ctx, robot, who)
+	for i := 0; err == nil && i < len(records); i++ {
+		err = to.Record(records[i])
+	}
+	return err
 }
 
 // inBatches reads batches until one is short, each after the id of the last row, and calls see for every row.

@@ -38,7 +38,7 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 		"promote s memory 3: done": func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3, "boss"); return err },
 		"forget_person  : done":    func(m *Manager, a Actor) error { _, err := m.ForgetPerson(ctx, a, "bob"); return err },
 		"export_person  : done": func(m *Manager, a Actor) error {
-			return m.Export(ctx, a, "bob", ignore[memory.Memory], ignore[memory.PersonMessage])
+			return m.Export(ctx, a, "bob", nothing)
 		},
 		"forget_session s : done": func(m *Manager, a Actor) error { _, err := m.ForgetSession(ctx, a, "s"); return err },
 		"erase s 3 events: done": func(m *Manager, a Actor) error {

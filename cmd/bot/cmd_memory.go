@@ -187,31 +187,19 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		if err := m.IsKept(ctx, operator, who); err != nil {
 			return noPerson(c.Person, err)
 		}
-		out := exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
-		facts, messages := show.ExportHeads(lang)
-		if err := out.head(facts); err != nil {
-			return err
-		}
-		headed := false
-		headMessages := func() error {
-			if headed {
-				return nil
-			}
-			headed = true
-			return out.head("\n" + messages)
-		}
-		err := m.Export(ctx, operator, who, func(f memory.Memory) error {
-			return out.put(exportedFact{"fact", viewMemory(f)}, show.ExportFact(f, at.zone, lang))
-		}, func(said memory.PersonMessage) error {
-			if err := headMessages(); err != nil {
-				return err
-			}
-			return out.put(saidView{"message", viewEvent(said.Event), said.Title, said.Private}, show.ExportSaid(said, at.zone, lang))
+		out := &exporter{out: app.Stdout, enc: json.NewEncoder(app.Stdout), asJSON: c.JSON}
+		heads := show.ExportHeads(lang)
+		return m.Export(ctx, operator, who, manage.Reader{
+			Fact: func(f memory.Memory) error {
+				return out.put(heads.Facts, exportedFact{"fact", viewMemory(f)}, show.ExportFact(f, at.zone, lang))
+			},
+			Message: func(said memory.PersonMessage) error {
+				return out.put(heads.Messages, saidView{"message", viewEvent(said.Event), said.Title, said.Private}, show.ExportSaid(said, at.zone, lang))
+			},
+			Record: func(r memory.Record) error {
+				return out.put(heads.Records, r, show.ExportRecord(r, at.zone, lang))
+			},
 		})
-		if err != nil {
-			return err
-		}
-		return headMessages()
 	})
 }
 
@@ -220,19 +208,15 @@ type exporter struct {
 	out    io.Writer
 	enc    *json.Encoder
 	asJSON bool
+	head   string // heading of the last row
 }
 
-func (e exporter) head(text string) error {
-	if e.asJSON {
-		return nil
-	}
-	_, err := fmt.Fprintf(e.out, "%s\n\n", text)
-	return err
-}
-
-func (e exporter) put(value any, line string) error {
+func (e *exporter) put(head string, value any, line string) error {
 	if e.asJSON {
 		return e.enc.Encode(value)
+	}
+	if head != e.head {
+		line, e.head = "\n"+head+"\n\n"+line, head
 	}
 	_, err := io.WriteString(e.out, line)
 	return err

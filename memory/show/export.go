@@ -9,12 +9,38 @@ import (
 	"ebb/sessions"
 )
 
-// ExportHeads are the headings of a person's export, of facts and of messages, in a language, zh or en.
-func ExportHeads(lang string) (facts, messages string) {
+// Heads are the headings of a person's export.
+type Heads struct{ Facts, Messages, Records string }
+
+// ExportHeads returns the headings of a person's export in a language, zh or en.
+func ExportHeads(lang string) Heads {
 	if lang == "en" {
-		return "## What is remembered about you or was said by you", "## What you said"
+		return Heads{"## What is remembered about you or was said by you", "## What you said", "## Other records with your name"}
 	}
-	return "## 与你有关或由你说出的记忆", "## 你说过的话"
+	return Heads{"## 与你有关或由你说出的记忆", "## 你说过的话", "## 其他带有你名字的记录"}
+}
+
+// recordWords describe the kinds of records, in zh and en.
+var recordWords = map[memory.RecordKind][2]string{
+	memory.RecordUsage: {"模型用量", "use of models"}, memory.RecordID: {"加密编号", "encrypted id"}, memory.RecordPromotion: {"由你分享给团队的记忆", "memory that you shared with the team"},
+	memory.RecordLogin: {"控制台登录", "login of the console"}, memory.RecordAction: {"控制台操作", "action in the console"},
+}
+
+// ExportRecord is one record in a person's export, one line of Markdown: time, kind, content, and the tokens of usage.
+func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
+	words := []string{wordIn(recordWords[r.Kind], string(r.Kind), lang)}
+	if text := oneLine(r.Text); text != "" {
+		words = append(words, text)
+	}
+	at := r.At.In(loc).Format("2006-01-02 15:04")
+	switch {
+	case r.Kind == memory.RecordUsage:
+		at = r.At.UTC().Format("2006-01-02") // a day of UTC
+		words = append(words, fmt.Sprintf("%d + %d tokens", r.Prompt, r.Completion))
+	case r.Rows > 1:
+		words = append(words, fmt.Sprintf("× %d", r.Rows))
+	}
+	return fmt.Sprintf("- %s · %s\n", at, strings.Join(words, " · "))
 }
 
 // ExportFact is one memory in a person's export, one line of Markdown: time, place, content.

@@ -68,6 +68,23 @@ func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnamePa
 	return err
 }
 
+const auditUnname = `-- name: AuditUnname :exec
+UPDATE audit a SET session_key = split_part(a.session_key, '/', 1) || '/' || split_part(a.session_key, '/', 2)
+WHERE split_part(a.session_key, '/', 3) = ANY($1::text[]) AND split_part(a.session_key, '/', 3) <> '' AND starts_with(a.session_key, $2::text)
+`
+
+type AuditUnnameParams struct {
+	People        []string
+	RobotSessions string
+}
+
+// AuditUnname takes a person from the names of sessions in the audit: the session of one member has the key of the group and the
+// member's id, as escaped there. The actions stay.
+func (q *Queries) AuditUnname(ctx context.Context, db DBTX, arg *AuditUnnameParams) error {
+	_, err := db.Exec(ctx, auditUnname, arg.People, arg.RobotSessions)
+	return err
+}
+
 const digestsReopen = `-- name: DigestsReopen :exec
 UPDATE memory_digests g SET memory_id = NULL, done = false, attempts = 0, error = '', updated_at = now()
 WHERE g.memory_id = ANY($1::bigint[])
@@ -263,6 +280,16 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 		return nil, err
 	}
 	return items, nil
+}
+
+const loginsForget = `-- name: LoginsForget :exec
+DELETE FROM console_logins l WHERE l.role = 'person' AND l.actor = ANY($1::text[])
+`
+
+// LoginsForget ends the logins of a person, whose rows have the person's name.
+func (q *Queries) LoginsForget(ctx context.Context, db DBTX, people []string) error {
+	_, err := db.Exec(ctx, loginsForget, people)
+	return err
 }
 
 const memoriesBeside = `-- name: MemoriesBeside :many
@@ -1246,6 +1273,78 @@ func (q *Queries) PersonNicks(ctx context.Context, db DBTX, people []string) ([]
 	return items, nil
 }
 
+const personRecords = `-- name: PersonRecords :many
+SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
+    SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
+        sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+    FROM model_usage u
+    WHERE u.person = ANY($1::text[]) AND u.person <> '' AND starts_with(u.session_key, $2::text)
+    GROUP BY u.day, u.model
+    UNION ALL
+    SELECT 'id', k.seen_at, k.sender_id, 1, 0, 0, 0, 0 FROM sender_ids k
+    WHERE k.staff_id = ANY($1::text[]) AND ($3::text = '' OR k.robot_code = $3::text)
+    UNION ALL
+    SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
+    WHERE m.promoted_by = ANY($1::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
+    UNION ALL
+    SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
+    WHERE $3::text = '' AND l.role = 'person' AND l.actor = ANY($1::text[])
+    UNION ALL
+    SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
+    WHERE $3::text = '' AND a.actor = ANY($1::text[])
+    GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
+) r
+ORDER BY r.kind, r.at, r.name
+`
+
+type PersonRecordsParams struct {
+	People        []string
+	RobotSessions string
+	Robot         string
+}
+
+type PersonRecordsRow struct {
+	Kind             string
+	At               time.Time
+	Name             string
+	Rows             int64
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+}
+
+// PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
+// promotions, and, unless a robot is given, logins of the console and its actions by day.
+func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
+	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PersonRecordsRow
+	for rows.Next() {
+		var i PersonRecordsRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.At,
+			&i.Name,
+			&i.Rows,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const personSessions = `-- name: PersonSessions :many
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
@@ -1661,6 +1760,8 @@ WITH log AS (
     UPDATE memory_digests g SET error = '' WHERE g.session_key = $1 AND g.error <> ''
 ), replies AS (
     UPDATE outbox o SET error = '' WHERE o.session_key = $1 AND o.error <> '' AND o.state IN ('sent', 'failed')
+), requests AS (
+    UPDATE compaction_requests q SET focus = '' WHERE q.session_key = $1 AND q.focus <> ''
 )
 UPDATE dingtalk_sessions s SET compact_error = '' WHERE s.session_key = $1 AND s.compact_error NOT IN ('', $2::text)
 `
@@ -1670,7 +1771,7 @@ type SessionTextsEraseParams struct {
 	Undone     string
 }
 
-// SessionTextsErase wipes reasons and errors that may repeat text shown to a model.
+// SessionTextsErase wipes reasons and errors that may repeat text shown to a model, and the focus of a requested compaction.
 func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTextsEraseParams) error {
 	_, err := db.Exec(ctx, sessionTextsErase, arg.SessionKey, arg.Undone)
 	return err

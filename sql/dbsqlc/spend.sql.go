@@ -229,6 +229,39 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 	return items, nil
 }
 
+const usagePeopleGone = `-- name: UsagePeopleGone :many
+WITH RECURSIVE named AS (
+    (SELECT u.person FROM model_usage u WHERE u.person <> '' ORDER BY u.person LIMIT 1)
+    UNION ALL
+    SELECT n.person FROM named CROSS JOIN LATERAL (
+        SELECT u.person FROM model_usage u WHERE u.person <> '' AND u.person > named.person ORDER BY u.person LIMIT 1) n
+)
+SELECT named.person::text AS person FROM named
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.sender_id = named.person AND e.sender_id <> '')
+`
+
+// UsagePeopleGone lists people with usage of whom no message is left: an erasure by an older release leaves the usage, and
+// retention deletes messages alone. For each person it reads one row of two indexes.
+func (q *Queries) UsagePeopleGone(ctx context.Context, db DBTX) ([]string, error) {
+	rows, err := db.Query(ctx, usagePeopleGone)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var person string
+		if err := rows.Scan(&person); err != nil {
+			return nil, err
+		}
+		items = append(items, person)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usageRows = `-- name: UsageRows :many
 SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
@@ -304,6 +337,26 @@ func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) 
 		return nil, err
 	}
 	return items, nil
+}
+
+const usageSessionsGone = `-- name: UsageSessionsGone :exec
+WITH RECURSIVE used AS (
+    (SELECT u.session_key FROM model_usage u ORDER BY u.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM used CROSS JOIN LATERAL (
+        SELECT u.session_key FROM model_usage u WHERE u.session_key > used.session_key ORDER BY u.session_key LIMIT 1) n
+), requests AS (
+    DELETE FROM compaction_requests q WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = q.session_key)
+)
+DELETE FROM model_usage u USING used
+WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key)
+`
+
+// UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
+// them. For each session it reads one row of an index.
+func (q *Queries) UsageSessionsGone(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, usageSessionsGone)
+	return err
 }
 
 const usageSums = `-- name: UsageSums :many

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"unicode/utf8"
 
@@ -453,8 +454,23 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	if err := g.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
 		return err
 	}
-	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.records(ctx, tx); err != nil {
 		return err
 	}
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
+}
+
+// records removes the person from rows of no session: usage, the audit, logins. Usage and actions stay without the name.
+func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
+	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+		return err
+	}
+	members := make([]string, len(g.who.ids))
+	for i, id := range g.who.ids {
+		members[i] = url.PathEscape(id)
+	}
+	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{People: members, RobotSessions: g.robotSessions()}); err != nil {
+		return err
+	}
+	return g.Q.LoginsForget(ctx, tx, g.who.ids)
 }

@@ -130,7 +130,28 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 			p.Facts++
 		}
 	}
-	return p, nil
+	return p, g.previewRecords(ctx, &p)
+}
+
+// previewRecords counts the rows of no session that name the person. Actions stay in the audit.
+func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) error {
+	rows, err := g.Q.PersonRecords(ctx, g.Pool, &dbsqlc.PersonRecordsParams{
+		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
+	})
+	for _, r := range rows {
+		switch n := int(r.Rows); memory.RecordKind(r.Kind) {
+		case memory.RecordUsage:
+			p.Usage += n
+		case memory.RecordPromotion:
+			p.Promotions += n
+		case memory.RecordID:
+			p.IDs += n
+		case memory.RecordLogin:
+			p.Logins += n
+		case memory.RecordAction:
+		}
+	}
+	return err
 }
 
 // previewOf counts the deletions in one session in which the person spoke.

@@ -25,7 +25,8 @@ const maxSenderIDs = 10
 const cardsKept = 30 * 24 * time.Hour
 
 // DeleteExpired deletes memories that expired long ago, and counts them. It also deletes old cards, day-old marks of deleted messages,
-// old encrypted ids of people with many newer ones, where nothing is stored under them, and ended windows of limits.
+// old encrypted ids of people with many newer ones, where nothing is stored under them, and ended windows of limits. Usage of
+// people without messages loses their names, and that of deleted sessions is deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
@@ -43,7 +44,21 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
 	}
+	if err := s.tidyUsage(ctx); err != nil {
+		return 0, fmt.Errorf("removing people from usage: %w", err)
+	}
 	return n, nil
+}
+
+func (s *Store) tidyUsage(ctx context.Context) error {
+	if err := s.Q.UsageSessionsGone(ctx, s.Pool); err != nil {
+		return err
+	}
+	people, err := s.Q.UsagePeopleGone(ctx, s.Pool)
+	if err != nil || len(people) == 0 {
+		return err
+	}
+	return s.Q.UsageUnname(ctx, s.Pool, &dbsqlc.UsageUnnameParams{People: people})
 }
 
 // maxOverfull is the number of overfull scopes in one list, since each list reads the whole table.

@@ -274,3 +274,30 @@ func (s *Store) MessagesOf(
 	}
 	return list, nil
 }
+
+// RecordsOf implements memory.Rights.
+func (s *Store) RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]memory.Record, error) {
+	if person == "" {
+		return nil, nil
+	}
+	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	if err != nil {
+		return nil, fmt.Errorf("listing the records of a person: %w", err)
+	}
+	p := &dbsqlc.PersonRecordsParams{People: ids, Robot: string(robot)}
+	if robot != "" {
+		p.RobotSessions = pg.SessionPrefix(robot)
+	}
+	rows, err := s.Q.PersonRecords(ctx, s.Pool, p)
+	if err != nil {
+		return nil, fmt.Errorf("listing the records of a person: %w", err)
+	}
+	list := make([]memory.Record, len(rows))
+	for i, r := range rows {
+		list[i] = memory.Record{
+			Kind: memory.RecordKind(r.Kind), At: r.At, Text: r.Name, Rows: int(r.Rows),
+			Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens), Cost: r.Cost,
+		}
+	}
+	return list, nil
+}

@@ -329,7 +329,7 @@ UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN @era
 WHERE r.session_key = @session_key AND r.event_id = @event_id AND r.call_id = @call_id;
 
 -- name: SessionTextsErase :exec
--- SessionTextsErase wipes reasons and errors that may repeat text shown to a model.
+-- SessionTextsErase wipes reasons and errors that may repeat text shown to a model, and the focus of a requested compaction.
 WITH log AS (
     UPDATE compaction_log c SET error = '' WHERE c.session_key = @session_key AND c.error <> ''
 ), debts AS (
@@ -338,6 +338,8 @@ WITH log AS (
     UPDATE memory_digests g SET error = '' WHERE g.session_key = @session_key AND g.error <> ''
 ), replies AS (
     UPDATE outbox o SET error = '' WHERE o.session_key = @session_key AND o.error <> '' AND o.state IN ('sent', 'failed')
+), requests AS (
+    UPDATE compaction_requests q SET focus = '' WHERE q.session_key = @session_key AND q.focus <> ''
 )
 UPDATE dingtalk_sessions s SET compact_error = '' WHERE s.session_key = @session_key AND s.compact_error NOT IN ('', @undone::text);
 
@@ -533,3 +535,38 @@ WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.
 -- name: SenderIDsForget :exec
 -- SenderIDsForget deletes the encrypted ids of a person.
 DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text);
+
+-- name: PersonRecords :many
+-- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
+-- promotions, and, unless a robot is given, logins of the console and its actions by day.
+SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
+    SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
+        sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+    FROM model_usage u
+    WHERE u.person = ANY(@people::text[]) AND u.person <> '' AND starts_with(u.session_key, @robot_sessions::text)
+    GROUP BY u.day, u.model
+    UNION ALL
+    SELECT 'id', k.seen_at, k.sender_id, 1, 0, 0, 0, 0 FROM sender_ids k
+    WHERE k.staff_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text)
+    UNION ALL
+    SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
+    WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text)
+    UNION ALL
+    SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
+    WHERE @robot::text = '' AND l.role = 'person' AND l.actor = ANY(@people::text[])
+    UNION ALL
+    SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
+    WHERE @robot::text = '' AND a.actor = ANY(@people::text[])
+    GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
+) r
+ORDER BY r.kind, r.at, r.name;
+
+-- name: LoginsForget :exec
+-- LoginsForget ends the logins of a person, whose rows have the person's name.
+DELETE FROM console_logins l WHERE l.role = 'person' AND l.actor = ANY(@people::text[]);
+
+-- name: AuditUnname :exec
+-- AuditUnname takes a person from the names of sessions in the audit: the session of one member has the key of the group and the
+-- member's id, as escaped there. The actions stay.
+UPDATE audit a SET session_key = split_part(a.session_key, '/', 1) || '/' || split_part(a.session_key, '/', 2)
+WHERE split_part(a.session_key, '/', 3) = ANY(@people::text[]) AND split_part(a.session_key, '/', 3) <> '' AND starts_with(a.session_key, @robot_sessions::text);

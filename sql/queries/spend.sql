@@ -107,3 +107,29 @@ FROM gone GROUP BY 1, 2, 3, 4
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
+
+-- name: UsagePeopleGone :many
+-- UsagePeopleGone lists people with usage of whom no message is left: an erasure by an older release leaves the usage, and
+-- retention deletes messages alone. For each person it reads one row of two indexes.
+WITH RECURSIVE named AS (
+    (SELECT u.person FROM model_usage u WHERE u.person <> '' ORDER BY u.person LIMIT 1)
+    UNION ALL
+    SELECT n.person FROM named CROSS JOIN LATERAL (
+        SELECT u.person FROM model_usage u WHERE u.person <> '' AND u.person > named.person ORDER BY u.person LIMIT 1) n
+)
+SELECT named.person::text AS person FROM named
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.sender_id = named.person AND e.sender_id <> '');
+
+-- name: UsageSessionsGone :exec
+-- UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
+-- them. For each session it reads one row of an index.
+WITH RECURSIVE used AS (
+    (SELECT u.session_key FROM model_usage u ORDER BY u.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM used CROSS JOIN LATERAL (
+        SELECT u.session_key FROM model_usage u WHERE u.session_key > used.session_key ORDER BY u.session_key LIMIT 1) n
+), requests AS (
+    DELETE FROM compaction_requests q WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = q.session_key)
+)
+DELETE FROM model_usage u USING used
+WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key);

@@ -1,0 +1,251 @@
+package sql_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ebb/memory"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// cover says how a person's rights treat a column that names the person or holds their words.
+type cover struct {
+	preview  func(memory.Preview) int // counts its rows
+	exported string                   // kind of the row in an export; or the reason why there is none, with a blank
+	stays    string                   // the reason why an erasure leaves it; empty: it leaves nothing
+}
+
+var (
+	ofMessages = cover{preview: func(p memory.Preview) int { return p.Messages }, exported: "message"}
+	ofAnswers  = cover{preview: func(p memory.Preview) int { return p.Answers }, exported: "answers repeat the messages"}
+	ofFacts    = cover{preview: func(p memory.Preview) int { return p.Facts }, exported: "fact"}
+	ofDigests  = cover{preview: func(p memory.Preview) int { return p.DigestLines }, exported: "digests repeat the messages"}
+	ofDerived  = cover{preview: func(p memory.Preview) int { return p.Summaries }, exported: "summaries repeat the messages"}
+	ofChats    = cover{preview: func(p memory.Preview) int { return p.Private + len(p.Groups) }, exported: "each message names its conversation"}
+	ofLogins   = cover{preview: func(p memory.Preview) int { return p.Logins }, exported: "login"}
+	ofUses     = cover{preview: func(p memory.Preview) int { return p.Usage }, exported: "usage"}
+)
+
+// personColumns are all columns that name a person after all that the person can do.
+var personColumns = map[string]cover{
+	"dingtalk_session_events.content":     ofMessages,
+	"dingtalk_session_events.sender_id":   ofMessages,
+	"dingtalk_session_events.sender_nick": ofMessages,
+	"dingtalk_session_events.message":     ofMessages,
+	"dingtalk_session_events.session_key": ofMessages, // a member's session has their id
+	"dingtalk_session_events.tool_calls":  ofAnswers,
+	"tool_runs.arguments":                 ofAnswers,
+	"tool_runs.result":                    ofAnswers,
+	"outbox.target":                       ofAnswers,
+	"outbox.body":                         ofAnswers,
+	"outbox.session_key":                  ofAnswers,
+	"memories.content":                    ofFacts,
+	"memories.subject_id":                 ofFacts,
+	"memories.said_by":                    ofFacts,
+	"memories.scope_id":                   ofFacts,
+	"memories.source_session":             ofFacts,
+	"memories.promoted_by":                {preview: func(p memory.Preview) int { return p.Promotions }, exported: "promotion"},
+	"memory_flushes.session_key":          ofFacts,
+	"memory_digests.session_key":          ofDigests,
+	"embeddings.scope_key":                ofFacts,
+	"dingtalk_sessions.session_key":       ofChats,
+	"dingtalk_sessions.title":             ofChats,
+	"dingtalk_sessions.pinned":            ofFacts,
+	"session_summaries.summary":           ofDerived,
+	"session_summaries.session_key":       ofDerived,
+	"compaction_log.session_key":          ofDerived,
+	"compaction_log.audit":                ofDerived,
+	"compaction_log.error":                ofDerived,
+	"compaction_log.focus":                ofDerived,
+	"compaction_log.view_before":          ofDerived,
+	"compaction_jobs.staged":              ofDerived,
+	"compaction_requests.session_key":     ofDerived,
+	"compaction_requests.focus":           ofDerived,
+	"flush_debts.reason":                  ofDerived,
+	"flush_debts.session_key":             ofDerived,
+	"blobs.body":                          ofDerived,
+	"blobs.session_key":                   ofDerived,
+	"embedding_cursors.session_key":       ofChats,
+	"cards.session_key":                   ofChats,
+	"model_spend.session_key":             ofChats,
+	"model_usage.session_key":             ofUses,
+	"model_usage.person":                  ofUses,
+	"sender_ids.sender_id":                {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
+	"sender_ids.staff_id":                 {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
+	"console_logins.actor":                ofLogins,
+	"console_logins.nick":                 ofLogins,
+	"audit.session_key":                   {preview: func(p memory.Preview) int { return p.Messages }, exported: "the actions of others"},
+	"audit.actor":                         {exported: "action", stays: "an account of actions needs who acted"},
+}
+
+// fullLife makes a person do everything that leaves rows.
+func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
+	t.Helper()
+	c := newChat(t, s, "cid", "u", false)
+	c.introduce(robot, zhangID, zhangOut)
+	plantPerson(t, s, pool, c)
+	dm := newChat(t, s, "dm", zhangID, true)
+	dm.exchange(zhangID, "悄悄说 "+secret, "好")
+	dm.save(ofPerson(zhangID, "工资是 "+secret))
+	execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1', title = $1 WHERE conversation_id = 'dm'", zhangNick)
+
+	own := newChat(t, s, "members", zhangID, false)
+	own.reader.Key = sessions.NewKey(robot, "members", zhangID)
+	own.exchange(zhangID, "我的车位是 "+secret, "记下了 "+secret)
+	own.exchange(zhangID, "车位在哪？", "车位是 "+secret)
+	must[memory.Receipt](t)(s.Flush(t.Context(), own.lease, memory.Flush{Through: 2, Last: true, Drafts: []memory.Draft{{
+		Scope: memory.ScopeSession, ScopeID: string(own.reader.Key), Kind: memory.KindTask, Content: "车位 " + secret, StartSeq: 1, EndSeq: 2,
+	}}}))
+	if err := s.Owe(t.Context(), own.lease, memory.Debt{Through: 4, Failures: 1}); err != nil {
+		t.Fatal(err)
+	}
+	must[sessions.Compacted](t)(s.Compact(t.Context(), own.lease, summaryOf(0, 2, "车位 "+secret)))
+	key := own.reader.Key
+	execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, small, vec, seq) VALUES ($1, '\x01', 'm', 'x', '{1,0}', 1)`, key)
+	execute(t, pool, `INSERT INTO embedding_cursors (session_key, model, through_seq) VALUES ($1, 'm', 4)`, key)
+	execute(t, pool, `INSERT INTO blobs (session_key, blob_id, body) VALUES ($1, 'b', $2)`, key, secret)
+	execute(t, pool, `INSERT INTO memory_digests (session_key, day) VALUES ($1, '2026-11-20')`, key)
+	execute(t, pool, `INSERT INTO cards (session_key, out_track_id, turn_event_id, state, settled_at) VALUES ($1, 'card', 1, 'finished', now())`, key)
+	execute(t, pool, `INSERT INTO compaction_requests (session_key, focus) VALUES ($1, ''), ('robot/cid', $2)`, key, "关于 "+zhangNick)
+	for _, k := range []string{string(key), "robot/cid"} {
+		execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) VALUES ($1, current_date, 'turn', 70) ON CONFLICT DO NOTHING`, k)
+		execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, zhangID)
+	}
+	execute(t, pool, "UPDATE compaction_log SET focus = $1 WHERE session_key = 'robot/cid'", secret)
+	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender) VALUES ('robot/cid', jsonb_build_object('staff_id', $1::text), '好', 'waiting', 'a')`, zhangID)
+	execute(t, pool, `INSERT INTO console_logins (token_hash, role, actor, nick, expires_at) VALUES ('\x01', 'person', $1, $2, now() + interval '1 hour')`, zhangID, zhangNick)
+	execute(t, pool, `INSERT INTO audit (session_key, actor, action) VALUES ('', $1, 'undo'), ($2, 'cli:root', 'view_private')`, zhangID, key)
+}
+
+// holding lists the columns of text in which one of some words stands, and all of them.
+func holding(t *testing.T, pool *pgxpool.Pool, words ...string) (held, all []string) {
+	t.Helper()
+	type column struct{ Table, Name, Kind string }
+	for _, c := range collect(t, pool, `SELECT c.table_name::text AS table, c.column_name::text AS name, c.data_type::text AS kind
+		FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+		WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' AND c.data_type IN ('text', 'jsonb', 'json', 'bytea', 'character varying', 'ARRAY')
+			AND c.table_name <> 'goose_db_version' ORDER BY 1, 2`, pgx.RowToStructByPos[column]) {
+		name, value := c.Table+"."+c.Name, pgx.Identifier{c.Name}.Sanitize()+"::text"
+		if c.Kind == "bytea" {
+			value = "encode(" + pgx.Identifier{c.Name}.Sanitize() + ", 'escape')"
+		}
+		all = append(all, name)
+		if n := collect(t, pool, "SELECT count(*) FROM "+pgx.Identifier{c.Table}.Sanitize()+
+			" x WHERE EXISTS (SELECT FROM unnest($1::text[]) w WHERE strpos("+value+", w) > 0)", pgx.RowTo[int64], words); n[0] > 0 {
+			held = append(held, name)
+		}
+	}
+	return held, all
+}
+
+// The preview of an erasure counts the rows of each column that names a person or holds their words. The export has them, or
+// their source. The erasure removes the person from all of them.
+func TestRightsCoverEachColumn(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	fullLife(t, s, pool)
+	words := []string{string(zhangID), string(zhangOut), zhangNick, secret}
+	held, _ := holding(t, pool, words...)
+	forget := memory.Forget{Person: zhangID}
+	preview := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget))
+	exported := exportOf(t, s)
+	for _, column := range held {
+		c, known := personColumns[column]
+		switch {
+		case !known:
+			t.Errorf("%s names a person: the erasure, its preview and the export have to cover it", column)
+			continue
+		case c.preview == nil && c.stays == "":
+			t.Errorf("%s: the preview counts nothing of it", column)
+		case c.preview != nil && c.preview(preview) == 0:
+			t.Errorf("%s: the preview counts none of its rows: %+v", column, preview)
+		}
+		if !strings.Contains(c.exported, " ") && !slices.Contains(exported, c.exported) {
+			t.Errorf("%s: the export has no %s, only %v", column, c.exported, exported)
+		}
+	}
+	for column := range personColumns {
+		if !slices.Contains(held, column) {
+			t.Errorf("%s does not name the person who did everything", column)
+		}
+	}
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), forget))
+	left, all := holding(t, pool, words...)
+	for _, column := range left {
+		if personColumns[column].stays == "" {
+			t.Errorf("%s still names the person", column)
+		}
+	}
+	if len(all) < 100 {
+		t.Errorf("only %d columns were looked at", len(all))
+	}
+	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Facts+p.Messages+p.Private != 0 {
+		t.Errorf("after the erasure the preview is %+v", p)
+	}
+	if kinds := exportOf(t, s); len(kinds) != 1 || kinds[0] != string(memory.RecordAction) {
+		t.Errorf("after the erasure the export has %v, want the actions in the audit", kinds)
+	}
+	if n := collect(t, pool, "SELECT sum(prompt_tokens)::bigint FROM model_usage WHERE session_key = 'robot/cid'", pgx.RowTo[int64]); n[0] < 70 {
+		t.Errorf("%d tokens are left of the group's usage, which the sums of the installation need", n[0])
+	}
+}
+
+// exportOf lists the kinds of rows in the export of the person.
+func exportOf(t *testing.T, s *sql.Store) (kinds []string) {
+	t.Helper()
+	if len(must[[]memory.Memory](t)(s.FactsOf(t.Context(), "", zhangID, 0, 10))) > 0 {
+		kinds = append(kinds, "fact")
+	}
+	if len(must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), "", zhangID, 0, 10))) > 0 {
+		kinds = append(kinds, "message")
+	}
+	for _, r := range must[[]memory.Record](t)(s.RecordsOf(t.Context(), "", zhangID)) {
+		if r.Rows == 0 || r.At.IsZero() {
+			t.Errorf("record %+v has no rows or no time", r)
+		}
+		kinds = append(kinds, string(r.Kind))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// Usage loses the names of people without a message, and the usage of deleted sessions is deleted. An older release, which does
+// not know the table, may have erased them.
+func TestUsageOfForgottenPeople(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", liID, false)
+	c.exchange(zhangID, "我的手机号是 "+secret, "好")
+	for _, who := range []sessions.UserID{zhangID, liID, ""} {
+		execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost) VALUES ($1, current_date, 'turn', 'qwen', $2, 70, 0.5)`, c.reader.Key, who)
+	}
+	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, prompt_tokens) VALUES ('robot/members/staff4711', current_date, 'turn', 7)`)
+	execute(t, pool, `INSERT INTO compaction_requests (session_key) VALUES ('robot/members/staff4711'), ($1)`, c.reader.Key)
+	usage := func() []string {
+		return collect(t, pool, `SELECT person || ' ' || sum(prompt_tokens) || ' ' || sum(cost) FROM model_usage GROUP BY person ORDER BY person`, pgx.RowTo[string])
+	}
+	tidy := func() {
+		t.Helper()
+		if _, err := s.DeleteExpired(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tidy()
+	if got := usage(); len(got) != 3 {
+		t.Errorf("usage of people with messages is %q", got)
+	}
+	execute(t, pool, "UPDATE dingtalk_session_events SET sender_id = '', sender_nick = '', content = 'x' WHERE sender_id = $1", zhangID) // as the older release does
+	tidy()
+	if got, want := usage(), []string{" 140 1", string(liID) + " 70 0.5"}; !slices.Equal(got, want) {
+		t.Errorf("usage is %q, want %q", got, want)
+	}
+	if left := collect(t, pool, "SELECT session_key FROM compaction_requests", pgx.RowTo[string]); !slices.Equal(left, []string{string(c.reader.Key)}) {
+		t.Errorf("requested compactions are %q", left)
+	}
+}
