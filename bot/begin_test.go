@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -69,6 +70,27 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A tool that hangs, as its storage does, is no model that takes too long: people read the model's answer without it.
+func TestHangingToolLeavesTimeForAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{
+			model: &script{chat: rounds(calls(call("1", "look", `{"n":1}`)), calls(call("2", "look", `{"n":2}`)))},
+			config: func(c *Config) {
+				c.TurnTimeout = time.Minute
+				c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(ctx context.Context, _ chat.ToolInput) (string, error) {
+					<-ctx.Done()
+					return "", errors.New("memory is out of reach")
+				}}}
+			},
+		})
+		w.post(said("m1", "alice", "what was it?"))
+		after(time.Minute)
+		want(t, "replies", w.wire.texts(), []string{"the end"})
+		want(t, "result of a call", w.results()["2"], "error: memory is out of reach")
+	})
 }
 
 // Calls of a tool that can't be recorded in time are a fault of the storage. People read the answer once it is back,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -219,14 +220,17 @@ func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) e
 	})
 }
 
-// runTool calls the tool; its error becomes the result, so that the model can correct the call.
+// runTool calls the tool; its error becomes the result, so that the model can correct the call. A tool that hangs, as its
+// storage may, leaves the model half of the turn's remaining time.
 func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	if t.live != nil {
 		t.live.Tool(c.Name)
 	}
-	result, err := tool.Call(ctx, chat.ToolInput{
+	part, stop := withHalf(ctx)
+	defer stop()
+	result, err := tool.Call(part, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
 		Read: func(id int64) { t.read = append(t.read, id) },
@@ -241,6 +245,15 @@ func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c session
 	r.stats.ToolCalled(c.Name, outcome)
 	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
 	return result
+}
+
+// withHalf returns a context with half of the time that is left in another one.
+func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
 // toolNames lists the tools for a model that asked for another.
