@@ -59,7 +59,8 @@
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read again only with a compaction. Recall stands right before the question, only in that turn's requests.
 //  6. A tool call is recorded before it runs. After a crash a call that may have had an effect is not repeated unasked.
-//     A /stop ends the model's work, and the words so far are committed (turn/stop.go).
+//     A /stop ends the model's work, and the words so far are committed (turn/stop.go). It ends a turn that waits for
+//     a slot at once (turn/queue.go).
 //  7. A turn commits as a whole or not at all. While the database is unavailable the commit is retried: an answer is not lost.
 //  8. The row exists before the send and is marked after it. Only the first attempt is made from memory. Each later attempt,
 //     and each later part of a long reply, claims the row. A reply is sent again under the same idempotency key, where the

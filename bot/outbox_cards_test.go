@@ -18,7 +18,7 @@ type cardOf string
 
 func (c cardOf) Show(_ context.Context, s chat.Shown) chat.Live {
 	if strings.Contains(s.Asked[0].Content, string(c)) {
-		return carded(s.Track)
+		return carded(s.Tracks[0])
 	}
 	return carded("")
 }

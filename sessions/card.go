@@ -68,6 +68,8 @@ type Cards interface {
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
 	// if the claim is not the last one.
 	LeaveCard(ctx context.Context, o Outgoing) error
+	// OpenCardOf finds the oldest open reply card of a session among some track ids; ErrNotFound without one.
+	OpenCardOf(ctx context.Context, key Key, tracks []string) (Card, error)
 	// ClickedCard finds the card of a click by a person; ErrNotFound without such a card.
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
 	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.

@@ -18,12 +18,19 @@ type Acknowledger interface {
 	Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event)
 }
 
-// Shown is a turn that begins.
+// Queuer is a [Display] that also shows turns that wait for a slot.
+type Queuer interface {
+	// Queue shows that a turn waits. It returns at once. leave ends that, and may take some seconds; Show of the same messages
+	// then continues what people see.
+	Queue(ctx context.Context, s Shown) (leave func())
+}
+
+// Shown is a turn that begins, or waits for a slot.
 type Shown struct {
 	Lease  sessions.Lease
 	Asked  []sessions.Event // the messages that it answers
 	Target sessions.Target  // the destination of its reply
-	Track  string           // the reply's key, the same for each attempt of the turn
+	Tracks []string         // the reply key of each message, see [ReplyKey]; a display of any of them continues, and a new one has the first
 	Lang   string           // language of fixed words
 	Owned  func() bool      // whether the session is still this replica's, as far as it knows
 	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be shown

@@ -87,7 +87,7 @@ func (w *cardWorld) turn(owned func() bool) (chat.Live, sessions.Outgoing) {
 	}
 	w.lease = accepted.Lease
 	live := w.g.Display().Show(ctx, chat.Shown{
-		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Track: o.Reply.Nonce, Lang: "zh", Owned: owned, Sent: w.sent,
+		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh", Owned: owned, Sent: w.sent,
 	})
 	if live == nil {
 		w.Fatal("no card")
@@ -141,7 +141,7 @@ func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
 					t.Errorf("the answer went by %s", sent.Via)
 				}
 				made := w.governor.Status().Calls
-				if again := w.g.Display().Show(t.Context(), chat.Shown{Track: "next", Owned: owned, Sent: allSent}); again != nil {
+				if again := w.g.Display().Show(t.Context(), chat.Shown{Tracks: []string{"next"}, Owned: owned, Sent: allSent}); again != nil {
 					t.Error("the next turn has a card")
 				}
 				if n := w.governor.Status().Calls; n != made {
@@ -417,7 +417,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 				t.Errorf("the answer went by %s", sent.Via)
 			}
 			made := w.governor.Status().Calls
-			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Track: "next", Owned: owned, Sent: allSent}); again != nil {
+			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Tracks: []string{"next"}, Owned: owned, Sent: allSent}); again != nil {
 				t.Error("the next turn has a card")
 			}
 			if n := w.governor.Status().Calls; n != made {
@@ -425,7 +425,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 			}
 			other := o.Reply.Target
 			other.ConversationID = "another"
-			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Track: "other", Lang: "zh", Owned: owned, Sent: allSent}
+			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Tracks: []string{"other"}, Lang: "zh", Owned: owned, Sent: allSent}
 			if live := w.g.Display().Show(t.Context(), next); live == nil {
 				t.Error("a turn of another conversation has no card")
 			} else {

@@ -124,6 +124,26 @@ func (m message) mentioning() string {
 // naming is the text for the open API, which has no mentions.
 func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
 
+// maxNames bounds the names at the beginning of a card, in characters: they stand beside [card.Limit].
+const maxNames = 150
+
+// onCard is the text of a card. A card mentions those who had asked when it was created: others may have joined while the turn
+// waited. So an answer to several people names them.
+func (m message) onCard() string {
+	if len(m.ids)+len(m.plain) < 2 {
+		return m.place + m.text
+	}
+	names, size := []string{}, 0
+	for _, name := range m.names {
+		if size += utf8.RuneCountInString(name) + 1; size > maxNames {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, name)
+	}
+	return lead(names, "、", m.place+m.text)
+}
+
 func lead(words []string, sep, text string) string {
 	if len(words) == 0 {
 		return text

@@ -28,7 +28,7 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 	}
 	if o.Part == 0 && o.Reply.Target.Card != "" && t.cards != nil {
 		more := len(parts) > 1
-		err := t.cards.Finish(ctx, o, parts[0].place+parts[0].text, more)
+		err := t.cards.Finish(ctx, o, parts[0].onCard(), more)
 		if err == nil {
 			t.counters.card.Add(1)
 			return chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Part: 1, More: more}, nil

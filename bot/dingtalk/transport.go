@@ -175,7 +175,10 @@ type markedDisplay struct {
 	*reaction.Reactions
 }
 
-var _ chat.Acknowledger = markedDisplay{}
+var (
+	_ chat.Acknowledger = markedDisplay{}
+	_ chat.Queuer       = markedDisplay{}
+)
 
 // Show implements [chat.Display].
 func (d markedDisplay) Show(ctx context.Context, s chat.Shown) chat.Live {
@@ -183,6 +186,14 @@ func (d markedDisplay) Show(ctx context.Context, s chat.Shown) chat.Live {
 		return nil
 	}
 	return d.cards.Show(ctx, s)
+}
+
+// Queue implements [chat.Queuer].
+func (d markedDisplay) Queue(ctx context.Context, s chat.Shown) (leave func()) {
+	if d.cards == nil {
+		return func() {}
+	}
+	return d.cards.Queue(ctx, s)
 }
 
 // Background lists the work of the transport besides messages.

@@ -25,6 +25,25 @@ func NewFairSemaphore(places int, over <-chan struct{}) *FairSemaphore {
 	return &FairSemaphore{free: places, over: over}
 }
 
+// TryEnter takes a place if one is free, and returns its release function, to be called once.
+func (f *FairSemaphore) TryEnter() (leave func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.take() {
+		return nil, false
+	}
+	return f.leave, true
+}
+
+// take takes a place if one is free. The caller holds the lock.
+func (f *FairSemaphore) take() bool {
+	if f.free == 0 {
+		return false
+	}
+	f.free--
+	return true
+}
+
 // Enter waits for a place and returns its release function, to be called once. The error is ctx's cause, or ErrStop at
 // a stop.
 func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), err error) {
@@ -32,8 +51,7 @@ func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), er
 		return nil, context.Cause(ctx)
 	}
 	f.mu.Lock()
-	if f.free > 0 {
-		f.free--
+	if f.take() {
 		f.mu.Unlock()
 		return f.leave, nil
 	}

@@ -89,7 +89,7 @@ const leaseTries = 3
 func (r *Runner) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
 ) (_ sessions.Lease, v sessions.View, leave func(), err error) {
-	if leave, err = r.slots.Enter(ctx, llm.WaiterOf(l.Key)); err != nil {
+	if leave, err = (waiting{r}).enterSlot(ctx, l); err != nil {
 		return l, v, func() {}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long

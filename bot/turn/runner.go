@@ -66,6 +66,7 @@ type Runner struct {
 	stopping     func() bool
 	draining     <-chan struct{}
 	slots        *llm.FairSemaphore // limits the turns, each of which holds a view
+	asides       *llm.FairSemaphore // limits the turns without a slot, which were stopped while they waited for one
 	suspects     *Suspects
 	staleNotices staleNotices
 	gathering    gathering
@@ -129,7 +130,8 @@ func New(cfg Config) *Runner {
 	r := &Runner{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, leases: cfg.Leases, views: cfg.Views,
 		worker: cfg.Upkeep, handler: cfg.Commands, tools: map[string]chat.Tool{}, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
-		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), suspects: &Suspects{Closed: cfg.Draining},
+		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
+		suspects:     &Suspects{Closed: cfg.Draining},
 		staleNotices: newStaleNotices(),
 	}
 	for _, tool := range cfg.Tools {

@@ -143,7 +143,9 @@ func (w *watch) stops(e sessions.Event) bool {
 // stops reports whether a message stops the turn of the asked messages. A button stops the turn of its card alone. A command
 // that arrived before the newest event of earlier turns was meant for one of those.
 func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event, before int64) bool {
-	if e.Message != nil && e.Message.Quiet && !chat.IsStopOf(e.MsgID, chat.ReplyKey(key, asked[0])) {
+	if e.Message != nil && e.Message.Quiet && !slices.ContainsFunc(asked, func(a sessions.Event) bool {
+		return chat.IsStopOf(e.MsgID, chat.ReplyKey(key, a))
+	}) {
 		return false
 	}
 	return e.ID > before && c.Stops(e, asked)

@@ -153,11 +153,20 @@ func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	if r.cfg.Display == nil || t.plan.Kind != kindAsk {
 		return nil
 	}
-	return r.cfg.Display.Show(ctx, chat.Shown{
-		Lease: t.Lease, Asked: t.Asked, Target: chat.TargetOf(t.Asked), Track: chat.ReplyKey(t.Key, t.Asked[0]), Lang: t.Lang,
-		Owned: func() bool { return r.leases.Owns(t.Lease) },
-		Sent:  func(ctx context.Context) bool { return r.outbox.AwaitSent(ctx, t.Key, sentPatience) },
-	})
+	return r.cfg.Display.Show(ctx, shown(r, t.Lease, t.Asked, t.Lang))
+}
+
+// shown describes a turn of the asked messages to a display.
+func shown(r *Runner, l sessions.Lease, asked []sessions.Event, lang string) chat.Shown {
+	s := chat.Shown{
+		Lease: l, Asked: asked, Target: chat.TargetOf(asked), Lang: lang,
+		Owned: func() bool { return r.leases.Owns(l) },
+		Sent:  func(ctx context.Context) bool { return r.outbox.AwaitSent(ctx, l.Key, sentPatience) },
+	}
+	for _, e := range asked {
+		s.Tracks = append(s.Tracks, chat.ReplyKey(l.Key, e))
+	}
+	return s
 }
 
 // outcome is the result of a turn, ready to be committed.

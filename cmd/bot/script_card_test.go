@@ -56,6 +56,35 @@ func describeCards(cards []dingtalktest.Card) string {
 	return "cards " + strings.Join(out, ", ")
 }
 
+// cmdCardOpened is: CONV MSGID WITHIN. After the message, the conversation got a card within the time.
+func (w *world) cmdCardOpened(args []string) error {
+	return w.checkWithin(args[2], "the card after "+args[1], func(e dingtalktest.Entry) bool { return e.MsgID == args[1] && e.Kind == "say" },
+		func(e dingtalktest.Entry) bool {
+			return e.Conversation == w.conversation(args[0]) && e.Kind == "card" && strings.HasSuffix(e.Detail, " delivered")
+		})
+}
+
+// checkWithin checks the time between two entries of the transcript: the first that begins, and the next that ends.
+func (w *world) checkWithin(limit, what string, begins, ends func(dingtalktest.Entry) bool) error {
+	within, err := time.ParseDuration(limit)
+	if err != nil {
+		return err
+	}
+	all := w.ding.Transcript()
+	begin := slices.IndexFunc(all, begins)
+	if begin < 0 {
+		return fmt.Errorf("%s: the message was not sent", what)
+	}
+	end := slices.IndexFunc(all[begin:], ends)
+	if end < 0 {
+		return fmt.Errorf("%s did not come", what)
+	}
+	if took := all[begin+end].Time.Sub(all[begin].Time); took > within {
+		return fmt.Errorf("%s took %s, want at most %s", what, took, within)
+	}
+	return nil
+}
+
 // cmdCardsEnded is: CONV N. When all is settled, the conversation has N cards, and each has ended.
 func (w *world) cmdCardsEnded(args []string) error {
 	want, err := strconv.Atoi(args[1])
@@ -178,23 +207,8 @@ func (w *world) cmdMark(args []string) error {
 	}); err != nil || len(args) == 1 {
 		return err
 	}
-	within, err := time.ParseDuration(args[1])
-	if err != nil {
-		return err
-	}
-	var sent, marked time.Time
-	for _, e := range w.ding.Transcript() {
-		switch {
-		case e.MsgID == args[0] && e.Kind == "say" && sent.IsZero():
-			sent = e.Time
-		case e.MsgID == args[0] && e.Kind == "emotion" && marked.IsZero():
-			marked = e.Time
-		}
-	}
-	if took := marked.Sub(sent); sent.IsZero() || took > within {
-		return fmt.Errorf("the mark on %s took %s, want at most %s", args[0], took, within)
-	}
-	return nil
+	return w.checkWithin(args[1], "the mark on "+args[0], func(e dingtalktest.Entry) bool { return e.MsgID == args[0] && e.Kind == "say" },
+		func(e dingtalktest.Entry) bool { return e.MsgID == args[0] && e.Kind == "emotion" })
 }
 
 // cmdNotMark is: MSGID. It waits until no mark is on a message.

@@ -1,8 +1,10 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,24 @@ func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
 		m.cardRows[id] = row
 	}
 	return row, known
+}
+
+// OpenCardOf implements sessions.Cards.
+func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string) (sessions.Card, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []sessions.Card
+	for _, track := range tracks {
+		if c := m.cardRows[cardID{key, track}]; c != nil && c.state == sessions.CardOpen && c.Kind == sessions.ReplyCard {
+			found = append(found, c.Card)
+		}
+	}
+	if len(found) == 0 {
+		return sessions.Card{}, fmt.Errorf("looking for an open card of session %s: %w", key, sessions.ErrNotFound)
+	}
+	return slices.MinFunc(found, func(a, b sessions.Card) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.Track, b.Track))
+	}), nil
 }
 
 // SettleCard implements sessions.Cards.

@@ -248,6 +248,9 @@ func testCards(b *suite) {
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("abandoned beside a waiting message: %v", got)
 	}
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{"another", card.Track}); err != nil || c.Track != card.Track || c.EventID != card.EventID || !c.Prepaid {
+		b.Errorf("the open card is %+v, %v", c, err)
+	}
 	stale := l
 	stale.Term--
 	_, _, err := b.Store.OpenCard(b.ctx, stale, card, 0)
@@ -283,6 +286,8 @@ func testCards(b *suite) {
 	if b.checkError(err); state != sessions.CardFailed || !known {
 		b.Errorf("a settled card is %s, known %t", state, known)
 	}
+	_, err = b.Store.OpenCardOf(b.ctx, key, []string{card.Track})
+	b.wantError(err, sessions.ErrNotFound, "a settled card that is open")
 }
 
 // A reply that is settled on its card settles the card, also one that the commit recorded.

@@ -34,6 +34,15 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 	return sessions.CardState(row.State), row.Known, nil
 }
 
+// OpenCardOf implements sessions.Cards.
+func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []string) (sessions.Card, error) {
+	r, err := s.Q.CardOpenOf(ctx, s.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks})
+	if err != nil {
+		return sessions.Card{}, fmt.Errorf("looking for an open card of session %s: %w", key, pg.AsNotFound(err))
+	}
+	return sessions.Card{Key: key, Kind: sessions.ReplyCard, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt}, nil
+}
+
 // SettleCard implements sessions.Cards.
 func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
 	err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})

@@ -144,6 +144,37 @@ func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg *CardOpenParams) (C
 	return i, err
 }
 
+const cardOpenOf = `-- name: CardOpenOf :one
+SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at FROM cards c
+WHERE c.session_key = $1 AND c.out_track_id = ANY($2::text[]) AND c.state = 'open' AND c.kind = 'card'
+ORDER BY c.created_at, c.out_track_id LIMIT 1
+`
+
+type CardOpenOfParams struct {
+	SessionKey sessions.Key
+	Tracks     []string
+}
+
+type CardOpenOfRow struct {
+	OutTrackID  string
+	TurnEventID int64
+	Prepaid     bool
+	CreatedAt   time.Time
+}
+
+// CardOpenOf finds the oldest open reply card of a session among some track ids.
+func (q *Queries) CardOpenOf(ctx context.Context, db DBTX, arg *CardOpenOfParams) (CardOpenOfRow, error) {
+	row := db.QueryRow(ctx, cardOpenOf, arg.SessionKey, arg.Tracks)
+	var i CardOpenOfRow
+	err := row.Scan(
+		&i.OutTrackID,
+		&i.TurnEventID,
+		&i.Prepaid,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const cardPrepaid = `-- name: CardPrepaid :exec
 UPDATE cards c SET prepaid = $1::boolean
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open' AND c.prepaid <> $1::boolean

@@ -15,6 +15,12 @@ SELECT
     coalesce((SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id), 'open')::text AS state
 FROM held;
 
+-- name: CardOpenOf :one
+-- CardOpenOf finds the oldest open reply card of a session among some track ids.
+SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at FROM cards c
+WHERE c.session_key = @session_key AND c.out_track_id = ANY(@tracks::text[]) AND c.state = 'open' AND c.kind = 'card'
+ORDER BY c.created_at, c.out_track_id LIMIT 1;
+
 -- name: CardSettle :exec
 -- CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold. The row of a
 -- deleted session goes with its end: its key may name a person.

@@ -45,6 +45,9 @@ type Cards struct {
 	streaming atomic.Int64 // cards that are streamed now
 	pausedTo  atomic.Int64 // no card is opened until then, in Unix nanoseconds
 
+	queued  atomic.Int64  // cards of turns that wait for a slot
+	opening chan struct{} // limits those of them that are opened now
+
 	opened *lru.Cache[string, openedCard] // cards without an end
 
 	undelivered *lru.Cache[sessions.ConversationID, time.Time] // conversations that get no card until then
@@ -77,7 +80,7 @@ func NewCards(cfg Config) *Cards {
 	if err != nil {
 		panic(err)
 	}
-	return &Cards{cfg: cfg, opened: opened, undelivered: undelivered}
+	return &Cards{cfg: cfg, opened: opened, undelivered: undelivered, opening: make(chan struct{}, maxOpening)}
 }
 
 var _ chat.Display = (*Cards)(nil)
@@ -85,36 +88,38 @@ var _ chat.Display = (*Cards)(nil)
 // Show implements [chat.Display]. Without calls for a card the turn is not shown, and its reply is Markdown.
 func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	level := c.cfg.Governor.Level()
-	if level > calls.Unstreamed || c.isPaused(s.Target) {
-		return c.resume(ctx, s)
+	full := level > calls.Unstreamed || c.isPaused(s.Target)
+	if !full && c.cfg.Stream != Never && (level == calls.Streaming || c.cfg.Stream == Always) {
+		return c.stream(ctx, s)
 	}
-	if c.cfg.Stream == Never || level == calls.Unstreamed && c.cfg.Stream == Auto {
-		if l := c.resume(ctx, s); l != nil {
-			return l
+	if track := c.resume(ctx, s); track != "" {
+		return unstreamed(func() string { return track })
+	}
+	if full {
+		return nil
+	}
+	return unstreamed(sync.OnceValue(func() string {
+		if !s.Sent(ctx) {
+			return ""
 		}
-		return unstreamed(sync.OnceValue(func() string {
-			if !s.Sent(ctx) {
-				return ""
-			}
-			return s.Track
-		}))
-	}
-	return c.stream(ctx, s)
+		return s.Tracks[0]
+	}))
 }
 
 // resumeTime bounds the look for an earlier card, for which the turn waits.
 const resumeTime = time.Second
 
-// resume returns the display of a turn without calls for a new card. The card of an earlier attempt is ended by the reply.
-func (c *Cards) resume(ctx context.Context, s chat.Shown) chat.Live {
+// resume returns the open card of a turn's messages, which the reply ends: that of an earlier attempt, or of the wait for a
+// slot. Empty: there is none.
+func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
-	known, err := c.cfg.Store.ClickedCard(one, s.Track, "")
-	if err != nil || known.State != sessions.CardOpen {
-		return nil
+	known, err := c.cfg.Store.OpenCardOf(one, s.Lease.Key, s.Tracks)
+	if err != nil {
+		return ""
 	}
-	c.opened.Add(s.Track, openedCard{created: true, prepaid: known.Prepaid})
-	return unstreamed(func() string { return s.Track })
+	c.opened.ContainsOrAdd(known.Track, openedCard{created: true, prepaid: known.Prepaid}) // this process may know more of it
+	return known.Track
 }
 
 // unstreamed is the display of a turn whose card is created with its reply, unless earlier replies are not sent by then.

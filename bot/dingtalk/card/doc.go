@@ -1,6 +1,6 @@
 // Package card shows answers on DingTalk's cards: one card for each turn that asks the model.
 //
-// A turn opens its card at its begin and streams its text. The reply in the outbox ends the card, with the same calls for
+// A turn opens its card at its begin, or while it waits for a slot, and streams its text. The reply in the outbox ends the card, with the same calls for
 // each attempt: a card shows its last text once. A long reply goes on as Markdown messages. A reply whose card DingTalk
 // refuses is a Markdown message as a whole.
 //
@@ -16,7 +16,7 @@
 //
 // # Calls
 //
-//	streamed card     2 calls, one for each update, and one for its buttons at the end
+//	streamed card     2 calls, one for each update, and one for its buttons at the end; one more if its turn waited
 //	unstreamed card   2 calls
 //	Markdown message  none
 //

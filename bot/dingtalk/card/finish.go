@@ -89,8 +89,8 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	}
 	one, stop := context.WithTimeout(ctx, storeTime)
 	defer stop()
-	row, err := c.cfg.Store.ClickedCard(one, track, "")
-	if err != nil || row.State != sessions.CardOpen || !row.Prepaid {
+	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track})
+	if err != nil || !row.Prepaid {
 		return card
 	}
 	card.created, card.prepaid = true, true

@@ -23,6 +23,7 @@ import (
 type live struct {
 	*Cards
 	shown  chat.Shown
+	status string // text of the card when it is opened
 	cancel context.CancelFunc
 	done   chan struct{} // closed after the last call
 	ending chan struct{} // closed by Stop
@@ -40,20 +41,27 @@ type live struct {
 
 // stream opens the card of a turn and streams its text.
 func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
-	ctx, cancel := context.WithCancel(ctx)
-	l := &live{Cards: c, shown: s, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
 	c.streaming.Add(1)
+	return c.display(ctx, s, status(s.Lang, ""), func(ctx context.Context, l *live) {
+		defer c.streaming.Add(-1)
+		if l.open(ctx) {
+			l.update(ctx)
+		}
+	})
+}
+
+// display begins a display, whose calls are made by the function.
+func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show func(context.Context, *live)) *live {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &live{Cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
-		defer c.streaming.Add(-1)
 		defer func() { // the reply ends the card, or the background does
 			if p := recover(); p != nil {
 				zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Display of a turn panicked")
 			}
 		}()
-		if l.open(ctx) {
-			l.update(ctx)
-		}
+		show(ctx, l)
 	}()
 	return l
 }
@@ -130,11 +138,12 @@ const openTries = 2
 // open records the card and delivers it. It reports whether the card can be streamed.
 func (l *live) open(ctx context.Context) bool {
 	log := zerolog.Ctx(ctx)
-	track := l.shown.Track
-	if live := l.resume(ctx, l.shown); live != nil {
+	if track := l.resume(ctx, l.shown); track != "" {
 		l.deliveredAs(track)
+		l.changed() // it may show that the turn waits, or words of a turn that was killed
 		return true
 	}
+	track := l.shown.Tracks[0]
 	if !l.shown.Sent(ctx) {
 		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
 		return false
@@ -157,9 +166,9 @@ func (l *live) open(ctx context.Context) bool {
 	}
 	maybe := false // an attempt may have delivered it
 	for try, counted := 1, reserved; ; try++ {
-		err = l.create(ctx, l.shown.Target, track, map[string]string{l.cfg.Key: status(l.shown.Lang, ""), varStop: yes, varFeedback: no}, counted)
+		err = l.create(ctx, l.shown.Target, track, map[string]string{l.cfg.Key: l.status, varStop: yes, varFeedback: no}, counted)
 		maybe = maybe || mayHaveArrived(err)
-		if err == nil || isPermanent(err) || try == openTries || !retry.Sleep(ctx, time.Second/4) {
+		if err == nil || isPermanent(err) || try == openTries || !retry.Sleep(ctx, time.Second/4) || !l.shown.Owned() {
 			break
 		}
 		var refused error

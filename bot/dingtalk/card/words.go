@@ -18,6 +18,14 @@ func status(lang, tool string) string {
 	return "⏳ 正在思考 …"
 }
 
+// queuedStatus is the text of a card whose turn waits for a slot.
+func queuedStatus(lang string) string {
+	if lang == "en" {
+		return "⏳ Waiting for other answers …"
+	}
+	return "⏳ 排队中，稍后回答 …"
+}
+
 // trialText is the text of a card that tries a template.
 func trialText(lang string, finished bool) string {
 	switch {

@@ -1,0 +1,44 @@
+package card
+
+import (
+	"context"
+
+	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
+)
+
+// Bounds of the cards of waiting turns. The card of a running turn waits for few of them at the rate of its API.
+const (
+	maxQueued  = 200
+	maxOpening = 4
+)
+
+var _ chat.Queuer = (*Cards)(nil)
+
+// Queue implements [chat.Queuer]: it opens the turn's card. A turn whose answers are not streamed, or for which calls are
+// scarce, gets none.
+func (c *Cards) Queue(ctx context.Context, s chat.Shown) (leave func()) {
+	if c.cfg.Stream == Never || c.cfg.Governor.Level() != calls.Streaming || c.isPaused(s.Target) {
+		return func() {}
+	}
+	if c.queued.Add(1) > maxQueued {
+		c.queued.Add(-1)
+		return func() {}
+	}
+	waits, begins := context.WithCancel(ctx)
+	sent := s.Sent
+	s.Sent = func(context.Context) bool { return sent(waits) && waits.Err() == nil }
+	l := c.display(ctx, s, queuedStatus(s.Lang), func(ctx context.Context, l *live) {
+		select {
+		case c.opening <- struct{}{}:
+			defer func() { <-c.opening }()
+			l.open(ctx)
+		case <-waits.Done(): // the turn opens it
+		}
+	})
+	return func() {
+		begins()
+		l.Stop()
+		c.queued.Add(-1)
+	}
+}

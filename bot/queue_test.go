@@ -1,0 +1,209 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// queueBoard is a display that keeps what people see: the questions of waiting turns, until those begin.
+type queueBoard struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (q *queueBoard) note(what string, s chat.Shown) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = append(q.events, what+" "+s.Asked[0].Content)
+}
+
+// seen lists what was shown of the questions that contain a word.
+func (q *queueBoard) seen(word string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []string
+	for _, e := range q.events {
+		if strings.Contains(e, word) {
+			out = append(out, e)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (q *queueBoard) Queue(_ context.Context, s chat.Shown) func() {
+	q.note("waits", s)
+	return func() { q.note("left", s) }
+}
+
+func (q *queueBoard) Show(_ context.Context, s chat.Shown) chat.Live {
+	q.note("runs", s)
+	return carded("")
+}
+
+// inGroup is a message in another group.
+func inGroup(n int, who, words string) sessions.Message {
+	m := said(fmt.Sprintf("%d-%s", n, words), who, words)
+	m.ConversationID = sessions.ConversationID(fmt.Sprint("group", n))
+	return m
+}
+
+// full starts a bot whose slots all have a turn. Its model speaks of those until release, and answers other words at once.
+func full(t *testing.T, config func(*Config)) (w *world, board *queueBoard, release func()) {
+	t.Helper()
+	board, hold := &queueBoard{}, make(chan struct{})
+	w = start(t, setup{config: func(c *Config) {
+		c.MaxConcurrent, c.Display = 1, board
+		if config != nil {
+			config(c)
+		}
+	}, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+		select {
+		case <-hold:
+			return text("re: " + lastWords(r)), nil
+		case <-ctx.Done():
+			return llm.Response{}, &llm.CallError{Err: context.Cause(ctx)}
+		}
+	}}})
+	for i := range llm.TurnsPerCall {
+		w.post(inGroup(i, "alice", "early"))
+	}
+	after(queueGrace)
+	return w, board, sync.OnceFunc(func() { close(hold); synctest.Wait() })
+}
+
+// queueGrace is the longest time without a sign that a turn waits.
+const queueGrace = 250 * time.Millisecond
+
+// A turn that waits for a slot is shown within a moment, until it begins. One with a slot is shown as running alone, and so
+// is one that gets its slot at once.
+func TestWaitingTurnsAreShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, board, release := full(t, nil)
+		if got := board.seen("waits"); got != "" {
+			t.Errorf("turns with a slot are shown as waiting: %s", got)
+		}
+		w.post(inGroup(10, "bob", "late question"))
+		after(queueGrace)
+		want(t, "shown", board.seen("late"), "waits late question")
+		w.post(inGroup(11, "bob", "/status"))
+		after(time.Minute)
+		want(t, "shown of a command", board.seen("status"), "")
+		release()
+		want(t, "shown in the end", board.seen("late"), "waits late question, left late question, runs late question")
+		want(t, "answers", len(w.wire.sends()), llm.TurnsPerCall+2)
+	})
+}
+
+// A waiting turn that a limit will stop is not shown: its asker reads the notice alone.
+func TestLimitedTurnsAreNotShownAsWaiting(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]sessions.Limits{"person": {PersonTurns: llm.TurnsPerCall}, "tokens": {Tokens: 1, PersonTurns: 1000}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, board, release := full(t, func(c *Config) { c.Limits = limits })
+				if name == "tokens" {
+					s := sessions.Spending{Kind: sessions.SpentTurn, Usage: sessions.Usage{Prompt: 100}}
+					if err := w.store.mem.Charge(t.Context(), sessions.NewKey("robot", "group0", ""), s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.post(inGroup(10, "alice", "late question"))
+				after(time.Second)
+				want(t, "shown", board.seen("late"), "")
+				release()
+			})
+		})
+	}
+}
+
+// The asker and an administrator stop a turn that waits for a slot, by a command or by the button. It is answered at once,
+// without a call of the model, and by no other member.
+func TestStopOfAWaitingTurn(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(question sessions.Event, key sessions.Key) sessions.Message{
+		"asker": func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "bob", "/stop") },
+		"admin": func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "root", "/stop") },
+		"button": func(e sessions.Event, key sessions.Key) sessions.Message {
+			m := inGroup(10, "bob", "/stop")
+			m.ID, m.Quiet = chat.StopID(chat.ReplyKey(key, e), "u-bob"), true
+			return m
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, board, release := full(t, rooted)
+				w.post(inGroup(10, "bob", "late question"))
+				after(time.Second)
+				stranger := inGroup(10, "carol", "/stop")
+				stranger.ID = "stranger"
+				w.post(stranger)
+				after(time.Second)
+				want(t, "answers after a stranger's stop", len(w.wire.sends()), 0)
+				key := sessions.NewKey("robot", "group10", "")
+				w.post(stop(w.store.mem.Events(t.Context(), key)[0], key))
+				after(time.Second)
+				if texts := w.wire.texts(); len(texts) == 0 || texts[0] != wording.Say(wording.CutShort, "en") {
+					t.Fatalf("after the stop people read %q", texts)
+				}
+				if got := board.seen("late"); !strings.HasPrefix(got, "waits late question, left late question, runs late question") {
+					t.Errorf("shown: %s", got)
+				}
+				want(t, "requests of the model", len(w.model.requests("chat")), 1)
+				release()
+				want(t, "requests of the model in the end", len(w.model.requests("chat")), llm.TurnsPerCall)
+				for _, e := range w.store.mem.Events(t.Context(), key) {
+					if e.State == sessions.Pending {
+						t.Errorf("%q waits", e.Content)
+					}
+				}
+			})
+		})
+	}
+}
+
+// More stopped turns than places beside the slots are answered all the same.
+func TestManyStopsOfWaitingTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, release := full(t, nil)
+		defer release()
+		const many = 20
+		for i := range many {
+			w.post(inGroup(10+i, "bob", "late question"))
+		}
+		after(time.Second)
+		for i := range many {
+			w.post(inGroup(10+i, "bob", "/stop"))
+		}
+		after(time.Minute)
+		want(t, "messages", len(w.wire.sends()), 2*many)
+	})
+}
+
+// A clean stop ends the wait and its display. The next process answers the question.
+func TestStopOfTheProcessEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, board, _ := full(t, nil)
+		w.post(inGroup(10, "bob", "late question"))
+		after(time.Second)
+		w.stop()
+		want(t, "shown", board.seen("late"), "waits late question, left late question")
+		b := start(t, setup{name: "b", shelf: w.store.shelf})
+		after(10 * time.Second)
+		want(t, "answers", len(b.wire.sends()), llm.TurnsPerCall+1)
+	})
+}

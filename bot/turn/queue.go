@@ -1,0 +1,136 @@
+package turn
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/sessions"
+)
+
+// queueGrace is the wait for a slot after which people see that their turn waits. A shorter wait costs no further frame.
+const queueGrace = 200 * time.Millisecond
+
+// enterSlot waits for a slot. After a grace the display shows that the turn waits. A /stop of the waiting turn takes a place
+// beside the slots: its turn asks no model.
+func (w waiting) enterSlot(ctx context.Context, l sessions.Lease) (leave func(), err error) {
+	if leave, ok := w.slots.TryEnter(); ok {
+		return leave, nil
+	}
+	wait, end := context.WithCancelCause(ctx)
+	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l)}
+	over := make(chan func(), 1)
+	go func() { over <- q.watch(wait, end) }()
+	leave, err = w.slots.Enter(wait, llm.WaiterOf(l.Key))
+	end(nil)
+	aside := <-over
+	switch {
+	case aside == nil:
+		return leave, err
+	case err == nil: // both at once
+		aside()
+		return leave, nil
+	}
+	return aside, nil
+}
+
+// queued is a turn that waits for a slot.
+type queued struct {
+	*Runner
+	lease sessions.Lease
+	ctx   context.Context // outlives the wait: a call that shows the turn is not broken off
+	leave func()          // ends the display; nil: not shown
+}
+
+// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait, and aside frees the place that the
+// turn has then; nil for none.
+func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside func()) {
+	defer func() {
+		if q.leave != nil {
+			q.leave()
+		}
+	}()
+	grace := time.NewTimer(queueGrace)
+	defer grace.Stop()
+	look := time.NewTicker(stopLook)
+	defer look.Stop()
+	arrived, late := q.running.arrivals(q.lease.Key), false
+	for {
+		select {
+		case <-wait.Done():
+			return nil
+		case <-grace.C:
+			late = true
+		case <-arrived:
+		case <-look.C:
+		}
+		pending, err := q.pending(wait, q.lease.Key)
+		if err != nil {
+			if wait.Err() == nil {
+				zerolog.Ctx(q.ctx).Debug().Err(err).Msg("Failed to look at the messages of a waiting turn")
+			}
+			continue
+		}
+		asked := q.nextAsked(pending)
+		if len(asked) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(pending, func(e sessions.Event) bool { return stops(q.handler, q.lease.Key, e, asked, asked[0].ID) }) {
+			if place, ok := q.asides.TryEnter(); ok {
+				end(errStopped)
+				return place
+			}
+		}
+		if late && q.leave == nil && len(pending) < stopWindow { // otherwise the first message may not be listed
+			q.show(wait, asked)
+		}
+	}
+}
+
+// nextAsked are the messages of the next turn, if it asks the model. The newest is the first of pending.
+func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
+	var asked []sessions.Event
+	for _, e := range slices.Backward(pending) {
+		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.cfg.MaxMerged {
+			break
+		}
+		asked = append(asked, e)
+	}
+	return asked
+}
+
+// show shows the waiting turn, unless the display can't, or a limit will stop the turn.
+func (q *queued) show(wait context.Context, asked []sessions.Event) {
+	d, ok := q.cfg.Display.(chat.Queuer)
+	if !ok || q.isLimited(wait, asked[0]) {
+		return
+	}
+	lang := q.languages.Choose(asked[0].Message.ConversationID, q.views.LanguageWords(asked[len(asked)-1]))
+	q.leave = d.Queue(q.ctx, shown(q.Runner, q.lease, asked, lang))
+}
+
+// isLimited reports whether a limit would stop a turn of a message now. It counts nothing. Without an answer of the storage it
+// reports true.
+func (q *queued) isLimited(ctx context.Context, e sessions.Event) bool {
+	limits := q.cfg.Current.For(q.lease.Key).Limits
+	if limits == (sessions.Limits{}) {
+		return false
+	}
+	a := sessions.Askers{Robot: e.Message.RobotCode, People: []sessions.UserID{e.SenderID}}
+	if e.Message.ConversationType != sessions.Private {
+		a.Group = e.Message.ConversationID
+	}
+	if a.Group == "" || e.Message.StaffID != "" {
+		limits.UnidentifiedTurns = 0
+	}
+	one, stop := context.WithTimeout(ctx, q.cfg.CommitTimeout)
+	defer stop()
+	used, err := q.store.Used(one, a)
+	full := func(bound int, use sessions.Use) bool { return bound > 0 && use.Count >= bound }
+	return err != nil || full(limits.PersonTurns, used.PersonTurns) || full(limits.GroupTurns, used.GroupTurns) ||
+		full(limits.PersonTokens, used.PersonTokens) || full(limits.Tokens, used.Tokens) || full(limits.UnidentifiedTurns, used.UnidentifiedTurns)
+}
