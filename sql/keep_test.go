@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/show"
 	"ebb/sessions"
+	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
 	"ebb/sql/sqltest"
 )
@@ -206,12 +209,12 @@ func TestFlushesAreReceipted(t *testing.T) {
 		From: 1, Through: 2, Trigger: "threshold", Last: true, Model: "m", Usage: sessions.Usage{Prompt: 7, Completion: 3},
 		Drafts: []memory.Draft{at(1, keyed("owner", group(c, "Bob owns billing"))), at(0, group(c, "Alice owns billing"))},
 	})
-	list, err := s.Flushes(t.Context(), c.reader.Key, 10)
-	if err != nil || len(list) != 2 {
-		t.Fatalf("the receipts are %+v (%v)", list, err)
+	list := flushesOf(t, pool, c.reader.Key)
+	if len(list) != 2 {
+		t.Fatalf("the receipts are %+v", list)
 	}
-	if f := list[0]; f.Trigger != "threshold" || f.From != 1 || f.Through != 2 || f.Model != "m" || f.Usage.Prompt != 7 || f.Usage.Completion != 3 ||
-		len(f.Receipt.Saved) != 1 || !slices.Equal(f.Receipt.Duplicate, []int64{old}) || !slices.Equal(f.Receipt.Superseded, []int64{old}) {
+	if f := list[0]; f.Trigger != "threshold" || f.FromSeq != 1 || f.ThroughSeq != 2 || f.Model != "m" || f.PromptTokens != 7 || f.CompletionTokens != 3 ||
+		len(f.Saved) != 1 || !slices.Equal(f.Duplicate, []int64{old}) || !slices.Equal(f.Superseded, []int64{old}) {
 		t.Errorf("the receipt is %+v", f)
 	}
 	linked := func() (id *int64) {
@@ -238,9 +241,20 @@ func TestFlushesAreReceipted(t *testing.T) {
 	if id := linked(); id != nil {
 		t.Errorf("a compaction of a cycle without a flush is linked to flush %d", *id)
 	}
-	if all, err := s.Flushes(t.Context(), "", 1); err != nil || len(all) != 1 || all[0].Key != c.reader.Key {
-		t.Errorf("all receipts are %+v (%v)", all, err)
+}
+
+// flushesOf lists the receipts of a session, newest first.
+func flushesOf(t *testing.T, pool *pgxpool.Pool, key sessions.Key) []dbsqlc.MemoryFlush {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), "SELECT * FROM memory_flushes WHERE session_key = $1 ORDER BY created_at DESC, id DESC", key)
+	if err != nil {
+		t.Fatal(err)
 	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[dbsqlc.MemoryFlush])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // The oldest facts of an overfull scope are consolidated, all or nothing; they stay as history.
@@ -419,9 +433,6 @@ func readAll(t *testing.T, c *chat) string {
 		t.Fatal(err)
 	}
 	for _, m := range all { // a guessed number
-		if m, err := s.Memory(ctx, r, m.ID); err == nil {
-			b.WriteString(m.Content + "\n")
-		}
 		for _, path := range []string{"MEMORY.md", fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.UTC().Format(time.DateOnly), m.ID)} {
 			if text, err := show.Get(ctx, s, r, path, 1, show.LogReader{Location: time.UTC}); err == nil {
 				b.WriteString(text + "\n")

@@ -103,10 +103,8 @@ func TestCosts(t *testing.T) {
 	must(err)
 	must(s.Charge(t.Context(), c.reader.Key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u, Cost: 4}))
 
-	receipts, err := s.Flushes(t.Context(), c.reader.Key, 1)
-	must(err)
-	if receipts[0].Cost != 0.5 || receipts[0].Usage != u {
-		t.Errorf("the receipt says %+v and %v", receipts[0].Usage, receipts[0].Cost)
+	if f := flushesOf(t, pool, c.reader.Key)[0]; f.Cost != 0.5 || f.PromptTokens != int64(u.Prompt) || f.CachedTokens != int64(u.Cached) || f.CompletionTokens != int64(u.Completion) {
+		t.Errorf("the receipt says %+v", f)
 	}
 	today, before := time.Now().UTC(), time.Now().UTC().AddDate(0, 0, -40)
 	key := c.reader.Key

@@ -23,15 +23,7 @@ const (
 	NeedServe        = NeedDingTalk | NeedLLM
 )
 
-// Validate checks a config built in code, as Load does for a file. It may lower max_output and add to Warnings. The
-// error is a *Error without positions.
-func (c *Config) Validate(need Need) error {
-	src := newSource("", nil, func(string) string { return "" })
-	c.check(src, need)
-	return src.err()
-}
-
-// check records all faults of c in src.
+// check records all faults of c in src. It may lower max_output and add to Warnings.
 func (c *Config) check(src *source, need Need) {
 	k := checker{src}
 	c.DingTalk.check(k, need)

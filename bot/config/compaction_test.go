@@ -291,7 +291,7 @@ func TestNaNIsRefused(t *testing.T) {
 	} {
 		cfg := Default()
 		set(&cfg.Agent.Compaction.CompactionSettings)
-		if err := cfg.Validate(NeedNothing); err == nil || !strings.Contains(err.Error(), name+": got NaN") {
+		if err := checkBuilt(cfg); err == nil || !strings.Contains(err.Error(), name+": got NaN") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -218,19 +218,6 @@ type LogConfig struct {
 	Format string `json:"format"`
 }
 
-// Model returns the named model, or the default one for an empty name; ok is false for an unknown name.
-func (l *LLMConfig) Model(name string) (ModelConfig, bool) {
-	if name == "" {
-		name = l.Default
-	}
-	for _, m := range l.Models {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return ModelConfig{}, false
-}
-
 // Default returns the reference configuration without environment variables: credentials are empty.
 func Default() *Config {
 	return defaults(newSource("", nil, func(string) string { return "" }))

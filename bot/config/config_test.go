@@ -130,8 +130,8 @@ func TestLoadValues(t *testing.T) {
 	if got := cfg.LLM.Models[0].Temperature; got == nil || *got != 0.2 {
 		t.Errorf("temperature is %v, want 0.2", got)
 	}
-	b, ok := cfg.LLM.Model("")
-	if !ok || b.Name != "b" || b.MaxOutput != 100 || b.Retries != 0 || b.Timeout != 120*time.Second {
+	b := cfg.LLM.Models[1]
+	if cfg.LLM.Default != "b" || b.Name != "b" || b.MaxOutput != 100 || b.Retries != 0 || b.Timeout != 120*time.Second {
 		t.Errorf("the default model is %+v, want b with what it sets, and the defaults for the rest", b)
 	}
 	if cfg.Agent.MergePending || cfg.Agent.StaleAfter != time.Hour || len(cfg.Agent.Admins) != 2 || cfg.Database.Migrate || cfg.Admin.Listen != "" {
@@ -177,6 +177,13 @@ func TestExpandEnv(t *testing.T) {
 	}
 }
 
+// checkBuilt checks a configuration built in code, as [Load] checks a file.
+func checkBuilt(c *Config) error {
+	src := newSource("", nil, func(string) string { return "" })
+	c.check(src, NeedNothing)
+	return src.err()
+}
+
 func TestSmallWindowLowersMaxOutput(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ reserve, maxOutput int }{
@@ -186,7 +193,7 @@ func TestSmallWindowLowersMaxOutput(t *testing.T) {
 		cfg.Agent.Compaction.AutoCompactThreshold = 4000
 		cfg.Agent.Compaction.ContextWindow = 64000
 		cfg.Agent.Compaction.ReserveTokens = tt.reserve
-		if err := cfg.Validate(NeedNothing); err != nil {
+		if err := checkBuilt(cfg); err != nil {
 			t.Fatalf("reserve %d: %v", tt.reserve, err)
 		}
 		if got := cfg.LLM.Models[0].MaxOutput; got != tt.maxOutput {

@@ -109,56 +109,6 @@ func (q *Queries) FlushInsert(ctx context.Context, db DBTX, arg *FlushInsertPara
 	return err
 }
 
-const flushesList = `-- name: FlushesList :many
-SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at, f.cached_tokens, f.cost FROM memory_flushes f
-WHERE $1::text = '' OR f.session_key = $1::text
-ORDER BY f.created_at DESC, f.id DESC
-LIMIT $2::int
-`
-
-type FlushesListParams struct {
-	SessionKey string
-	MaxRows    int
-}
-
-// FlushesList lists receipts, newest first. An empty key stands for all sessions.
-func (q *Queries) FlushesList(ctx context.Context, db DBTX, arg *FlushesListParams) ([]MemoryFlush, error) {
-	rows, err := db.Query(ctx, flushesList, arg.SessionKey, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []MemoryFlush
-	for rows.Next() {
-		var i MemoryFlush
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.ID,
-			&i.Trigger,
-			&i.Gen,
-			&i.Epoch,
-			&i.FromSeq,
-			&i.ThroughSeq,
-			&i.Saved,
-			&i.Duplicate,
-			&i.Superseded,
-			&i.Model,
-			&i.PromptTokens,
-			&i.CompletionTokens,
-			&i.CreatedAt,
-			&i.CachedTokens,
-			&i.Cost,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const memoriesExpire = `-- name: MemoriesExpire :one
 WITH gone AS (
     DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * $1::float8

@@ -706,11 +706,10 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXIS
               AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
     OR (m.scope = 'user' AND NOT $2::boolean AND m.source_group <> '' AND m.source_group = $4::text))
   AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL)
-  AND ($9::bigint = 0 OR m.id = $9::bigint)
-  AND (m.kind <> 'digest' OR $1::boolean OR $9::bigint > 0) -- a view pins no digest
+  AND (m.kind <> 'digest' OR $1::boolean) -- a view pins no digest
 ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC,
     (CASE WHEN NOT $1::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
-LIMIT $10::int
+LIMIT $9::int
 `
 
 type MemoriesReadableParams struct {
@@ -722,7 +721,6 @@ type MemoriesReadableParams struct {
 	UserIds       []string
 	RobotSessions string
 	Found         []int64
-	ID            int64
 	MaxRows       int
 }
 
@@ -773,7 +771,6 @@ func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesRe
 		arg.UserIds,
 		arg.RobotSessions,
 		arg.Found,
-		arg.ID,
 		arg.MaxRows,
 	)
 	if err != nil {

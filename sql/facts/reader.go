@@ -28,8 +28,8 @@ func NewReader(db *pg.DB, identities *identity.Store, loc *time.Location) *Reade
 }
 
 // List lists a reader's memories, newest first, each fact once: a private chat and a group may both have it.
-func (s *Reader) List(ctx context.Context, r memory.Reader, id int64, limit int) ([]memory.Memory, error) {
-	rows, err := s.Rows(ctx, r, nil, id, limit)
+func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
+	rows, err := s.Rows(ctx, r, nil, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, id int64, limit int)
 
 // Rows is List with the columns of a search. It reads the found rows and those without terms; nil: all.
 func (s *Reader) Rows(
-	ctx context.Context, r memory.Reader, found []int64, id int64, limit int,
+	ctx context.Context, r memory.Reader, found []int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
 	users, err := s.identities.IDs(ctx, s.Pool, r.Robot, r.Users...)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Reader) Rows(
 	rows, err := s.Q.MemoriesReadable(ctx, s.Replanned(), &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
 		UserIds: users, Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), Search: found != nil,
-		Found: append([]int64{}, found...), ID: id, MaxRows: pg.Clamp(limit),
+		Found: append([]int64{}, found...), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
 		return nil, err

@@ -39,15 +39,6 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 	})
 }
 
-// Flushes lists at most limit receipts of flushes, newest first: of one session, or of all when the key is empty.
-func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]FlushReceipt, error) {
-	rows, err := s.Q.FlushesList(ctx, s.Pool, &dbsqlc.FlushesListParams{SessionKey: string(key), MaxRows: pg.Clamp(limit)})
-	if err != nil {
-		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
-	}
-	return toReceipts(rows), nil
-}
-
 // CompactionFlushes lists, in order, the receipts of the flushes before a compaction. They hold the facts of the events
 // that it summarized.
 func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {

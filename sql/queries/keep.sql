@@ -13,13 +13,6 @@ JOIN memory_flushes f ON f.session_key = l.session_key AND f.gen = l.gen AND f.e
 WHERE c.session_key = @session_key AND c.id = @id
 ORDER BY f.id;
 
--- name: FlushesList :many
--- FlushesList lists receipts, newest first. An empty key stands for all sessions.
-SELECT f.* FROM memory_flushes f
-WHERE @session_key::text = '' OR f.session_key = @session_key::text
-ORDER BY f.created_at DESC, f.id DESC
-LIMIT @max_rows::int;
-
 -- name: MemoriesKnown :many
 -- MemoriesKnown reads the memories that drafts are compared with, in their scopes alone. These are the newest in force;
 -- those with the same text or key or that are named, superseded ones too; and their successors. Digests are left out,

@@ -208,8 +208,7 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AN
               AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
     OR (m.scope = 'user' AND NOT @private::boolean AND m.source_group <> '' AND m.source_group = @group_id::text))
   AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL)
-  AND (@id::bigint = 0 OR m.id = @id::bigint)
-  AND (m.kind <> 'digest' OR @search::boolean OR @id::bigint > 0) -- a view pins no digest
+  AND (m.kind <> 'digest' OR @search::boolean) -- a view pins no digest
 ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC,
     (CASE WHEN NOT @search::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
 LIMIT @max_rows::int;

@@ -22,7 +22,7 @@ func (x *searching) memories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := x.visible.Rows(ctx, x.reader, ids, 0, len(ids)+maxNewFacts)
+	rows, err := x.visible.Rows(ctx, x.reader, ids, len(ids)+maxNewFacts)
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 
 // nearMemories compares the memories that the reader may see. One place decides about readers, before any comparison.
 func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
-	memories, err := s.visible.List(ctx, r, 0, maxCandidates)
+	memories, err := s.visible.List(ctx, r, maxCandidates)
 	if err != nil {
 		return nil, err
 	}

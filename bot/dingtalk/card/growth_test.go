@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ebb/bot/chat"
-	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions/sessionstest"
 )
 
@@ -51,7 +50,7 @@ func TestPiecesOfHostileTexts(t *testing.T) {
 // Indented code stays code in each piece, and is no list that goes to the margin.
 func TestPiecesOfIndentedCode(t *testing.T) {
 	t.Parallel()
-	for i, p := range Split("说明：\n\n"+strings.Repeat("    # no heading\n", 400), markdown.MinLimit) {
+	for i, p := range Split("说明：\n\n"+strings.Repeat("    # no heading\n", 400), minLimit) {
 		if i > 0 && !strings.HasPrefix(p, "    # no heading\n") {
 			t.Errorf("piece %d begins with %.40q", i, p)
 		}

@@ -11,7 +11,7 @@ import (
 const Limit = 2800
 
 // Split cuts a text into pieces for one card each, to be given to [Final] or [Frame]. No piece has more than limit
-// characters, which is at least [markdown.MinLimit]. As a text grows, all pieces but the last stay as they are.
+// characters, which is at least 1,000. As a text grows, all pieces but the last stay as they are.
 func Split(text string, limit int) []string {
 	var out []string
 	for i, p := range markdown.Split(clean(text), limit, func(rune, int) int { return 1 }) {

@@ -18,10 +18,7 @@ func (p Piece) Text() string { return p.Open + p.Body + p.Close }
 // Size measures a character that takes n bytes of the text. An invalid byte is a [utf8.RuneError] of one byte.
 type Size func(r rune, n int) int
 
-// MinLimit is the least limit of [Split]: what a piece repeats has room in it several times, however it is measured.
-const MinLimit = 1000
-
-// Split cuts a text into pieces of at most limit, which is at least [MinLimit]. It prefers to cut between paragraphs,
+// Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several times. It prefers to cut between paragraphs,
 // then list items, then lines and rows, then words. It never cuts inside a character, nor between a heading and its
 // text, nor between a table's head and its first row. The joined bodies are the text.
 //
