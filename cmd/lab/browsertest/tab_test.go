@@ -58,6 +58,7 @@ type tab struct {
 	database string
 	paths    paths
 	keys     bool // the person has no pointer
+	checked  bool // each loaded page has no serious fault of accessibility
 	clicks   int
 
 	mu       sync.Mutex
@@ -73,7 +74,7 @@ func (w *world) open(t *testing.T, l look) *tab {
 // openWith is open for a console with logins by DingTalk.
 func (w *world) openWith(t *testing.T, l look, login func(*dingtalktest.Server) map[string]any) *tab {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "_", "TestConsole/", "").Replace(t.Name()))
+	name := strings.ToLower(strings.NewReplacer("/", "_", "-", "_", "TestConsole/", "").Replace(t.Name()))
 	b := &tab{t: t, look: l}
 	var err error
 	if b.database, err = w.copyDatabase(t.Context(), name); err != nil {
@@ -129,6 +130,12 @@ func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
 	// A phone's window grows with a page that is too wide, so that its own width says nothing.
 	if wide := evaluate[int64](b, "Math.max(document.documentElement.scrollWidth, innerWidth)"); wide > b.width {
 		b.t.Errorf("%s: the page is %d wide on a device of %d: %s", what, wide, b.width, b.text())
+	}
+	if !b.checked {
+		return
+	}
+	if faults := b.faults(""); len(faults) > 0 {
+		b.t.Errorf("%s: %s", what, strings.Join(faults, "\n"))
 	}
 }
 
