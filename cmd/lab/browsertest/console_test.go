@@ -220,7 +220,7 @@ func (b *tab) checkAccess(t *testing.T) {
 	}
 }
 
-// checkPage checks a page with all of its parts unfolded, in both themes.
+// checkPage checks a page with all of its parts unfolded: its accessibility in both themes, and its width, on a phone too.
 func (b *tab) checkPage(t *testing.T, path string) {
 	t.Helper()
 	evaluate[bool](b, "document.querySelectorAll('details').forEach(d => d.open = true) || true")
@@ -234,6 +234,13 @@ func (b *tab) checkPage(t *testing.T, path string) {
 		if faults := b.faults(rules); len(faults) > 0 {
 			t.Errorf("%s, %s: %s", path, scheme, strings.Join(faults, "\n"))
 		}
+	}
+	desk := b.look
+	for _, l := range []look{phone, desk} {
+		if b.look = l; l.apply(b.ctx) != nil {
+			t.Fatalf("%s: a device of %d", path, l.width)
+		}
+		b.fits(path)
 	}
 }
 

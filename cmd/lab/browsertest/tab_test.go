@@ -119,6 +119,14 @@ func (b *tab) others() (all []string) {
 	return all
 }
 
+// tables lists the tables that do not fit into a phone's window, and the cells without the name of their column, which a phone shows in
+// place of the header.
+const tables = `[...document.querySelectorAll('table')].flatMap(t => {
+	const heads = [...t.querySelectorAll('thead th')].map(h => h.textContent), box = t.closest('.wide');
+	return [...t.querySelectorAll('tbody td')].filter(d => heads.length && d.dataset.label !== heads[d.cellIndex]).map(d => 'not named: ' + d.outerHTML)
+		.concat(innerWidth < 720 && box.scrollWidth > box.clientWidth ? ['wider than the window: ' + box.innerText.slice(0, 300)] : []);
+})`
+
 // load executes actions that lead to another page, and waits for it. No page is wider than its window.
 func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
@@ -127,14 +135,23 @@ func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
 	if _, err := chromedp.RunResponse(ctx, actions...); err != nil {
 		b.t.Fatalf("%s: %v; the page is %s", what, err, b.text())
 	}
-	// A phone's window grows with a page that is too wide, so that its own width says nothing.
-	if wide := evaluate[int64](b, "Math.max(document.documentElement.scrollWidth, innerWidth)"); wide > b.width {
-		b.t.Errorf("%s: the page is %d wide on a device of %d: %s", what, wide, b.width, b.text())
-	}
+	b.fits(what)
 	if !b.checked {
 		return
 	}
 	if faults := b.faults(""); len(faults) > 0 {
+		b.t.Errorf("%s: %s", what, strings.Join(faults, "\n"))
+	}
+}
+
+// fits holds that the page is as wide as the device, and that no table has to be scrolled sideways.
+func (b *tab) fits(what string) {
+	b.t.Helper()
+	// A phone's window grows with a page that is too wide, so that its own width says nothing.
+	if wide := evaluate[int64](b, "Math.max(document.documentElement.scrollWidth, innerWidth)"); wide > b.width {
+		b.t.Errorf("%s: the page is %d wide on a device of %d: %s", what, wide, b.width, b.text())
+	}
+	if faults := evaluate[[]string](b, tables); len(faults) > 0 {
 		b.t.Errorf("%s: %s", what, strings.Join(faults, "\n"))
 	}
 }
