@@ -63,6 +63,8 @@ type Records interface {
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
+	// UsageList lists sums of usage from a day on, in the order of their fields.
+	UsageList(ctx context.Context, since time.Time, by UsageBy, p Page) (rows []Usage, next string, err error)
 	// UsageRows reads all sums of usage from a day on, in pages. An error is its last element.
 	UsageRows(ctx context.Context, since time.Time, by UsageBy) iter.Seq2[Usage, error]
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -72,10 +71,7 @@ func (c *Console) apiLists() map[string]apiList {
 			rows, err := r.lists.Restarts(r.Context(), p.Limit)
 			return each(rows, viewRestart), "", err
 		},
-		"usage": func(r *request, _ pages.Page) ([]any, string, error) {
-			rows, err := r.lists.Costs(r.Context(), nil, time.Now().AddDate(0, 0, -29), r.FormValue("by") == "session")
-			return each(rows, viewCost), "", err
-		},
+		"usage": c.apiUsage,
 	}
 }
 

@@ -145,15 +145,26 @@ func viewRestart(r sessions.Restart) restartJSON {
 
 // costJSON is a sum of usage in the API.
 type costJSON struct {
-	Key        sessions.Key `json:"session_key,omitempty"`
-	Day        string       `json:"day,omitempty"`
-	Kind       string       `json:"kind"`
-	Prompt     int          `json:"prompt_tokens"`
-	Cached     int          `json:"cached_tokens"`
-	Completion int          `json:"completion_tokens"`
-	Cost       float64      `json:"cost"`
+	Key        sessions.Key    `json:"session_key,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	Day        string          `json:"day,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Person     sessions.UserID `json:"person_id,omitempty"`
+	Nick       string          `json:"person_nick,omitempty"`
+	Kind       string          `json:"kind"`
+	Prompt     int             `json:"prompt_tokens"`
+	Cached     int             `json:"cached_tokens"`
+	Completion int             `json:"completion_tokens"`
+	Cost       float64         `json:"cost"`
 }
 
 func viewCost(c pages.Cost) costJSON {
-	return costJSON{c.Key, c.Day, c.Kind, c.Usage.Prompt, c.Usage.Cached, c.Usage.Completion, c.Cost}
+	return viewUsage(pages.Usage{Key: c.Key, Day: c.Day, Spending: c.Spending})
+}
+
+func viewUsage(u pages.Usage) costJSON {
+	return costJSON{
+		Key: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, Person: u.Person, Nick: u.Nick, Kind: u.Kind,
+		Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
+	}
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -96,6 +97,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 			t.Errorf("%s without rows: %d %s", path, status, text)
 		}
 	}
+	a.checkUsage(w)
 	if status, text := a.call("sessions/none/events", adminToken, "*/*"); status != http.StatusNotFound {
 		t.Errorf("an unknown conversation: %d %s", status, text)
 	}
@@ -103,6 +105,47 @@ func TestAPIIsAsDescribed(t *testing.T) {
 		path := strings.Replace(list, "{key}", url.PathEscape(groupKey), 1)
 		if status, text := a.call(path, "wrong", "*/*"); status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
 			t.Errorf("%s with a wrong token: %d %s", path, status, text)
+		}
+	}
+}
+
+// checkUsage checks the usage by each division, as pages of one row.
+func (a apiCheck) checkUsage(w *world) {
+	a.t.Helper()
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost)
+		SELECT '` + groupKey + `', current_date - i * 20, 'turn', 'm' || i, CASE i WHEN 3 THEN '' ELSE 'staff000' || i END, 100, 0.5 FROM generate_series(0, 3) i`)
+	for query, rows := range map[string]int{"by=person": 2, "by=model": 2, "by=person&days=90": 4, "by=model&days=7": 1, "by=group": 2, "by=all&days=90": 4, "by=day&days=7": 1} {
+		tokens, seen := 0, map[string]bool{}
+		for next, page := "", 0; page == 0 || next != "" && page < 9; page++ {
+			status, text := a.call("usage?limit=1&"+query+"&cursor="+next, adminToken, "*/*")
+			var answer struct {
+				Items []map[string]any
+				Next  string
+			}
+			if err := json.Unmarshal([]byte(text), &answer); status != http.StatusOK || err != nil {
+				a.t.Fatalf("%s: %d %v %s", query, status, err, text)
+			}
+			for _, item := range answer.Items {
+				seen[fmt.Sprint(item)], tokens = true, tokens+int(item["prompt_tokens"].(float64))
+			}
+			next = answer.Next
+		}
+		if wanted := 100 * rows; len(seen) != rows || query != "by=day&days=7" && tokens != wanted {
+			a.t.Errorf("%s: %d rows with %d tokens, want %d rows: %v", query, len(seen), tokens, rows, seen)
+		}
+	}
+	if _, text := a.call("usage?by=person", adminToken, "*/*"); !strings.Contains(text, `"person_id":"staff0001","person_nick":"张伟"`) {
+		a.t.Errorf("usage by person is %s", text)
+	}
+	if _, text := a.call("usage?by=person", viewerToken, "*/*"); !strings.Contains(text, "staff0001") || strings.Contains(text, "person_nick") {
+		a.t.Errorf("usage by person for a viewer is %s", text)
+	}
+	if _, text := a.do("GET", "/api/v1/usage?by=all&days=90&limit=1", "", "Authorization", "Bearer "+adminToken, "Accept", "application/x-ndjson"); strings.Count(text, "\n") != 4 {
+		a.t.Errorf("all usage as lines is %s", text)
+	}
+	for _, query := range []string{"by=nick", "by=model&days=8", "by=all&cursor=eyJrIjoie30ifQ", "by=all&cursor=x"} {
+		if status, text := a.call("usage?"+query, adminToken, "*/*"); status != http.StatusBadRequest {
+			a.t.Errorf("%s: %d %s", query, status, text)
 		}
 	}
 }

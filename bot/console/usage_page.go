@@ -38,16 +38,44 @@ type usageView struct {
 // topUsage bounds the tables of sessions, models and people.
 const topUsage = 50
 
-func (c *Console) usage(w http.ResponseWriter, r *request) error {
-	v := usageView{Days: usageDays[0], Periods: usageDays}
-	if days := r.FormValue("days"); days != "" {
-		n, err := strconv.Atoi(days)
-		if err != nil || !slices.Contains(usageDays, n) {
-			return badRequest{code: "error.days", args: []any{days, fmt.Sprint(usageDays)}}
+// usagePeriod reads the period that a request asks for, and its first day.
+func usagePeriod(r *request) (days int, since time.Time, err error) {
+	days = usageDays[0]
+	if text := r.FormValue("days"); text != "" {
+		if days, err = strconv.Atoi(text); err != nil || !slices.Contains(usageDays, days) {
+			return 0, time.Time{}, badRequest{code: "error.days", args: []any{text, fmt.Sprint(usageDays)}}
 		}
-		v.Days = n
 	}
-	since := time.Now().AddDate(0, 0, 1-v.Days)
+	return days, time.Now().AddDate(0, 0, 1-days), nil
+}
+
+// apiUsage lists usage by kind of work and by day, session, model or person. Sums by model and person concern all groups.
+func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
+	_, since, err := usagePeriod(r)
+	if err != nil {
+		return nil, "", err
+	}
+	switch name := r.FormValue("by"); name {
+	case "", "day", "session":
+		rows, err := r.lists.Costs(r.Context(), nil, since, name == "session")
+		return each(rows, viewCost), "", err
+	default:
+		by, err := usageDivision(r, name)
+		if err != nil {
+			return nil, "", err
+		}
+		by.Kind = true // as in the other rows
+		rows, next, err := c.cfg.Records.UsageList(r.Context(), since, by, p)
+		return each(rows, func(u pages.Usage) costJSON { return viewUsage(namedFor(r, u)) }), next, err
+	}
+}
+
+func (c *Console) usage(w http.ResponseWriter, r *request) error {
+	days, since, err := usagePeriod(r)
+	if err != nil {
+		return err
+	}
+	v := usageView{Days: days, Periods: usageDays}
 	byDay, err := r.lists.Costs(r.Context(), nil, since, false)
 	if err != nil {
 		return err
@@ -145,6 +173,18 @@ var usageDivisions = map[string]pages.UsageBy{
 	"all": {Kind: true, Day: true, Session: true, Model: true, Person: true},
 }
 
+// usageDivision returns a division by its name. Only roles that see all groups may ask.
+func usageDivision(r *request, name string) (pages.UsageBy, error) {
+	by, ok := usageDivisions[name]
+	switch {
+	case !ok:
+		return by, badRequest{code: "error.by", args: []any{name, strings.Join(slices.Sorted(maps.Keys(usageDivisions)), ", ")}}
+	case !r.whole():
+		return by, errForbidden
+	}
+	return by, nil
+}
+
 // exportUsage writes usage as CSV, by sessions or by the parameter by.
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
@@ -152,12 +192,9 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 		head := []string{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
 		return c.writeCSV(w, r, fmt.Sprintf("usage-%d-days.csv", v.Days), head, usageBySession(v))
 	}
-	by, ok := usageDivisions[name]
-	if !ok {
-		return badRequest{code: "error.by", args: []any{name, strings.Join(slices.Sorted(maps.Keys(usageDivisions)), ", ")}}
-	}
-	if !r.whole() {
-		return errForbidden
+	by, err := usageDivision(r, name)
+	if err != nil {
+		return err
 	}
 	head := []string{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
 	return c.writeCSV(w, r, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), head, func(yield func([]string, error) bool) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -74,11 +75,10 @@ const usagePage = 1000
 // UsageRows implements pages.Records.
 func (s *Store) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy) iter.Seq2[pages.Usage, error] {
 	return func(yield func(pages.Usage, error) bool) {
-		var after *pages.Usage
-		for {
-			list, err := s.usageAfter(ctx, since, by, after)
+		for p := (pages.Page{Limit: usagePage}); ; {
+			list, next, err := s.UsageList(ctx, since, by, p)
 			if err != nil {
-				yield(pages.Usage{}, fmt.Errorf("reading usage: %w", err))
+				yield(pages.Usage{}, err)
 				return
 			}
 			for _, u := range list {
@@ -86,16 +86,43 @@ func (s *Store) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy
 					return
 				}
 			}
-			if len(list) < usagePage {
+			if p.Cursor = next; next == "" {
 				return
 			}
-			after = &list[len(list)-1]
 		}
 	}
 }
 
+// UsageList implements pages.Records. A cursor has the fields of a row.
+func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page) ([]pages.Usage, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	var after *pages.Usage
+	if p.Cursor != "" {
+		after = &pages.Usage{}
+		if err := json.Unmarshal([]byte(place.Key), after); err != nil {
+			return nil, "", pages.ErrCursor
+		}
+		if _, err := time.Parse(time.DateOnly, after.Day); by.Day && err != nil {
+			return nil, "", pages.ErrCursor
+		}
+	}
+	list, err := s.usageAfter(ctx, since, by, after, p.Limit+1)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading usage: %w", err)
+	}
+	list, next := cut(list, p.Limit, func(u pages.Usage) pages.Place {
+		u.Title, u.Nick, u.Usage, u.Cost = "", "", sessions.Usage{}, 0
+		key, _ := json.Marshal(u) // no field can fail
+		return pages.Place{Key: string(key)}
+	})
+	return list, next, nil
+}
+
 // usageAfter reads the page of usage after a row, nil for the first one. Usage with all divisions is stored as it is.
-func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageBy, after *pages.Usage) ([]pages.Usage, error) {
+func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageBy, after *pages.Usage, limit int) ([]pages.Usage, error) {
 	from, place, later := pgtype.Date{Time: since.UTC(), Valid: true}, pages.Usage{}, 0
 	if after != nil {
 		place, later = *after, 1
@@ -109,8 +136,9 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 			}
 		}
 		rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
-			Since: from, AfterSession: string(place.Key), AfterDay: day, AfterKind: place.Kind, AfterModel: place.Model, AfterPerson: string(place.Person),
-			MaxRows: usagePage,
+			Since: from, AfterSession: pg.Clean(string(place.Key)), AfterDay: day, AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
+			AfterPerson: pg.Clean(string(place.Person)),
+			MaxRows: pg.Clamp(limit),
 		})
 		for _, r := range rows {
 			list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
@@ -119,8 +147,9 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 	}
 	rows, err := s.db.Q.UsageGroups(ctx, s.db.Pool, &dbsqlc.UsageGroupsParams{
 		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person, Since: from, AfterAny: later,
-		AfterSession: string(place.Key), AfterPeriod: place.Day, AfterKind: place.Kind, AfterModel: place.Model, AfterPerson: string(place.Person),
-		MaxRows: usagePage,
+		AfterSession: pg.Clean(string(place.Key)), AfterPeriod: pg.Clean(place.Day), AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
+		AfterPerson: pg.Clean(string(place.Person)),
+		MaxRows: pg.Clamp(limit),
 	})
 	for _, r := range rows {
 		list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
