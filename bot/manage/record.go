@@ -22,6 +22,7 @@ const (
 	Erased         = "erase"
 	Deleted        = "delete"
 	Retried        = "retry"
+	Imported       = "import"
 	ViewedPrivate  = "view_private"
 	outcomeDone    = "done"
 	outcomeFailed  = "failed"

@@ -46,6 +46,9 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 			return err
 		},
 		"delete s : done":         func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err },
+		"import s 12 messages: done": func(m *Manager, a Actor) error {
+			return m.ImportSession(ctx, a, "s", 12, func(context.Context) error { return nil })
+		},
 		"retry s message 4: done": func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, "s", 4); return err },
 	}
 	for want, change := range changes {

@@ -53,7 +53,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
+	return withDatabase(ctx, app, c.configFlag, func(cfg *config.Config, url string) error {
 		s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2, LeaseTTL: cfg.Cluster.LeaseTTL, Location: zone})
 		if err != nil {
 			return gateway.DatabaseFault(err)
@@ -69,7 +69,10 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		if err := needSchema(ctx, url, im.checkScope(ctx, sessions.Scope(configured))); err != nil {
 			return err
 		}
-		if err := needSchema(ctx, url, im.run(ctx, cfg.Cluster.LeaseTTL)); err != nil {
+		err = gateway.Manager(cfg, s).ImportSession(ctx, operator, im.key, len(conversation.messages), func(ctx context.Context) error {
+			return im.run(ctx, cfg.Cluster.LeaseTTL)
+		})
+		if err := needSchema(ctx, url, err); err != nil {
 			return err
 		}
 		summarized := "nothing was summarized"

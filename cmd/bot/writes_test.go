@@ -19,7 +19,7 @@ var storageReads = []string{
 
 // storageImporters are files of the command line that write to the storage themselves, each for a reason.
 var storageImporters = []string{
-	"cmd/bot/cmd_import.go", // it is a replica of its own, under a lease, and no person asks
+	"cmd/bot/cmd_import.go", // it is a replica of its own, under a lease; bot/manage records the whole import
 }
 
 func TestCommandsWriteThroughManage(t *testing.T) {
