@@ -62,7 +62,7 @@ func (l agedLog) due() int {
 		n++
 	}
 	for ; n > 0 && n < len(l.roles); n-- {
-		if l.roles[n] == sessions.RoleUser && l.roles[n-1] != sessions.RoleUser {
+		if l.roles[n] == sessions.RoleUser || l.roles[n-1] != sessions.RoleUser && l.ages[n] != l.ages[n-1] { // answers of other commits
 			return n
 		}
 	}
@@ -118,7 +118,7 @@ func places(t *testing.T, pool *pgxpool.Pool, key sessions.Key) []int64 {
 	return collect(t, pool, "SELECT seq FROM dingtalk_session_events WHERE session_key = $1 AND seq IS NOT NULL ORDER BY seq", pgx.RowTo[int64], key)
 }
 
-// Retention deletes the turns past their period and nothing that waits, is unflushed, owed, unsent or set aside; a second run
+// Retention deletes the events past their period and nothing that waits, is unflushed, owed, unsent or set aside; a second run
 // deletes nothing more. The view stays whole, and an undo either works or says that its data is gone.
 func TestRetentionKeepsOpenWork(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 		rt.Fatal(err)
 	}
 	cut, summaries := l.compacted, min(l.compacted, 1)
-	if deleted > l.compacted {
+	if deleted >= l.compacted {
 		cut, summaries = deleted, 0
 	}
 	if session.CompactedSeq != int64(cut) || session.TotalTokens != 10*(len(l.ages)-cut)+7*summaries {
@@ -259,20 +259,21 @@ func TestRetentionOfRows(t *testing.T) {
 	}
 }
 
-// A stretch of the log without the end of a turn goes all the same, in batches that never part a call from its results.
+// Each stretch of one role goes, in batches that never part a call from its results.
 func TestRetentionOfLongTurns(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	const calls = "CASE WHEN i = 1 THEN 'user' WHEN i % 7 = 2 THEN 'assistant' ELSE 'tool' END"
 	for i, c := range []struct {
-		role      string
-		old, most int // events past the period; the most that may be left of them
+		role string
+		old  int // events past the period
 	}{
-		{"'assistant'", 1200, 0},
-		{"'assistant'", 9000, 0},
-		{calls, 1200, 0},
-		{calls, 9000, 0},
-		{"'user'", 9000, 7999}, // the turn that a young event ends is longer than any that is awaited
+		{"'assistant'", 1200},
+		{"'assistant'", 9000},
+		{calls, 1200},
+		{calls, 9000},
+		{"'user'", 1200},
+		{"'user'", 9000},
 	} {
 		key := sessions.Key(fmt.Sprintf("robot/cid%d", i))
 		execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq, flushed_seq)
@@ -289,8 +290,48 @@ func TestRetentionOfLongTurns(t *testing.T) {
 				t.Fatalf("%d events of %s: the log begins with the result of a deleted call", c.old, c.role)
 			}
 		}
-		if left := len(places(t, pool, key)); left < 2 || left > 2+c.most {
-			t.Errorf("%d events of %s: %d are left, want 2 to %d", c.old, c.role, left, 2+c.most)
+		if left := len(places(t, pool, key)); left != 2 {
+			t.Errorf("%d events of %s: %d are left, want the young ones", c.old, c.role, left)
+		}
+	}
+}
+
+// A summary of deleted events alone goes with the last of them, and the view begins behind it. One that covers a later event stays.
+func TestRetentionOfSummaries(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	for i, c := range []struct {
+		old  int      // events past the period, of 12
+		left []string // summaries in the view
+		base int64
+	}{
+		{2, []string{"first", "second"}, 0},
+		{4, []string{"second"}, 4},
+		{6, []string{"second"}, 4},
+		{8, []string{}, 8},
+		{10, []string{}, 10},
+	} {
+		key := sessions.Key(fmt.Sprintf("robot/cid%d", i))
+		l := agedLog{owedFrom: -1, flushed: 12}
+		for i := range 12 {
+			l.ages = append(l.ages, map[bool]int{true: 100, false: 1}[i < c.old])
+			l.roles = append(l.roles, []sessions.Role{sessions.RoleUser, sessions.RoleAssistant}[i%2])
+		}
+		l.store(t, pool, key)
+		execute(t, pool, "UPDATE dingtalk_sessions SET compacted_seq = 8, total_tokens = 54 WHERE session_key = $1", key)
+		execute(t, pool, `INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
+			VALUES ($1, 0, 1, 4, 1, 4, 4, 'first', 7), ($1, 0, 5, 8, 5, 8, 4, 'second', 7)`, key)
+		for n := 1; n > 0; {
+			var err error
+			if n, err = s.ExpireEvents(t.Context(), key, period); err != nil {
+				t.Fatal(err)
+			}
+		}
+		session := must[sessions.Session](t)(s.Session(t.Context(), key))
+		left := collect(t, pool, "SELECT summary FROM session_summaries WHERE session_key = $1 ORDER BY start_seq", pgx.RowTo[string], key)
+		cut := max(8, int64(c.old))
+		if !slices.Equal(left, c.left) || session.BaseSeq != c.base || session.CompactedSeq != cut || session.TotalTokens != 10*(12-int(cut))+7*len(left) {
+			t.Errorf("%d expired events left %q, and a view after %d cut at %d with %d tokens", c.old, left, session.BaseSeq, session.CompactedSeq, session.TotalTokens)
 		}
 	}
 }

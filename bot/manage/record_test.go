@@ -45,7 +45,7 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 			_, err := m.EraseEvents(ctx, a, "s", []int64{1, 2}, []int64{9})
 			return err
 		},
-		"delete s : done":         func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err },
+		"delete s : done": func(m *Manager, a Actor) error { _, err := m.DeleteSession(ctx, a, "s"); return err },
 		"import s 12 messages: done": func(m *Manager, a Actor) error {
 			return m.ImportSession(ctx, a, "s", 12, func(context.Context) error { return nil })
 		},

@@ -138,7 +138,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 		rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
 			Since: from, AfterSession: pg.Clean(string(place.Key)), AfterDay: day, AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
 			AfterPerson: pg.Clean(string(place.Person)),
-			MaxRows: pg.Clamp(limit),
+			MaxRows:     pg.Clamp(limit),
 		})
 		for _, r := range rows {
 			list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
@@ -149,7 +149,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person, Since: from, AfterAny: later,
 		AfterSession: pg.Clean(string(place.Key)), AfterPeriod: pg.Clean(place.Day), AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
 		AfterPerson: pg.Clean(string(place.Person)),
-		MaxRows: pg.Clamp(limit),
+		MaxRows:     pg.Clamp(limit),
 	})
 	for _, r := range rows {
 		list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))

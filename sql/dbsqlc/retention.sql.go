@@ -115,7 +115,7 @@ func (q *Queries) EventsExpire(ctx context.Context, db DBTX, arg *EventsExpirePa
 }
 
 const eventsOldest = `-- name: EventsOldest :many
-SELECT e.id, e.seq::bigint AS seq, e.role, (e.created_at < now() - interval '1 second' * $1::float8 AND e.seq <= s.flushed_seq
+SELECT e.id, e.seq::bigint AS seq, e.role, e.created_at, (e.created_at < now() - interval '1 second' * $1::float8 AND e.seq <= s.flushed_seq
     AND (s.lease_owner IS NULL OR s.upkeep_term IS DISTINCT FROM s.lease_term OR coalesce(s.upkeep_until <= now(), true))
     AND NOT EXISTS (SELECT FROM flush_debts d WHERE d.session_key = $2 AND d.from_seq < e.seq)
     AND NOT EXISTS (SELECT FROM outbox o
@@ -133,10 +133,11 @@ type EventsOldestParams struct {
 }
 
 type EventsOldestRow struct {
-	ID      int64
-	Seq     int64
-	Role    sessions.Role
-	Expired bool
+	ID        int64
+	Seq       int64
+	Role      sessions.Role
+	CreatedAt time.Time
+	Expired   bool
 }
 
 // EventsOldest lists the first events of a session's log. Those that are past the period may be deleted, unless a flush owes
@@ -154,6 +155,7 @@ func (q *Queries) EventsOldest(ctx context.Context, db DBTX, arg *EventsOldestPa
 			&i.ID,
 			&i.Seq,
 			&i.Role,
+			&i.CreatedAt,
 			&i.Expired,
 		); err != nil {
 			return nil, err
@@ -481,7 +483,7 @@ func (q *Queries) RepliesExpire(ctx context.Context, db DBTX, arg *RepliesExpire
 const sessionExpired = `-- name: SessionExpired :exec
 UPDATE dingtalk_sessions s SET
     base_seq = $1::bigint,
-    compacted_seq = $1::bigint,
+    compacted_seq = greatest(s.compacted_seq, $1::bigint),
     view_version = s.view_version + 1,
     total_tokens = greatest(least(s.total_tokens - round(s.calibration * $2::bigint), 2147483647), 0),
     observed_tokens = 0,
@@ -498,34 +500,36 @@ type SessionExpiredParams struct {
 	SessionKey sessions.Key
 }
 
-// SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone. The
-// next turn pins the facts of those who still speak in the view.
+// SessionExpired moves the start of a view behind deleted events, or behind deleted summaries. Summaries before that place are of
+// deleted events alone. The next turn pins the facts of those who still speak in the view.
 func (q *Queries) SessionExpired(ctx context.Context, db DBTX, arg *SessionExpiredParams) error {
 	_, err := db.Exec(ctx, sessionExpired, arg.ThroughSeq, arg.Freed, arg.SessionKey)
 	return err
 }
 
-const summariesExpire = `-- name: SummariesExpire :execrows
-DELETE FROM session_summaries a
-WHERE a.session_key = $1 AND a.end_seq <= $2::bigint AND (a.status <> 'active' OR $3::boolean)
-  AND NOT EXISTS (SELECT FROM compaction_log c
-    WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id))
+const summariesExpire = `-- name: SummariesExpire :one
+WITH gone AS (
+    DELETE FROM session_summaries a
+    WHERE a.session_key = $1 AND a.end_seq <= $2::bigint
+      AND NOT EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id))
+    RETURNING a.status, a.end_seq
+)
+SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::bigint AS shown FROM gone
 `
 
 type SummariesExpireParams struct {
 	SessionKey sessions.Key
 	ThroughSeq int64
-	Renewed    bool
 }
 
-// SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it was restarted, and those that
-// an undo would show.
+// SummariesExpire deletes summaries of deleted events alone, except for those that an undo would show. It returns the place up to
+// which the view showed them; 0 for none.
 func (q *Queries) SummariesExpire(ctx context.Context, db DBTX, arg *SummariesExpireParams) (int64, error) {
-	result, err := db.Exec(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq, arg.Renewed)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := db.QueryRow(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq)
+	var shown int64
+	err := row.Scan(&shown)
+	return shown, err
 }
 
 const undoExpired = `-- name: UndoExpired :one

@@ -22,7 +22,7 @@ ON CONFLICT (session_key) DO NOTHING;
 -- name: EventsOldest :many
 -- EventsOldest lists the first events of a session's log. Those that are past the period may be deleted, unless a flush owes
 -- them, a reply of that time or an earlier one is not sent, or upkeep of the session runs.
-SELECT e.id, e.seq::bigint AS seq, e.role, (e.created_at < now() - interval '1 second' * @period_seconds::float8 AND e.seq <= s.flushed_seq
+SELECT e.id, e.seq::bigint AS seq, e.role, e.created_at, (e.created_at < now() - interval '1 second' * @period_seconds::float8 AND e.seq <= s.flushed_seq
     AND (s.lease_owner IS NULL OR s.upkeep_term IS DISTINCT FROM s.lease_term OR coalesce(s.upkeep_until <= now(), true))
     AND NOT EXISTS (SELECT FROM flush_debts d WHERE d.session_key = @session_key AND d.from_seq < e.seq)
     AND NOT EXISTS (SELECT FROM outbox o
@@ -57,20 +57,24 @@ SELECT count(*) FROM gone;
 UPDATE compaction_log c SET view_before = NULL
 WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint;
 
--- name: SummariesExpire :execrows
--- SummariesExpire deletes summaries of deleted events. Those that the view shows stay, unless it was restarted, and those that
--- an undo would show.
-DELETE FROM session_summaries a
-WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND (a.status <> 'active' OR @renewed::boolean)
-  AND NOT EXISTS (SELECT FROM compaction_log c
-    WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id));
+-- name: SummariesExpire :one
+-- SummariesExpire deletes summaries of deleted events alone, except for those that an undo would show. It returns the place up to
+-- which the view showed them; 0 for none.
+WITH gone AS (
+    DELETE FROM session_summaries a
+    WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint
+      AND NOT EXISTS (SELECT FROM compaction_log c
+        WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id))
+    RETURNING a.status, a.end_seq
+)
+SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::bigint AS shown FROM gone;
 
 -- name: SessionExpired :exec
--- SessionExpired moves the start of a view behind deleted events. Summaries before that place are of deleted events alone. The
--- next turn pins the facts of those who still speak in the view.
+-- SessionExpired moves the start of a view behind deleted events, or behind deleted summaries. Summaries before that place are of
+-- deleted events alone. The next turn pins the facts of those who still speak in the view.
 UPDATE dingtalk_sessions s SET
     base_seq = @through_seq::bigint,
-    compacted_seq = @through_seq::bigint,
+    compacted_seq = greatest(s.compacted_seq, @through_seq::bigint),
     view_version = s.view_version + 1,
     total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
     observed_tokens = 0,

@@ -20,7 +20,7 @@ const (
 	batch = 500
 	// memoryBatch is that number for memories: each text is searched in the views that may show it.
 	memoryBatch = 100
-	// maxTurn bounds the events that are read to find the end of a turn. A longer one is deleted before it has ended.
+	// maxTurn bounds the events that are read to find the end of a turn's answers. Longer ones are deleted before their end.
 	maxTurn = 16 * batch
 )
 
@@ -68,8 +68,8 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 // place is the last event of a batch. The id covers rows without a place that arrived before it.
 type place struct{ seq, id int64 }
 
-// lastExpired finds the end of the next batch: the last turn that ends within it, or a part of a turn that is longer than a
-// batch.
+// lastExpired finds the end of the next batch: the last place within it where a view may begin. Answers of a turn that are more
+// than a batch go in parts.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
 		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
@@ -102,8 +102,8 @@ func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, pe
 	return place{}, nil
 }
 
-// wholeTurns counts the first events that are expired and end with a turn. A turn begins with a member's message after
-// something else. ends reports that the log ends with the rows.
+// wholeTurns counts the first events that are expired and end where a view may begin. ends reports that the log ends with the
+// rows.
 func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 	n := 0
 	for n < len(rows) && rows[n].Expired {
@@ -116,14 +116,21 @@ func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 		n--
 	}
 	for ; n > 0; n-- {
-		if rows[n].Role == sessions.RoleUser && rows[n-1].Role != sessions.RoleUser {
+		if parts(&rows[n-1], &rows[n]) {
 			return n
 		}
 	}
 	return 0
 }
 
-// partOfTurn counts the events of a batch when the first turn is longer: results stay with their call. Only a call with more
+// parts reports whether a view may begin between two events: before each message of a member, and between the answers of two
+// turns. Messages that one turn answers together are past their period at different times. All answers of a turn have the time of
+// its commit.
+func parts(before, after *dbsqlc.EventsOldestRow) bool {
+	return after.Role == sessions.RoleUser || before.Role != sessions.RoleUser && after.Role != sessions.RoleTool && !after.CreatedAt.Equal(before.CreatedAt)
+}
+
+// partOfTurn counts the events of a batch when the answers of the first turn are more: results stay with their call. Only a call with more
 // results than a batch has is parted from them.
 func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
 	for n := batch; n > 0; n-- {
@@ -136,8 +143,7 @@ func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
 
 // expire deletes the events up to a place, and the rows that refer to them alone.
 func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last place) (int, error) {
-	key, renewed := row.SessionKey, last.seq > row.CompactedSeq
-	start := max(row.CompactedSeq, last.seq)
+	key := row.SessionKey
 	before, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
 	if err != nil {
 		return 0, err
@@ -149,14 +155,19 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
 		return 0, err
 	}
-	if _, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq, Renewed: renewed}); err != nil {
+	base, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq})
+	if err != nil {
 		return 0, err
+	}
+	start := max(row.CompactedSeq, last.seq)
+	if last.seq > row.CompactedSeq {
+		base = last.seq
 	}
 	if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: start}); err != nil {
 		return 0, err
 	}
-	if !renewed {
-		return int(n), nil
+	if base == 0 {
+		return int(n), nil // a summary in the view covers the deleted events and later ones
 	}
 	after, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: start})
 	if err != nil {
@@ -165,7 +176,7 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.Q.JobDelete(ctx, tx, key); err != nil {
 		return 0, err
 	}
-	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: last.seq, Freed: before - after})
+	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: base, Freed: before - after})
 }
 
 // ExpireMemories implements sessions.Expiry. The texts leave the heads of views, and undo data, with their rows.
