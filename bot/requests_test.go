@@ -124,3 +124,26 @@ func TestRequestedCompactionsRunTogether(t *testing.T) {
 		want(t, "waiting requests", r.waiting(), 0)
 	})
 }
+
+// A request whose process died three times is a failed compaction with the reason, and delays no automatic one.
+func TestRequestedCompactionOfDeadProcesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &requested{}
+		w := start(t, setup{config: func(c *Config) { c.Requests = r }})
+		w.fill(3000)
+		r.mu.Lock()
+		r.list = []sessions.CompactionRequest{{Key: group, Focus: "端口", Attempts: 3}}
+		r.mu.Unlock()
+		after(3 * time.Second)
+		want(t, "waiting requests", r.waiting(), 0)
+		want(t, "compactions", w.compactions(), 0)
+		s, err := w.store.Session(t.Context(), group)
+		if err != nil || s.CompactError != "process died: none of 3 attempts ended" || s.CompactFailures != 0 || !s.CompactRetryAt.IsZero() {
+			t.Errorf("the session has the reason %q (%v), %d failures, a retry at %v", s.CompactError, err, s.CompactFailures, s.CompactRetryAt)
+		}
+		if last := attempts(t, w.store)[0]; last.Outcome != "failed" || last.Trigger != "manual" || last.Focus != "端口" || last.Error != s.CompactError {
+			t.Errorf("the log has %+v", last)
+		}
+	})
+}

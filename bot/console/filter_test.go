@@ -64,3 +64,19 @@ func TestLanguageKeepsTheFilter(t *testing.T) {
 		t.Errorf("the switch leads to %s (%v)", to, err)
 	}
 }
+
+// The filter state:failed finds the sessions whose last compaction failed, also one that a person asked for, and their pages have the reason.
+func TestFailedCompactionsAreFound(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	for reason, found := range map[string]bool{"process died: none of 3 attempts ended": true, "undone": false, "": false} {
+		w.execute("UPDATE dingtalk_sessions SET compact_error = '" + reason + "' WHERE session_key = '" + groupKey + "'")
+		if _, page := b.get("/sessions?q=state:failed"); strings.Contains(page, "支付网关发布") != found {
+			t.Errorf("a session with the reason %q is found: %t", reason, !found)
+		}
+		if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); found && !strings.Contains(page, reason) {
+			t.Errorf("the page does not have the reason %q", reason)
+		}
+	}
+}

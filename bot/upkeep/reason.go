@@ -26,6 +26,7 @@ const (
 	reasonNothing   Reason = "nothing to compact"
 	reasonStop      Reason = "stopped"
 	reasonStorage   Reason = "storage"
+	reasonDied      Reason = "process died"
 )
 
 // reasonOf classifies an error.
@@ -108,6 +109,7 @@ var reasonWords = map[Reason][2]string{
 	reasonNothing:   {"没有可以压缩的旧消息", "there is nothing old enough to compact"},
 	reasonStop:      {"程序正在重启", "the bot was being restarted"},
 	reasonStorage:   {"存储出错，已记录", "storage trouble, which has been recorded"},
+	reasonDied:      {"执行它的进程每次都中途退出", "its process died each time"},
 }
 
 // errNoGain means that a compaction would gain too little.

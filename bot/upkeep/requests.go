@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,6 +62,9 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 		return err
 	case attempt > maxRequestAttempts:
 		log.Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
+		if err := u.logDropped(ctx, lease, r); err != nil {
+			return err
+		}
 		return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 	}
 	one, stop := context.WithTimeout(WithSettings(ctx, r.Settings), u.cfg.CompactDeadline)
@@ -77,4 +81,16 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 		return u.cfg.Requests.ReturnRequest(ctx, lease, attempt)
 	}
 	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
+}
+
+// logDropped records a request whose process died at each attempt as a failed compaction. It delays no automatic one.
+func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
+	s, err := u.store.Session(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	return u.leases.Check(r.Key, u.store.Log(ctx, l, sessions.LogEntry{
+		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
+		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
+	}))
 }

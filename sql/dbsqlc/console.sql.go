@@ -710,7 +710,7 @@ WHERE (s.last_active_at, s.session_key) < ($1::timestamptz, $2::text)
   AND ($7::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
   AND ($7::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
   AND ($7::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
-  AND ($7::text <> 'failed' OR s.compact_failures > 0)
+  AND ($7::text <> 'failed' OR s.compact_error NOT IN ('', 'undone'))
 ORDER BY s.last_active_at DESC, s.session_key DESC
 LIMIT $8::int
 `

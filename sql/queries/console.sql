@@ -20,7 +20,7 @@ WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key:
   AND (@state::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
   AND (@state::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
   AND (@state::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
-  AND (@state::text <> 'failed' OR s.compact_failures > 0)
+  AND (@state::text <> 'failed' OR s.compact_error NOT IN ('', 'undone'))
 ORDER BY s.last_active_at DESC, s.session_key DESC
 LIMIT @max_rows::int;
 
