@@ -91,6 +91,38 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// While a turn runs, its asker may stop it by the bare word. At other times the word is a message like any other.
+func TestBareWordStopsARunningTurn(t *testing.T) {
+	t.Parallel()
+	for word, lang := range map[string]string{"停止。": "zh", "停": "zh", "Stop!": "en"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, setup{config: rooted, model: &script{chat: halfway("slow", "half")}})
+			w.say("m1", "alice", "a slow story")
+			w.say("m2", "bob", word) // neither the asker nor an administrator
+			want(t, "messages after another member's word", len(w.wire.texts()), 0)
+			w.say("m3", "alice", word)
+			texts := w.wire.texts()
+			want(t, "the answer to the word", texts[1], wording.Say(wording.TurnStopped, lang, "a slow story")+
+				wording.Say(wording.StillWaiting, lang, 1, "bob “"+word+"”"))
+			want(t, "the answer to another member's word", texts[2], "re: bob(u-bob): "+word)
+			w.say("m4", "alice", word)
+			want(t, "the answer without a turn", w.wire.texts()[3], "re: alice(u-alice): "+word)
+		})
+	}
+}
+
+// A waiting /stop of a member without a right is not among the messages that still wait for an answer.
+func TestStopNamesNoOtherStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: rooted, model: &script{chat: halfway("slow", "half")}})
+		w.say("m1", "alice", "a slow story")
+		w.say("m2", "bob", "/stop")
+		w.say("m3", "root", "/stop")
+		want(t, "the command's answer", w.wire.texts()[1], wording.Say(wording.TurnStopped, "en", "a slow story"))
+	})
+}
+
 // Names and words of people make neither links nor emphasis in the command's answer.
 func TestStopNamesWaitingMessagesLiterally(t *testing.T) {
 	t.Parallel()
@@ -128,7 +160,7 @@ func TestStopRefused(t *testing.T) {
 		synctest.Wait()
 		texts := w.wire.texts()
 		want(t, "the answer", texts[0], "the whole story")
-		want(t, "the stranger's answer", texts[1], wording.Say(wording.NotYourTurn, "en")+wording.Say(wording.StillWaiting, "en", 1, "alice “/stop now”"))
+		want(t, "the stranger's answer", texts[1], wording.Say(wording.NotYourTurn, "en"))
 		want(t, "the wrong command's answer", strings.HasPrefix(texts[2], "Usage: "), true)
 		for i, who := range []string{"bob", "alice", "root"} {
 			w.say(fmt.Sprint("n", i), who, "/stop")
@@ -175,7 +207,7 @@ func TestStopReserved(t *testing.T) {
 		w.say("m3", "root", "/stop")
 		want(t, "answers", strings.Join(w.wire.texts(), "|"), strings.Join([]string{
 			"half\n\n" + wording.Say(wording.CutShort, "en"),
-			wording.Say(wording.TurnStopped, "en", "a slow question") + wording.Say(wording.StillWaiting, "en", 1, "alice “/stop”"),
+			wording.Say(wording.TurnStopped, "en", "a slow question"),
 			wording.Say(wording.NotAdmin, "en"),
 		}, "|"))
 	})

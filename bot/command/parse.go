@@ -22,7 +22,7 @@ type Call struct {
 // write ／ for the slash, and people leave out the blank: "/忘记我确认" is 忘记, 我 and 确认.
 func (t Table) Parse(text string) Call {
 	text = strings.TrimSpace(text)
-	if c := t.bare(strings.Trim(text, "？?！!。 ")); c != nil {
+	if c := t.bare(trimMarks(text)); c != nil {
 		return c.call("")
 	}
 	if wide, ok := strings.CutPrefix(text, "／"); ok {
@@ -38,6 +38,9 @@ func (t Table) Parse(text string) Call {
 	}
 	return Call{Name: strings.ToLower(word), Rest: rest}
 }
+
+// trimMarks removes blanks and the marks at the ends of a sentence.
+func trimMarks(text string) string { return strings.Trim(text, "？?！!。. \t\n") }
 
 // bare finds a command that is recognized without a slash.
 func (t Table) bare(text string) *Command {

@@ -15,9 +15,14 @@ import (
 // stopName is the name of the command that ends a running turn.
 const stopName = "stop"
 
-// Stops implements turn.Commands: those who asked may stop their turn, and so may the conversation's owner.
+// Stops implements turn.Commands: those who asked may stop their turn, and so may the conversation's owner. The bare name of
+// the command is enough: people in a hurry leave out the slash.
 func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
-	c := h.commands.Parse(h.views.OwnWords(e))
+	words := h.views.OwnWords(e)
+	c := h.commands.Parse(words)
+	if c.Name == "" {
+		c = h.commands.Parse("/" + trimMarks(words))
+	}
 	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg) && h.may(e, h.right(c.Command, c.Use)) && mayStop(h, e, asked)
 }
 
@@ -78,7 +83,8 @@ func (s stopping) stillWaiting(ctx context.Context) string {
 	}
 	var parts []string
 	for _, e := range slices.Backward(pending) {
-		if !slices.ContainsFunc(s.Asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
+		isAsked := slices.ContainsFunc(s.Asked, func(a sessions.Event) bool { return a.ID == e.ID })
+		if !isAsked && s.commands.Parse(s.views.OwnWords(e)).Name != stopName {
 			parts = append(parts, literal.Replace(sessions.Nick(e.SenderNick))+" “"+s.quote(e)+"”")
 		}
 	}
