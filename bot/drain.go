@@ -63,7 +63,6 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	sum.log(log, time.Since(began))
 }
 
-// stopping reports whether a stop has begun.
 func (b *Bot) stopping() bool {
 	select {
 	case <-b.draining:
@@ -241,7 +240,6 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	return true
 }
 
-// flushAtStop flushes one session and returns the number of rows that hold its facts.
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
 	lease, err := b.leases.Get(ctx, key)
 	if err != nil {

@@ -117,7 +117,6 @@ func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
 	return keys
 }
 
-// configuredScope is the scope of a group in the configuration.
 func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
 	return cmp.Or(b.current.Get().Groups[id].Scope, b.cfg.Scope)
 }

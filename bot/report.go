@@ -81,7 +81,6 @@ func (a *restartStats) figures() sessions.RestartFigures {
 	}
 }
 
-// byName maps names of figures to counters.
 func (a *restartStats) byName() map[string]*atomic.Int64 {
 	return map[string]*atomic.Int64{
 		"answered": &a.answered, "drained": &a.drained, "flushed": &a.flushed, "debt": &a.debt, "resumed": &a.resumed,

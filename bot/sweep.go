@@ -51,7 +51,6 @@ func (b *Bot) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepNow sweeps besides the interval.
 func (b *Bot) sweepNow(ctx context.Context) {
 	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 	defer stop()

@@ -55,7 +55,6 @@ func (p Policy) Decide(w Window, s State) Need {
 	return n
 }
 
-// exceedsLimits reports whether the raw events exceed the policy's hard limits.
 func (p Policy) exceedsLimits(s State, cut Cut) bool {
 	return p.HardLimit > 0 && cut.Index >= p.HardLimit || p.ContextSize > 0 && len(s.Tail) > p.ContextSize
 }

@@ -133,7 +133,6 @@ func (p Policy) Validate(w Window) error {
 	return f.joinErrors()
 }
 
-// checkTriggers rejects a policy without any trigger.
 func (p Policy) checkTriggers(f *faults) {
 	switch {
 	case p.Tokens, p.Batch, p.triggersByCount(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
@@ -144,10 +143,8 @@ func (p Policy) checkTriggers(f *faults) {
 	}
 }
 
-// segmentKey is the configuration key of Segment.
 const segmentKey = "cached_context_turns"
 
-// turnsKey is the configuration key of TailTurns.
 func (p Policy) turnsKey() string {
 	if p.Segment > 0 {
 		return "full_context_turns"
@@ -182,7 +179,6 @@ func (p Policy) checkTail(f *faults) {
 		fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment), segmentKey)
 }
 
-// checkSummaries checks mode and summary settings.
 func (p Policy) checkSummaries(f *faults) {
 	switch p.Mode {
 	case SummaryOnly, SummaryPlusPrune, PruneOnly:
@@ -203,5 +199,4 @@ func Language(configured string) string {
 	return "zh"
 }
 
-// triggersByCount reports whether messages or turns trigger compactions of the policy.
 func (p Policy) triggersByCount() bool { return p.Window > 0 || p.MaxMessages > 0 || p.Segment > 0 }

@@ -89,7 +89,6 @@ func (p Policy) offloadsAt(w Window, s State) bool {
 	return p.Mode == OffloadThenCompact && p.OffloadOver > 0 && float64(s.Tokens) >= p.OffloadAt*float64(w.Trigger())
 }
 
-// largeResults lists the tool results that may be offloaded.
 func (p Policy) largeResults(tail []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	for _, e := range tail {
@@ -127,7 +126,6 @@ func Reference(e sessions.Event) (text string, ok bool) {
 	return text, len(text) < len(e.Content)
 }
 
-// referenceText is the reference to a result.
 func referenceText(e sessions.Event) string {
 	blob := sessions.BlobOf(e.Content)
 	return fmt.Sprintf("Tool result is at: %s\n%s, %d bytes, moved out to save room; %s reads the whole. It begins and ends:\n%s",

@@ -96,7 +96,6 @@ func TokensOf(events []sessions.Event) int {
 	return n
 }
 
-// lastSeq is the highest Seq of events.
 func lastSeq(events []sessions.Event) (seq int64) {
 	for _, e := range events {
 		seq = max(seq, e.Seq)

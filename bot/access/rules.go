@@ -59,7 +59,6 @@ func ids(m sessions.Message) []string {
 	return []string{string(m.SenderID), string(m.EncryptedID)}
 }
 
-// lists reports whether a list has one of the ids, or stands for all.
 func lists(list []string, ids ...string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return entry == Everyone || entry != "" && slices.Contains(ids, entry) })
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// guard authorizes requests with the token or, without a configured token, local requests.
 func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

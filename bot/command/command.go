@@ -102,7 +102,6 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	return c.Use.Run(h, ctx, t, c)
 }
 
-// unknown answers a command that is not in the table.
 func (t Table) unknown(name, lang string) string {
 	if near := t.Near(name); near != "" {
 		return wording.Say(wording.NoCommandNear, lang, near)

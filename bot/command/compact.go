@@ -259,7 +259,6 @@ func spentWord(e sessions.LogEntry, lang string) string {
 	return "；" + strings.Join(parts, "；")
 }
 
-// outcomeWord describes the outcome of an attempt.
 func outcomeWord(e sessions.LogEntry, lang string) string {
 	words := [][3]string{
 		{upkeep.OutcomeCommitted, "完成", "done"},

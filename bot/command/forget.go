@@ -234,7 +234,6 @@ func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Ev
 	return len(reply) == 1 && !reply[0].CreatedAt.After(later.CreatedAt)
 }
 
-// outcomeOf returns the outcome of a message's command.
 func outcomeOf(e sessions.Event) sessions.Outcome {
 	if e.Message == nil {
 		return ""

@@ -33,7 +33,6 @@ func (h *Handler) help(_ context.Context, t *view.Exchange, _ Call) string {
 	return wording.Say(wording.Help, t.Lang, note) + out.String()
 }
 
-// usage lists the uses of a command on one line.
 func (c *Command) usage(lang string) string {
 	parts := make([]string, len(c.Uses))
 	for i, u := range c.Uses {

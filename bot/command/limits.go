@@ -57,7 +57,6 @@ func (a asking) list(heading wording.Phrase, all []bound, describe func(bound) s
 	return out.String()
 }
 
-// bounds lists the configured limits of the asker.
 func (a asking) bounds() string {
 	return a.list(wording.LimitsHere, a.limited(sessions.Used{}), func(b bound) string { return wording.Thousands(b.most) })
 }

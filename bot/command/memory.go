@@ -116,7 +116,6 @@ func memoryDay(m memory.Memory, loc *time.Location) string {
 	return at.In(loc).Format("2006-01-02")
 }
 
-// teamMark returns the mark of facts that the whole team reads.
 func teamMark(m memory.Memory, lang string) string {
 	if m.Scope != memory.ScopeTeam {
 		return ""
@@ -133,7 +132,6 @@ func headOf(content string, most int) string {
 	return string(rs[:most]) + "…"
 }
 
-// showMemory shows the full text of one memory.
 func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) string {
 	id := memoryID(c.Arg)
 	m, err := h.manage.Fact(ctx, h.actor(t), id)

@@ -149,7 +149,6 @@ func (u *Use) matches(arg string) bool {
 	return (u.Args != Required || arg != "") && (u.Match == nil || u.Match(arg))
 }
 
-// takes reports whether the use takes an argument.
 func (u *Use) takes(arg string) bool {
 	switch u.Args {
 	case NoArgs:
@@ -168,7 +167,6 @@ func (u *Use) glues(text string) bool {
 	return strings.ContainsRune(u.glue(), r) || slices.ContainsFunc(u.After, func(word string) bool { return strings.HasPrefix(text, word) })
 }
 
-// glue is Glue, or the digits of a number.
 func (u *Use) glue() string {
 	if u.Args == Number {
 		return digits
@@ -186,7 +184,6 @@ func (c *Command) names() []string { return slices.Concat(c.ZH, c.EN) }
 
 func (u *Use) words() []string { return slices.Concat(u.ZH, u.EN) }
 
-// cutWord cuts a text at its first blank.
 func cutWord(text string) (word, rest string) {
 	if at := strings.IndexFunc(text, unicode.IsSpace); at >= 0 {
 		return text[:at], strings.TrimSpace(text[at:])

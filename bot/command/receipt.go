@@ -24,7 +24,6 @@ func receipt(done memory.Forgotten, lang string) string {
 	})
 }
 
-// receiptOfPerson is [receipt] for the erasure of a person.
 func receiptOfPerson(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{done.Memories, "条记忆", "memory|memories"},

@@ -111,7 +111,6 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 	return out.String()
 }
 
-// ownSettings formats the session's own settings, and marks invalid ones.
 func (h *Handler) ownSettings(s sessions.Session, lang string) string {
 	line := settingsLine(s.Settings, lang)
 	if s.Settings == "" || h.cfg.Current.For(s.Key).Own == nil {
@@ -123,7 +122,6 @@ func (h *Handler) ownSettings(s sessions.Session, lang string) string {
 	return line
 }
 
-// kindWords names kinds of work.
 var kindWords = map[string][2]string{
 	sessions.SpentTurn:          {"回答", "answers"},
 	sessions.SpentFlush:         {"记忆整理", "memory flushes"},
@@ -158,7 +156,6 @@ func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, s
 	return wording.Say(wording.Spent, t.Lang, list, cost)
 }
 
-// callLevels names the levels of calls.
 var callLevels = [][2]string{
 	{"充足", "plenty"}, {"卡片不再流式更新", "no streaming"}, {"仅用 webhook", "webhook only"}, {"已用完，仅用 webhook", "used up, webhook only"},
 }

@@ -39,7 +39,6 @@ func (c *Config) check(src *source, need Need) {
 	}
 }
 
-// checker formats the refusals of values.
 type checker struct{ *source }
 
 // want refuses a value unless ok, with its actual and its expected form.
@@ -168,7 +167,6 @@ func (l *LLMConfig) names() string {
 	return strings.Join(names, ", ")
 }
 
-// sessionScopes are the values of session_scope.
 var sessionScopes = []string{"group", "member"}
 
 func (a *AgentConfig) check(k checker) {

@@ -155,7 +155,6 @@ func (c *Config) fit(src *source) {
 	c.Agent.Memory.Embeddings.warn(c, src, "agent.memory.embeddings.")
 }
 
-// warnOfIdleRules warns of rules that no conversation uses.
 func (c *Config) warnOfIdleRules(src *source) {
 	common, groups := c.Policies()
 	inUse := []compaction.Policy{common.Policy}

@@ -129,7 +129,6 @@ func (s CompactionSettings) Settings(own map[string]compaction.Policy) compactio
 	}
 }
 
-// policy returns the named policy with the rules of s.
 func (s CompactionSettings) policy(own map[string]compaction.Policy) compaction.Policy {
 	p := own[s.Policy]
 	for _, rule := range s.ints(&p) {

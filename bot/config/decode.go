@@ -182,7 +182,6 @@ func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 
 const groupsPath = "agent.compaction.groups"
 
-// groupPath returns the path of a group's settings.
 func groupPath(id string) string {
 	return join(groupsPath, keyText(id))
 }
@@ -262,7 +261,6 @@ func (s *source) expandScalar(path, text, what string) (string, bool) {
 	return text, !s.failed(path)
 }
 
-// setScalar sets dst to the value of text, or returns the expected form.
 func setScalar(dst reflect.Value, text string) (want string) {
 	switch dst.Kind() {
 	case reflect.Bool:
@@ -321,7 +319,6 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 	}
 }
 
-// fieldSet holds the keys of a struct in order, with their fields.
 type fieldSet struct {
 	names    []string
 	index    map[string][]int

@@ -31,7 +31,6 @@ type GroupConfig struct {
 	Admins []string `json:"admins"`
 }
 
-// ownGroupPath returns the path of a conversation's entry in groups.
 func ownGroupPath(id string) string { return join("groups", keyText(id)) }
 
 func (c *Config) checkGroups(k checker) {

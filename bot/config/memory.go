@@ -107,7 +107,6 @@ func (m *MemoryConfig) InjectionOrder() view.Order {
 	return parts
 }
 
-// listed formats a list of strings as in a config.
 func listed[S ~string](list []S) string {
 	each := make([]string, len(list))
 	for i, one := range list {

@@ -53,7 +53,6 @@ func canonicalKey(t reflect.Type, key string) string {
 // contextWindowKey is an older bot's object for the turns of its window, next to agent.compaction.
 const contextWindowKey = "contextWindow"
 
-// decodeContextWindow decodes agent.contextWindow into agent.compaction.
 func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 	const at = "agent." + contextWindowKey
 	v := root.Find("/agent/" + contextWindowKey)
@@ -97,7 +96,6 @@ const (
 	retriesVariable     = "SYNAPSE_COMPACT_RETRY_COUNT"
 )
 
-// ownPolicies returns the policies with changes from the environment.
 func ownPolicies(src *source) map[string]compaction.Policy {
 	own := maps.Clone(compaction.Policies)
 	turns, offload := own["turns"], own["offload"]
@@ -148,7 +146,6 @@ func (s *source) number(name string, most int) (n int, given bool) {
 	return n, true
 }
 
-// failVariable records the fault of an environment variable without a value in the file.
 func (s *source) failVariable(name, format string, args ...any) {
 	s.errs = append(s.errs, located{0, &FieldError{File: "environment", Field: name, Problem: fmt.Sprintf(format, args...)}})
 }

@@ -59,7 +59,6 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// writeMap writes a map with its keys in order.
 func writeMap(w *bytes.Buffer, v reflect.Value) error {
 	w.WriteByte('{')
 	keys := v.MapKeys()

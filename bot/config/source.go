@@ -78,7 +78,6 @@ func newSource(name string, data []byte, getenv func(string) string) *source {
 	}
 }
 
-// fail records a fault of the value at path.
 func (s *source) fail(path, format string, args ...any) {
 	s.failAt(s.offset(path), path, format, args...)
 }
@@ -96,10 +95,8 @@ func (s *source) failAs(name string, offset int, path, format string, args ...an
 	}
 }
 
-// failed reports whether the value at path has an error.
 func (s *source) failed(path string) bool { return s.bad[path] }
 
-// warning formats a warning about a value like an error.
 func (s *source) warning(path, format string, args ...any) string {
 	return s.place(s.offset(path), s.writtenAs(path), fmt.Sprintf(format, args...)).Error()
 }

@@ -142,7 +142,6 @@ func (t *Transport) SetCard(ctx context.Context, v card.Variables) error {
 	})
 }
 
-// callCard makes a call on an existing card.
 func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 	c.method, c.need = http.MethodPut, calls.Finish
 	a, failed := t.callAPI(ctx, c)

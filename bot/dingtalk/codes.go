@@ -120,7 +120,6 @@ func classify(a answer) class {
 	return unknown
 }
 
-// failure is the error of a class.
 func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendError {
 	switch classify(a) {
 	case limited:

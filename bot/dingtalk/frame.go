@@ -64,7 +64,6 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	return m, nil
 }
 
-// fill reads the body and the quoted message.
 func fill(m *sessions.Message, o object) {
 	bot := o.str("chatbotUserId")
 	body := bodyOf(o)

@@ -22,13 +22,11 @@ type answer struct {
 	token  string // the used access token, to keep it out of errors
 }
 
-// maxAnswer bounds the bytes read of an answer.
 const maxAnswer = 1 << 20
 
 // errUnsent marks errors of requests that never reached the other side.
 var errUnsent = errors.New("not sent")
 
-// post sends v as JSON, as request does.
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
 	return t.request(ctx, http.MethodPost, address, header, v)
 }

@@ -30,7 +30,6 @@ const notStored = "not stored"
 
 var errBroke = errors.New("intake panicked")
 
-// intake takes the messages of every connection.
 type intake struct {
 	t      *Transport
 	decode func(data string, robot sessions.RobotCode) (sessions.Message, error)
@@ -101,7 +100,6 @@ func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFram
 	return acknowledge()
 }
 
-// acknowledge is the ack of a message.
 func acknowledge() *payload.DataFrameResponse {
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
@@ -109,7 +107,6 @@ func acknowledge() *payload.DataFrameResponse {
 	return ack
 }
 
-// refuse is the ack of a message that was not stored.
 func refuse() *payload.DataFrameResponse {
 	ack := payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKInternalError)
 	ack.Message = notStored

@@ -180,7 +180,6 @@ func (l *link) write(f *payload.DataFrame, ack *payload.DataFrameResponse) {
 
 func (l *link) touch() { l.seen.Store(time.Now().UnixNano()) }
 
-// alive reports whether the connection is up.
 func (l *link) alive() bool {
 	select {
 	case <-l.gone:

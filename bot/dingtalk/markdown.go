@@ -151,7 +151,6 @@ func lead(words []string, sep, text string) string {
 	return strings.Join(words, sep) + " \n\n" + text
 }
 
-// usableID reports whether a staff id can be a mention in a text.
 func usableID(id string) bool {
 	return id != "" && len(id) <= 64 && !strings.EqualFold(id, "all") && !strings.ContainsFunc(id, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("@[]()<>*`", r)

@@ -107,7 +107,6 @@ func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing
 	return failed
 }
 
-// apiCall is a counted call of the open API.
 type apiCall struct {
 	api    calls.API
 	need   calls.Need

@@ -27,7 +27,6 @@ func newTokens(fetch func(context.Context) (string, time.Duration, error)) *toke
 	return &tokens{fetch: fetch, lock: make(chan struct{}, 1)}
 }
 
-// get returns a token that is still valid for a while.
 func (k *tokens) get(ctx context.Context) (string, error) {
 	select {
 	case k.lock <- struct{}{}:
@@ -67,7 +66,6 @@ func (k *tokens) reject(ctx context.Context, value string) {
 
 var errCredentials = errors.New("DingTalk refuses the client id or secret")
 
-// fetchToken requests an access token and its time to live.
 func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	a, err := t.post(ctx, t.config.APIBase+"/v1.0/oauth2/accessToken", nil,
 		map[string]string{"appKey": t.config.ClientID, "appSecret": t.config.ClientSecret})

@@ -68,7 +68,6 @@ func asString(v any) string {
 	return ""
 }
 
-// obj is the first object of the named fields, or of strings that hold one.
 func (o object) obj(names ...string) object {
 	for _, n := range names {
 		if m := asObject(o[n]); m != nil {

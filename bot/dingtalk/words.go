@@ -7,7 +7,6 @@ import (
 	"ebb/sessions"
 )
 
-// reactionName is the name of the thinking mark.
 func reactionName(lang string) string {
 	if lang == "en" {
 		return "🤔Thinking"

@@ -148,7 +148,6 @@ func (s *Stream) check(ctx context.Context) {
 	}
 }
 
-// readLeader reads the leader from the storage and keeps it.
 func (s *Stream) readLeader(ctx context.Context) (sessions.Leader, error) {
 	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
 	defer stop()

@@ -165,7 +165,6 @@ func (t *ticket) quit() bool {
 	return true
 }
 
-// conversation is one conversation of one robot.
 type conversation struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID

@@ -112,7 +112,6 @@ const (
 // State is the state of a model's circuit breaker.
 type State int
 
-// The states of a model.
 const (
 	Up      State = iota
 	OnTrial       // the next call tries it again

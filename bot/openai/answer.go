@@ -111,7 +111,6 @@ type answer struct {
 	tools    map[string]bool
 }
 
-// callParts is an incomplete tool call.
 type callParts struct {
 	index    int
 	id, name strings.Builder
@@ -124,7 +123,6 @@ type news struct {
 	text, idea string
 }
 
-// add processes a chunk.
 func (a *answer) add(c chunk) (n news) {
 	if c.Usage != nil && *c.Usage != (usage{}) {
 		a.usage = c.Usage.value()
@@ -210,7 +208,6 @@ func (a *answer) another(p *callParts, id, name string) bool {
 	return false
 }
 
-// end closes the answer and returns the rest of the text.
 func (a *answer) end() string {
 	show := a.filter.Finish()
 	a.text = a.filter.Text()
@@ -245,7 +242,6 @@ func (m *model) response(a answer) llm.Response {
 	return r
 }
 
-// cost is the price of usage at m's prices.
 func (m *model) cost(u sessions.Usage) float64 { return m.price().Cost(u) }
 
 func (m *model) price() llm.Price {

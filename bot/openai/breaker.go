@@ -93,7 +93,6 @@ func (p pass) answered() (again bool) {
 	return again
 }
 
-// state is the breaker's state for metrics.
 func (b *breaker) state() llm.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -86,7 +86,6 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	return resp, nil
 }
 
-// ask waits as the provider requested, and makes the requests.
 func (s *slot) ask() (llm.Response, *llm.CallError) {
 	if wait := s.pass.wait; wait > 0 && !s.pause(wait) {
 		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))

@@ -79,7 +79,6 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	}
 }
 
-// attempt makes one HTTP exchange.
 func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *llm.CallError) {
 	m, x := e.client.models[0], &exchange{}
 	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)

@@ -16,7 +16,6 @@ import (
 	"ebb/bot/llm"
 )
 
-// providerError is an error with the provider's message.
 type providerError struct {
 	status  int // 0: inside a stream
 	code    string

@@ -39,7 +39,6 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// doer is go-openai's HTTP client.
 type doer struct{ client *http.Client }
 
 // Do sends the request with the exchange's extra members and records the answer.

@@ -141,7 +141,6 @@ func schemaOf(tools []llm.ToolSpec, name string) map[string]any {
 	return nil
 }
 
-// force shapes the request for a rung.
 func (cl *call) force(r llm.Request, way rung) {
 	if way == rungNamed {
 		cl.req.ToolChoice = goopenai.ToolChoice{

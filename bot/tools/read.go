@@ -8,13 +8,11 @@ import (
 	"ebb/memory"
 )
 
-// noted is a memory store that reports the memories which a call reads.
 type noted struct {
 	memory.Store
 	read func(id int64)
 }
 
-// readBy returns the store for a call of a tool.
 func readBy(in chat.ToolInput, s memory.Store) memory.Store {
 	if in.Read == nil {
 		return s

@@ -42,7 +42,6 @@ func storeFault(ctx context.Context, err error, words string) error {
 	return errors.New(words)
 }
 
-// object is a JSON schema of an object with these properties.
 func object(required []string, properties map[string]any) map[string]any {
 	s := map[string]any{"type": "object", "properties": properties}
 	if len(required) > 0 {

@@ -96,7 +96,6 @@ func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, need
 	return err
 }
 
-// run is one attempt at a compaction.
 type run struct {
 	*Worker
 	Compacted
@@ -113,7 +112,6 @@ type run struct {
 	memories *sessions.Pinned
 }
 
-// engine writes the summaries of the session.
 func (r *run) engine() *summarize.Engine { return &summarize.Engine{Summarizer: r.summaries(r.Key)} }
 
 // pinnedGrowth is the growth of the view's pinned memory in tokens.
@@ -188,7 +186,6 @@ func (r *run) countRaw(through int64) (n int) {
 	return n
 }
 
-// tokensOf returns the tokens that the view shows of an event.
 func (r *run) tokensOf(seq int64) int {
 	for _, e := range r.view.Tail {
 		if e.Seq == seq {

@@ -143,7 +143,6 @@ func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.Di
 	})
 }
 
-// storeDigest stores a digest with its usage.
 func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memory.Digest) error {
 	id, err := u.memory.StoreDigest(ctx, l, digest)
 	switch {
@@ -198,7 +197,6 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	return digest, nil
 }
 
-// readDay reads the events of a day, without commands.
 func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
 	var all []sessions.Event
 	for after := int64(0); ; {

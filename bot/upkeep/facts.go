@@ -20,7 +20,6 @@ func (u *Worker) FactsDue(s sessions.Session) bool {
 	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !lowBudgetSpent(set, s)
 }
 
-// factsTrigger is the trigger of such a flush.
 func (u *Worker) factsTrigger() string {
 	if u.cfg.Remember.EveryTurn {
 		return flushEveryTurn

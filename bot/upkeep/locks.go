@@ -47,7 +47,6 @@ func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err 
 	}
 }
 
-// busy reports whether the session's lock is held.
 func (l *locks) busy(key sessions.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

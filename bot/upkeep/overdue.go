@@ -17,8 +17,7 @@ import (
 const (
 	// backgroundInterval is the time between two checks for background work.
 	backgroundInterval = 30 * time.Second
-	// pageSize is the number of sessions listed at a time.
-	pageSize = 100
+	pageSize           = 100
 	// idleAfter is the time without messages after which a session is flushed.
 	idleAfter = 30 * time.Minute
 )
@@ -43,7 +42,6 @@ func (u *Worker) flushOverdue(ctx context.Context) error {
 // leases are kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
 const releaseAfter = 5 * time.Minute
 
-// releaseIdle releases the leases of idle sessions.
 func (u *Worker) releaseIdle(ctx context.Context) error {
 	n, err := u.leases.ReleaseIdle(ctx, releaseAfter, idleAfter+releaseAfter, func(key sessions.Key) bool {
 		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.locks.busy(key) || u.outbox.Holds(key)
@@ -91,7 +89,6 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	}
 }
 
-// flushIdle flushes idle sessions.
 func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {

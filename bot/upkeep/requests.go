@@ -20,7 +20,6 @@ const (
 	maxRequestAttempts = 3
 )
 
-// requests executes the compactions that administrators asked for.
 type requests struct{ *Worker }
 
 // compactAll executes all of them as /compact does in a turn, as many at a time as upkeep has slots. The compaction log has the

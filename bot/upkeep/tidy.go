@@ -141,7 +141,6 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 	}
 }
 
-// hasBudget reports whether the session of a group has low-priority budget left today.
 func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error) {
 	s, err := u.store.Session(ctx, p.Session)
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -120,14 +120,12 @@ func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
 	return &s
 }
 
-// flushes is the reader of facts with the model, the window and the language in force for a session.
 func (u *Worker) flushes(key sessions.Key) *extract.Flusher {
 	f, set := u.flusher, u.cfg.Current.For(key)
 	f.Name, f.Context, f.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
 	return &f
 }
 
-// consolidations is the consolidator with the model, the window and the language in force for a session.
 func (u *Worker) consolidations(key sessions.Key) *consolidate.Consolidator {
 	c, set := u.consolidator, u.cfg.Current.For(key)
 	c.Name, c.Context, c.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)

@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// Texts of a quote whose speaker or words are unknown.
 const (
 	unknownSpeaker = "某人 someone"
 	unknownWords   = "（原文不在消息中 words not given）"

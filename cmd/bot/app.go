@@ -44,14 +44,12 @@ func (e usageError) Unwrap() error { return e.error }
 // errReported ends a command with exit code 1 after its output has described the fault.
 var errReported = errors.New("reported")
 
-// listFlags are the common flags of list commands.
 type listFlags struct {
 	configFlag
 	JSON  bool `help:"One JSON object a line."`
 	Limit int  `default:"50" help:"Maximum number of rows (default: ${default})."`
 }
 
-// columns are the head of a table and the text of a row.
 type columns[V any] func(clock) (head string, row func(V) string)
 
 // listRows prints the rows that read returns, in the form of view.
@@ -74,7 +72,6 @@ func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, 
 	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
 }
 
-// withConfiguredStore is withStore for commands that also read the config.
 func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*config.Config, *sql.Store, clock) error) error {
 	return withDatabase(ctx, app, f, func(cfg *config.Config, url string) error {
 		zone, err := time.LoadLocation(cfg.Agent.Timezone)

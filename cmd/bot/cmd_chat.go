@@ -22,7 +22,6 @@ import (
 	"ebb/sessions"
 )
 
-// chatCmd is bot chat.
 type chatCmd struct {
 	configFlag
 	Session string `default:"terminal" help:"Name of the conversation; the same name goes on with it (default: ${default})."`
@@ -34,7 +33,6 @@ type chatCmd struct {
 	Threshold          *int    `placeholder:"TOKENS" help:"Override agent.compaction.auto_compact_threshold."`
 }
 
-// overrides returns the flags as values of agent.compaction.
 func (c chatCmd) overrides() []config.Override {
 	var all []config.Override
 	text := func(flag, key string, value *string, of func(*config.CompactionSettings) *string) {
@@ -148,7 +146,6 @@ func (t *terminal) next(ctx context.Context, lines <-chan string) (string, bool)
 	}
 }
 
-// stopsAnswer reports whether a line is a /stop.
 func stopsAnswer(line string) bool {
 	c := command.Commands.Parse(line)
 	return c.Name == "stop" && c.Use != nil && c.Arg == ""

@@ -13,7 +13,6 @@ import (
 	"ebb/sql"
 )
 
-// compactionsCmd is bot compactions.
 type compactionsCmd struct {
 	List compactionsListCmd `cmd:"" default:"withargs" help:"List attempts at compactions, the newest first."`
 	Show compactionsShowCmd `cmd:"" help:"Show one attempt."`

@@ -8,7 +8,6 @@ import (
 	"ebb/bot/config"
 )
 
-// configCmd is bot config.
 type configCmd struct {
 	Check configCheckCmd `cmd:"" help:"List everything that is wrong in a config file, as file:line:col."`
 	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`

@@ -14,7 +14,6 @@ import (
 	"ebb/sql/spend"
 )
 
-// compactionsCostCmd is bot compactions cost.
 type compactionsCostCmd struct {
 	configFlag
 	Session string `help:"Only this session."`
@@ -85,7 +84,6 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// callsCmd is bot calls.
 type callsCmd struct {
 	listFlags
 	Month string `placeholder:"YYYY-MM" help:"Only this month (default: all)."`

@@ -43,7 +43,6 @@ func (c debtsCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// deadLettersCmd is bot deadletters.
 type deadLettersCmd struct {
 	List  deadLettersListCmd  `cmd:"" default:"withargs" help:"List messages that were set aside after they broke their turn three times, the newest first."`
 	Retry deadLettersRetryCmd `cmd:"" help:"Have a message answered after all, as if it came now."`

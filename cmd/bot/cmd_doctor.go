@@ -16,7 +16,6 @@ import (
 	"ebb/cmd/bot/gateway"
 )
 
-// doctorCmd is bot doctor.
 type doctorCmd struct {
 	configFlag
 	Card string `placeholder:"GROUP" help:"Try the card template with one card in this group, by its conversation id. Takes 4 of the month's API calls."`
@@ -131,7 +130,6 @@ func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
 
-// eachModel checks all models concurrently.
 func eachModel(ctx context.Context, cfg *config.Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
 	client, err := gateway.OpenModel(cfg)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"ebb/sql"
 )
 
-// checkDatabase checks the addresses of the database, and its schema.
 func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {

@@ -34,7 +34,6 @@ func withWaits(ctx context.Context, app *App) context.Context {
 	return log.WithContext(ctx)
 }
 
-// sessionsEraseCmd is bot sessions erase.
 type sessionsEraseCmd struct {
 	sureFlags
 	Key string   `arg:"" help:"The session's key, as bot sessions list shows it."`
@@ -90,7 +89,6 @@ func (c sessionsEraseCmd) events() (seqs, ids []int64, err error) {
 	return seqs, ids, nil
 }
 
-// sessionsDeleteCmd is bot sessions delete.
 type sessionsDeleteCmd struct {
 	sureFlags
 	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`

@@ -22,7 +22,6 @@ import (
 	"ebb/sql"
 )
 
-// sessionsImportCmd is bot sessions import.
 type sessionsImportCmd struct {
 	configFlag
 	File         string `arg:"" help:"JSON with \"messages\" and \"last_consolidated\", or lines of JSON with the metadata in the first."`
@@ -99,7 +98,6 @@ func (c sessionsImportCmd) read(zone *time.Location) (kept, error) {
 	return readKept(c.File, data, zone)
 }
 
-// importer stores one imported conversation.
 type importer struct {
 	cmd   sessionsImportCmd
 	store interface {
@@ -262,7 +260,6 @@ func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 	return a.EventID, nil
 }
 
-// importVersion is the prompt version of imported summaries.
 const importVersion = "import"
 
 // summarize replaces the range that the older bot had summarized by its summary, or by a note.

@@ -20,7 +20,6 @@ import (
 	"ebb/sql/facts"
 )
 
-// memoryCmd is bot memory.
 type memoryCmd struct {
 	List    memoryListCmd    `cmd:"" default:"withargs" help:"List memories, the newest first."`
 	Show    memoryShowCmd    `cmd:"" help:"Show one memory: its former values, who said it and where, and the flush that saved it."`

@@ -9,7 +9,6 @@ import (
 	"ebb/sql"
 )
 
-// migrateCmd is bot migrate.
 type migrateCmd struct {
 	Up     migrateUpCmd     `cmd:"" default:"withargs" help:"Bring the schema up to date."`
 	Status migrateStatusCmd `cmd:"" help:"List the migrations and which are done."`

@@ -12,7 +12,6 @@ import (
 // restartsCmd is bot restarts: the restart report of each process.
 type restartsCmd struct{ listFlags }
 
-// restartView is a restart report in the output of --json.
 type restartView struct {
 	Replica     sessions.ReplicaID `json:"replica"`
 	StartedAt   time.Time          `json:"started_at"`

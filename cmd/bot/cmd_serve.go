@@ -8,7 +8,6 @@ import (
 	"ebb/cmd/bot/gateway"
 )
 
-// serveCmd is bot serve.
 type serveCmd struct {
 	configFlag
 }

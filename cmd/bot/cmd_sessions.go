@@ -10,7 +10,6 @@ import (
 	"ebb/sql"
 )
 
-// sessionsCmd is bot sessions.
 type sessionsCmd struct {
 	List   sessionsListCmd   `cmd:"" default:"withargs" help:"List sessions, the last active first."`
 	Show   sessionsShowCmd   `cmd:"" help:"Show one session's state."`
@@ -31,7 +30,6 @@ func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// keyFlags are the flags of a command that reads one session.
 type keyFlags struct {
 	configFlag
 	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`

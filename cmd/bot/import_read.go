@@ -24,7 +24,6 @@ type kept struct {
 	summary        string    // empty if the file has none
 }
 
-// keptMessage is one message of a kept conversation.
 type keptMessage struct {
 	place  place
 	event  sessions.Event
@@ -98,7 +97,6 @@ func firstLine(data []byte) []byte {
 	return line
 }
 
-// broken names the position of a syntax error.
 func (r *keptReader) broken(data []byte, err error) error {
 	if problem := config.CheckSyntax(r.name, data); problem != nil {
 		return problem

@@ -143,7 +143,6 @@ func report(stderr io.Writer, err error) int {
 	}
 }
 
-// versionCmd is bot version.
 type versionCmd struct{}
 
 // Run prints the version, the commit if the build knows it, and the Go release.

@@ -95,7 +95,6 @@ func write(out io.Writer, f func(io.Writer)) error {
 // clock formats times in agent.timezone, like the bot in chats.
 type clock struct{ zone *time.Location }
 
-// head returns the head of a column of times, with their zone.
 func (c clock) head(name string) string { return fmt.Sprintf("%s (%s)", name, c.zone) }
 
 // cell formats a time for such a column.

@@ -47,7 +47,6 @@ type sessionView struct {
 	LastActiveAt     time.Time                 `json:"last_active_at"`
 }
 
-// usageView holds the tokens of model calls.
 type usageView struct {
 	Prompt     int `json:"prompt_tokens"`
 	Cached     int `json:"cached_tokens"`
@@ -109,7 +108,6 @@ func (v eventView) said() time.Time {
 	return v.SentAt
 }
 
-// compactionView is a compaction attempt in the output of --json.
 type compactionView struct {
 	ID           int64           `json:"id"`
 	Session      sessions.Key    `json:"session"`
@@ -291,7 +289,6 @@ func rawOrNone(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// memoryView is a memory in the output of --json.
 type memoryView struct {
 	ID            int64           `json:"id"`
 	Scope         memory.Scope    `json:"scope"`

@@ -72,12 +72,10 @@ func (r Reference) Compare(summary string) Findings {
 	return a
 }
 
-// isInvented reports whether an identifier of a summary has no source.
 func (a Findings) isInvented(id identify.Identifier) bool {
 	return id.Type != identify.TypeName && !id.Weak && !a.source.hasIdentifier(id)
 }
 
-// identifierIndex indexes the identifiers of a text.
 type identifierIndex struct {
 	keys  map[string]bool // exact keys
 	loose map[string]bool // less exact keys of the same identifiers
@@ -130,7 +128,6 @@ func isMarked(text string, at int) bool {
 	return false
 }
 
-// speakerNames lists the speakers of a range.
 func (src Source) speakerNames() []string {
 	var nicks []string
 	for _, e := range src.Events {

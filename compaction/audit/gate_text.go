@@ -97,7 +97,6 @@ func isErrorPage(text string) bool {
 	return false
 }
 
-// compareSource checks a text against its source.
 func (c ReplyContext) compareSource(text string) error {
 	if len(c.Events) == 0 {
 		return nil

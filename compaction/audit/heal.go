@@ -70,7 +70,6 @@ func (a Findings) markInvented(summary, mark string) string {
 	return a.dropInvented(summary)
 }
 
-// dropInvented drops lines with unmarked invented values.
 func (a Findings) dropInvented(text string) string {
 	var kept []string
 	for l := range strings.Lines(text) {

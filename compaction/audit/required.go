@@ -27,7 +27,6 @@ const (
 	byPerson
 )
 
-// rankedIdentifier is an identifier of a source with the data of its rank.
 type rankedIdentifier struct {
 	identify.Identifier
 	class int
@@ -83,7 +82,6 @@ func (src Source) Read() Reference {
 	return Reference{Must: must, known: all, names: names}
 }
 
-// authorOf is the author of an event's text.
 func authorOf(e sessions.Event) int {
 	switch {
 	case e.Role == sessions.RoleUser:

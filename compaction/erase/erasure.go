@@ -40,8 +40,7 @@ const (
 	// clauseShare is the share of a clause's pieces that identifies it in a line.
 	clauseShare = 0.5
 	// maxLost is the maximum share of lost lines. A summary that loses more no longer covers its range.
-	maxLost = 0.5
-	// unlikeScript is the minimum number of pieces in a script to compare scripts.
+	maxLost      = 0.5
 	unlikeScript = 3
 )
 
@@ -221,7 +220,6 @@ func (e *Erasure) inOtherScript(summary string) bool {
 	return e.words >= unlikeScript && e.words > e.han && han > words || e.han >= unlikeScript && e.han > e.words && words > han
 }
 
-// piecesOf is the set of a text's pieces.
 func piecesOf(text string) map[string]bool {
 	set := map[string]bool{}
 	eachPiece(text, func(piece []byte) { set[string(piece)] = true })
@@ -336,7 +334,6 @@ const (
 		"第二三四五六七八九十零两百千万号些什么怎样因此然当同意见与会议名字叫谁何地方面间期最主次无未"
 )
 
-// common and function are the characters of commonHan and functionHan.
 var common, function = charactersOf(commonHan), charactersOf(functionHan)
 
 func charactersOf(text string) map[string]bool {

@@ -58,7 +58,6 @@ const taken = 0x01
 // FindWithNames lists the identifiers of a text, and the names of a [NameList] in it.
 func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f, names, searchRegions) }
 
-// identifyIn searches only the given pieces of the text.
 func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
 	s := textScan{f: f, left: []byte(f.Text), rules: patterns}
 	for _, m := range bytesOf(redact.Mark, s.left) { // text that touches a mask is half a credential
@@ -248,7 +247,6 @@ func trimSpaces(text []byte, from, to int) [2]int {
 	return [2]int{from, to}
 }
 
-// bytesOf lists the places of part in text, without overlap.
 func bytesOf(part string, text []byte) []int {
 	var at []int
 	for i := 0; part != ""; {

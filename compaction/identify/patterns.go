@@ -43,7 +43,6 @@ func (p pattern) mayContain(low []byte, digits int) bool {
 // minPhone is the minimum number of digits of a phone number.
 const minPhone = 8
 
-// trimMatch trims blanks and forbidden endings from a match.
 func (p pattern) trimMatch(text []byte, from, to int) (begin, end int) {
 	from = trimSpaces(text, from, to)[0]
 	for to > from && (text[to-1] == ' ' || strings.IndexByte(p.trim, text[to-1]) >= 0) {
@@ -148,7 +147,6 @@ func readFraction(m []string) (Identifier, bool) {
 	return id, ok && atoi(m[3]) > 0
 }
 
-// readTime reads half of the day, hour, minute and a or p.
 func readTime(m []string) (Identifier, bool) {
 	hour, minute := atoi(m[2]), atoi(m[3])
 	key := func(h int) string { return fmt.Sprintf("time:%02d:%02d", h%24, minute) }

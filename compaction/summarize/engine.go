@@ -108,7 +108,6 @@ func (t Task) maxSummary() int {
 	return most
 }
 
-// joinTexts is the text of all active summaries.
 func joinTexts(active []sessions.Summary) string {
 	var texts []string
 	for _, s := range active {

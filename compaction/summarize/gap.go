@@ -42,7 +42,6 @@ func GapNote(events []sessions.Event, loc *time.Location, lang string, most int)
 	return "[" + s + p.stop + p.read + readCall(events) + strings.TrimSpace(p.stop) + "]"
 }
 
-// gapTexts are the texts of a gap note.
 type gapTexts struct {
 	where, to, who, count, others, model, tool, named, read string
 	comma, list, stop                                       string
@@ -59,7 +58,6 @@ var gapPhrases = map[string]gapTexts{
 	},
 }
 
-// seqRange is the range of Seq as text.
 func seqRange(events []sessions.Event) string {
 	low, high := seqEnds(events)
 	if low == high {
@@ -68,7 +66,6 @@ func seqRange(events []sessions.Event) string {
 	return fmt.Sprintf("%d-%d", low, high)
 }
 
-// readCall is the call that reads the events.
 func readCall(events []sessions.Event) string { return sessions.ReadCallOf(seqEnds(events)) }
 
 // seqEnds are the lowest and highest Seq; pending events do not count.

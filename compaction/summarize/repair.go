@@ -132,7 +132,6 @@ func (r *Report) addFindings(a audit.Findings) {
 	r.mergeFindings(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Added: len(a.Missing), Invented: a.Invented})
 }
 
-// mergeFindings adds the findings of another summary's report.
 func (r *Report) mergeFindings(other Report) {
 	r.Recall, r.Precision = min(r.Recall, other.Recall), min(r.Precision, other.Precision)
 	r.Added += other.Added
@@ -140,7 +139,6 @@ func (r *Report) mergeFindings(other Report) {
 	r.Repaired, r.Healed, r.Trimmed = r.Repaired || other.Repaired, r.Healed || other.Healed, r.Trimmed || other.Trimmed
 }
 
-// appendBounded appends to a list up to its bound.
 func appendBounded(list, more []string) []string {
 	for _, s := range more {
 		if len(list) == maxNoted {

@@ -20,14 +20,12 @@ type summarySection struct {
 	Hint  string
 }
 
-// profileLayout is the division of a profile's summaries.
 type profileLayout struct {
 	Chinese, English []summarySection // empty: one line for each event
 	// Required rejects a draft without all headings.
 	Required bool
 }
 
-// sectionsIn is the sections in a language.
 func (l profileLayout) sectionsIn(language string) []summarySection {
 	if language == "en" {
 		return l.English

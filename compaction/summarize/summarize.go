@@ -101,7 +101,6 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	return t.res, nil
 }
 
-// summaryRun is the state of one Summarize call.
 type summaryRun struct {
 	*Summarizer
 	Request
@@ -156,7 +155,6 @@ const (
 	reasoningRoom = 8192
 )
 
-// chunkRequest is a request for the next events.
 type chunkRequest struct {
 	CompleteRequest
 	events []sessions.Event
@@ -272,7 +270,6 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 	return a, text, nil
 }
 
-// acceptText audits the text and makes it the summary so far.
 func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completion, text string) {
 	text = t.auditText(ctx, c, text)
 	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.Counter.Count(text), a.Model, t.rest[len(c.events):]

@@ -64,7 +64,6 @@ func classIn(r rune) class {
 	return 0
 }
 
-// textSplitter splits one text.
 type textSplitter struct {
 	table *[1 << 16]class
 	text  string
@@ -85,7 +84,6 @@ func (c *textSplitter) classAt(i int) (class, int) {
 	return classIn(r), n
 }
 
-// pieceEnd is the end of the piece that begins at byte i.
 func (c *textSplitter) pieceEnd(i int) int {
 	k, n := c.classAt(i)
 	next, _ := c.classAt(i + n)

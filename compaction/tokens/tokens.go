@@ -15,7 +15,6 @@ const MessageOverhead = 4
 // Counter counts tokens with a linked byte pair table. It is safe for concurrent use.
 type Counter struct{ ranks *ranks }
 
-// tokenTable is the table's name in the loader.
 const tokenTable = "o200k_base.tiktoken" //nolint:gosec // a table of tokens, none of which opens anything
 
 // NewCounter loads the o200k_base table.

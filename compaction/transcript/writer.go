@@ -44,7 +44,6 @@ type Writer struct {
 // nil Cleaner caches nothing.
 type Cleaner map[string]string
 
-// clean is [Clean] with the cache.
 func (t Cleaner) clean(text string) string {
 	if t == nil {
 		return Clean(text)

@@ -13,7 +13,6 @@ var ruleLines string
 // rules are those of rules.tsv.
 var rules = sync.OnceValue(func() []rule { return parseRules(ruleLines) })
 
-// rule is an expression of a list.
 type rule struct {
 	list        string
 	match, miss string // examples

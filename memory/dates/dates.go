@@ -66,7 +66,6 @@ func Find(query string, now time.Time) []Span {
 	return spans
 }
 
-// dateMention is a place in a text that means a date.
 type dateMention struct {
 	Span
 
@@ -317,7 +316,6 @@ func isInPast(text string, at, end int) bool {
 	return pastBeforeRE().MatchString(before) || pastBehindRE().MatchString(behind) || pastChinese().MatchString(behind)
 }
 
-// isDated reports whether a date stands directly before or behind a place.
 func isDated(text string, at, end int) bool {
 	const window = 40
 	return dateBeforeRE().MatchString(text[max(0, at-window):at]) || dateBehindRE().MatchString(text[end:min(len(text), end+window)])

@@ -58,7 +58,6 @@ const (
 	Finish             // a call without an alternative
 )
 
-// lowest is the lowest level that permits the need.
 func (n Need) lowest() Level {
 	switch n {
 	case Frame:
@@ -95,7 +94,6 @@ func (n Need) bound(quota int64) int64 {
 // cardCalls is the number of calls of an unstreamed card.
 const cardCalls = 2
 
-// levelOf is the level after a number of calls.
 func levelOf(calls, quota int64) Level {
 	switch {
 	case calls < Frame.bound(quota):

@@ -138,7 +138,6 @@ const (
 	pauseUndelivered = time.Hour
 )
 
-// isPaused reports whether a conversation gets no new card now.
 func (c *Cards) isPaused(to sessions.Target) bool {
 	until, _ := c.undelivered.Get(to.ConversationID)
 	return time.Now().UnixNano() < c.pausedTo.Load() || time.Now().Before(until)

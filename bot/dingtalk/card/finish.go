@@ -203,7 +203,6 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 	return err
 }
 
-// buttonsTime bounds the call that sets the buttons of a finished card.
 const buttonsTime = 2 * time.Second
 
 // setButtons replaces the buttons of a running turn by those of a rating, while there are calls for it.

@@ -300,7 +300,6 @@ func closers(s string, tokens []token) string {
 	return out.String()
 }
 
-// emphasis ends what a run of delimiters ends, and puts it on the stack when it begins something.
 func emphasis(stack []delimiter, s string, t token) []delimiter {
 	d := delimiter{char: s[t.begin], size: t.end - t.begin}
 	d.count = d.size

@@ -39,7 +39,6 @@ type live struct {
 	track string // the card of the reply; empty: none was delivered
 }
 
-// stream opens the card of a turn and streams its text.
 func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 	c.streaming.Add(1)
 	return c.display(ctx, s, status(s.Lang, ""), func(ctx context.Context, l *live) {
@@ -200,7 +199,6 @@ func (l *live) deliveredAs(track string) {
 // storeTime bounds a write about a card. A turn waits for some of them.
 const storeTime = 5 * time.Second
 
-// giveBack returns calls that were not made.
 func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()

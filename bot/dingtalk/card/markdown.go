@@ -159,7 +159,6 @@ type writer struct {
 	last *markdown.Line
 }
 
-// line writes one line for those from first to last.
 func (w *writer) line(first, last *markdown.Line, body string) {
 	if w.last != nil {
 		if first.Kind != markdown.Code && first.Kind != markdown.FenceClose {

@@ -28,7 +28,6 @@ type Trial struct {
 	open     bool        // delivered, and not ended
 }
 
-// trialCalls are the calls of a trial.
 var trialCalls = []calls.API{calls.CardCreate, calls.CardStream, calls.CardStream, calls.CardUpdate}
 
 // Reserve counts the calls of the trial.
@@ -98,7 +97,6 @@ func (t *Trial) SetVariables(ctx context.Context) (string, error) {
 		"check in the group that the card has its text, no stop button, and both buttons of a rating", varStop, varFeedback, varFlow), nil
 }
 
-// closeTime bounds the calls of Close.
 const closeTime = 5 * time.Second
 
 // Close ends a card that a failed step left unfinished, and returns the calls that were not made. It describes the month.

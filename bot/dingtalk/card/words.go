@@ -26,7 +26,6 @@ func queuedStatus(lang string) string {
 	return "⏳ 排队中，稍后回答 …"
 }
 
-// trialText is the text of a card that tries a template.
 func trialText(lang string, finished bool) string {
 	switch {
 	case lang == "en" && finished:

@@ -76,7 +76,6 @@ func (s *cards) viewLocked(k *card) Card {
 	}
 }
 
-// content is the text of a card as people see it.
 func (k *card) content() string {
 	if k.hidden {
 		return ""
@@ -84,7 +83,6 @@ func (k *card) content() string {
 	return k.params[k.template.Content]
 }
 
-// tooLong reports whether a text has too many Chinese characters to be shown.
 func (s *cards) tooLong(text string) bool {
 	han := 0
 	for _, r := range text {

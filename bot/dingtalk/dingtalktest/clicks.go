@@ -88,7 +88,6 @@ func (s *cards) clickEnded(trackID string, n int) {
 	}
 }
 
-// pushClick sends the callbacks of a click.
 func (s *cards) pushClick(click CardClick) ([]*push, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,7 +72,6 @@ type Connection struct {
 	EndReason string `json:"endReason,omitempty"`
 }
 
-// enqueue hands a frame to the writer.
 func (c *conn) enqueue(f outFrame) {
 	c.qmu.Lock()
 	c.q = append(c.q, f)

@@ -35,7 +35,6 @@ type loginCode struct {
 	used    bool
 }
 
-// userToken acts for a person, not for an application.
 type userToken struct {
 	app     *app
 	person  string
@@ -115,7 +114,6 @@ func (s *logins) choicesLocked(at *url.URL) string {
 	return b.String() + "</ul>"
 }
 
-// userToken exchanges a code for a token of the person.
 func (s *logins) userToken(c *call) response {
 	var q struct {
 		ClientID     string `json:"clientId"`

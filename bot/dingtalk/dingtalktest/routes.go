@@ -74,7 +74,6 @@ func jsonResponse(v any) response {
 	return response{status: http.StatusOK, raw: b}
 }
 
-// apiError is an error of the new API.
 func apiError(status int, code, message string) response {
 	r := jsonResponse(map[string]string{"code": code, "requestid": newUUID(), "message": message})
 	r.status = status

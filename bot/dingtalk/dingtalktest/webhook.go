@@ -56,7 +56,6 @@ func (s *webhooks) ForgetMsgUUIDs() {
 	s.noteLocked(Entry{Kind: "fault", Detail: "msgUuid means nothing"})
 }
 
-// webhookBody is a message of the webhooks, all kinds in one.
 type webhookBody struct {
 	MsgType string `json:"msgtype"`
 	MsgUUID string `json:"msgUuid"`

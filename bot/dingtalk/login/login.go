@@ -87,7 +87,6 @@ func (l *Login) Identify(ctx context.Context, code string) (pages.Person, error)
 	return pages.Person{ID: id, Nick: nick}, err
 }
 
-// answer has the fields of all answers.
 type answer struct {
 	status int
 
@@ -114,7 +113,6 @@ func (a answer) reason() string {
 	return fmt.Sprintf("status %d %s", a.status, strings.Join(codes, " "))
 }
 
-// exchange returns the person's token.
 func (l *Login) exchange(ctx context.Context, code string) (string, error) {
 	a, err := l.call(ctx, http.MethodPost, l.cfg.APIBase+"/v1.0/oauth2/userAccessToken", "", map[string]string{
 		"clientId": l.cfg.ClientID, "clientSecret": l.cfg.ClientSecret, "code": code, "grantType": "authorization_code",

@@ -5,7 +5,6 @@ import "strings"
 // Kind is the role of a line.
 type Kind uint8
 
-// The kinds of lines.
 const (
 	Blank     Kind = iota
 	Text           // first line of a paragraph

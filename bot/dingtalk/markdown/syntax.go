@@ -26,7 +26,6 @@ func columns(s string, n int) int {
 	return b
 }
 
-// afterBlank steps over one blank.
 func afterBlank(s string, at int) int {
 	if at < len(s) && (s[at] == ' ' || s[at] == '\t') {
 		at++
@@ -116,7 +115,6 @@ func isTableRule(s string) bool {
 	return true
 }
 
-// cells is the number of cells of a table's row.
 func cells(s string) int { return len(Cells(s)) }
 
 // Cells are the cells of a table's row, with the blanks around their text.

@@ -162,7 +162,6 @@ func (r *Reactions) unpay(ctx context.Context, key sessions.Key, id sessions.Mes
 	}
 }
 
-// giveBack returns calls that were not made.
 func (r *Reactions) giveBack(ctx context.Context, reserved calls.Reservation, apis ...calls.API) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
 	defer stop()

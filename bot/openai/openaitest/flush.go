@@ -36,7 +36,6 @@ func flush(r Request) Reply {
 	return Calls(tool, args)
 }
 
-// schemaFor returns the schema of an offered tool, or the one in the last message.
 func schemaFor(r Request, tool string) map[string]any {
 	for _, t := range r.Tools {
 		if t.Name == tool {

@@ -145,7 +145,6 @@ func leaves(v any) []string {
 	return out
 }
 
-// wanted returns the tools to call before an answer.
 func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
 	var calls []Call
 	for _, s := range asked {

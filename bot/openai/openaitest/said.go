@@ -128,7 +128,6 @@ func isQuestion(s string) bool {
 	return !rememberRE.MatchString(s) && askRE.MatchString(strings.TrimRight(s, "。！!；;\n "))
 }
 
-// statements returns the sentences of a text without questions.
 func statements(text string) string {
 	var b strings.Builder
 	for _, s := range sentenceRE.FindAllString(text, -1) {

@@ -29,7 +29,6 @@ func (g *gateway) callBudget() func() command.CallBudget {
 	}
 }
 
-// callsMade collects the calls that this process made.
 type callsMade struct {
 	governor *calls.Governor
 	desc     *prometheus.Desc
@@ -46,7 +45,6 @@ func (c callsMade) Collect(all chan<- prometheus.Metric) {
 	}
 }
 
-// registerCalls registers the metrics of counted calls.
 func registerCalls(r prometheus.Registerer, g *calls.Governor) {
 	gauge := func(name, help string, f func(calls.Status) float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Subsystem: "dingtalk", Name: name, Help: help},

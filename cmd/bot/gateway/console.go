@@ -38,7 +38,6 @@ func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.S
 	}
 }
 
-// openConsole builds the pages for administrators.
 func (g *gateway) openConsole() (http.Handler, error) {
 	lists, policy := g.store.Pages(), policyOf(g.inForce.Load)
 	cfg := console.Config{
@@ -63,7 +62,6 @@ func (g *gateway) openConsole() (http.Handler, error) {
 	return console.New(cfg)
 }
 
-// rights returns what a person may do on the console, by the configuration in force.
 func (g *gateway) rights(person sessions.UserID) console.Rights {
 	cfg := g.inForce.Load()
 	r := console.Rights{Admin: slices.Contains(cfg.Agent.Admins, string(person))}

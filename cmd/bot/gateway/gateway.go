@@ -115,7 +115,6 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	return g.bot.Run(ctx)
 }
 
-// buildInfo returns a metric with the release as a label.
 func buildInfo(version string) prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ebb", Name: "build_info", Help: "1, with the release and the Go version that it was built with."}, []string{"version", "go"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)

@@ -116,7 +116,6 @@ func faults(err error) []error {
 	return all
 }
 
-// reloadable returns the settings that change without a restart.
 func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
 	a := cfg.Agent
 	v := reload.Values{

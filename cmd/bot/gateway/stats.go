@@ -6,7 +6,6 @@ import (
 	"ebb/bot/dingtalk"
 )
 
-// registerStats registers the transport's counters as metrics.
 func registerStats(r prometheus.Registerer, t *dingtalk.Transport) {
 	count := func(name, help string, f func(dingtalk.Stats) int64) {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "ebb", Subsystem: "dingtalk", Name: name, Help: help},

@@ -96,7 +96,6 @@ func (g *gatewayProcess) measurePages(ctx context.Context, name string, paths []
 	}.AtMost(float64(rig.Quantile(worst, 0.99)), float64(limit)), nil
 }
 
-// findAttempt returns the page of a compaction.
 func (g *gatewayProcess) findAttempt(ctx context.Context) (string, error) {
 	text, _, err := g.readPage(ctx, "/api/v1/compactions?limit=1")
 	if err != nil {

@@ -105,7 +105,6 @@ func factText(group, n int) string {
 	return fmt.Sprintf("the release branch %d of project %d is cut by the operations desk", n, group)
 }
 
-// eventsOf is the number of events of a group.
 func eventsOf(group int) int64 {
 	if group == 0 {
 		return eraseBusy

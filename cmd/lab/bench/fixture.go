@@ -30,7 +30,6 @@ type fixture struct {
 	lost     context.CancelCauseFunc // ends the row: a gateway ended by itself
 }
 
-// gatewayProcess is a gateway with the address of its figures.
 type gatewayProcess struct {
 	*rig.Process
 	admin string
@@ -64,7 +63,6 @@ func (r *fixture) close(ctx context.Context) error {
 // startLimit is how long a gateway may take to connect.
 const startLimit = 30 * time.Second
 
-// startGateway starts a gateway and waits until it is connected.
 func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	name := fmt.Sprintf("%s-%c", r.name, 'a'+len(r.children))
 	live := r.dingtalk.State().Live

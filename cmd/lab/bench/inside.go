@@ -38,7 +38,6 @@ type turnSignals struct {
 	done chan struct{}
 }
 
-// signalStep notes that a step of a session's turn is done.
 func (s turnSignals) signalStep(key sessions.Key, step chan<- struct{}) {
 	if s.now.Load() != key {
 		return

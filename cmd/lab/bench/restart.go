@@ -66,7 +66,6 @@ func (b *suite) measureTakeover(ctx context.Context) (figures []rig.Figure, err 
 	}.AtMost(worst.Seconds(), limit.Seconds())}, nil
 }
 
-// liveGateways are the gateways that run.
 func (r *fixture) liveGateways() []*rig.Process {
 	var out []*rig.Process
 	for _, c := range r.children {
@@ -112,7 +111,6 @@ func (b *suite) measureRestart(ctx context.Context) (figures []rig.Figure, err e
 	return r.restartFigures(ctx, asked, spans)
 }
 
-// replaceAll replaces the two gateways and returns when that was.
 func (r *fixture) replaceAll(ctx context.Context) ([]rig.Interval, error) {
 	var spans []rig.Interval
 	for _, old := range r.liveGateways() {

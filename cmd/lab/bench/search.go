@@ -152,7 +152,6 @@ func (w *searchWorld) drawMessage() string {
 	return w.drawText(4 + w.rand.IntN(20))
 }
 
-// drawText makes up a text of n words.
 func (w *searchWorld) drawText(n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -161,7 +160,6 @@ func (w *searchWorld) drawText(n int) string {
 	return strings.Join(words, " ")
 }
 
-// loadWorld fills a database with sessions, memories and events.
 func loadWorld(ctx context.Context, url string, all []sessions.Session, memories []memory.Memory, events iter.Seq[yardstick.LoadedEvent]) error {
 	return withLoader(ctx, url, func(l *yardstick.Loader) error { return loadRows(ctx, l, all, memories, events) })
 }

@@ -106,7 +106,6 @@ func (r *fixture) runSlice(ctx context.Context, kind string, round int) ([]time.
 	return rig.WaitAll(ctx, asked)
 }
 
-// awaitCompacted waits until every ripe context of a round is compacted.
 func (r *fixture) awaitCompacted(ctx context.Context, round int) error {
 	limit, stop := context.WithTimeoutCause(ctx, rig.AnswerTimeout, fmt.Errorf("a context was not compacted within %s", rig.AnswerTimeout))
 	defer stop()

@@ -52,7 +52,6 @@ type look struct {
 	noScript bool
 }
 
-// apply gives a tab the look.
 func (l look) apply(ctx context.Context) error {
 	scheme := "light"
 	if l.dark {

@@ -24,7 +24,6 @@ import (
 // maxHeight bounds a picture in pixels.
 const maxHeight = 1500
 
-// shot is a picture of a page.
 type shot struct {
 	name, path string
 	look
@@ -46,7 +45,6 @@ func emptyShots() ([]shot, error) {
 	return []shot{{name: "empty-overview", path: "/", look: desk}, {name: "empty-sessions", path: "/sessions", look: desk}}, nil
 }
 
-// paths are the pages of the story.
 type paths struct {
 	Session, Attempt, Longest, Private, Memory, Person string
 }
@@ -141,7 +139,6 @@ func (s *stage) drawOn(ctx context.Context, chromium context.Context, address, d
 	return nil
 }
 
-// logIn logs in as an administrator.
 func logIn(tab context.Context, console string) error {
 	_, err := chromedp.RunResponse(tab, chromedp.Navigate(console+"/login"))
 	if err == nil {

@@ -66,7 +66,6 @@ func (r *replica) talkAboutRelease(ctx context.Context, url string) error {
 	return errors.New("the story's messages do not fill the context")
 }
 
-// sizeOf returns the tokens and the compactions of a group.
 func sizeOf(ctx context.Context, url string, g group) (tokens, compactions int, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

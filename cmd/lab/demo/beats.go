@@ -13,7 +13,6 @@ import (
 	"ebb/sessions"
 )
 
-// beginStory starts the first gateway.
 func (s *story) beginStory(ctx context.Context) (err error) {
 	s.first, err = s.startGateway(ctx, "A")
 	return err

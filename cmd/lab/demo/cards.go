@@ -134,7 +134,6 @@ func (s *stage) clickNewest(ctx context.Context, out io.Writer, a chat.Action) e
 	return nil
 }
 
-// growingText prints the text of a card as it grows.
 type growingText struct {
 	out   io.Writer
 	shown string
@@ -149,7 +148,6 @@ func (g *growingText) grow(text string) {
 	}
 }
 
-// end prints the rest of the final text.
 func (g *growingText) end(text string) {
 	rest, ok := strings.CutPrefix(text, g.shown)
 	if !ok {

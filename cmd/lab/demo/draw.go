@@ -201,7 +201,6 @@ func replicaLine(replicas []replicaState) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// fitWidth cuts a text to at most w columns.
 func fitWidth(s string, w int) string { return cells.Truncate(s, max(0, w), "…") }
 
 // padWidth cuts or fills a text to exactly w columns.

@@ -192,7 +192,6 @@ func (m *member) exchange(ctx context.Context, line string) error {
 	}
 }
 
-// isStop reports whether a line is the command that ends an answer.
 func isStop(line string) bool { return command.Commands.Parse(line).Name == "stop" }
 
 // stopCard presses the button of a card once the card is there, and returns the notice or the fault.

@@ -50,7 +50,6 @@ func newShow(out io.Writer, getenv func(string) string) *screen {
 // isTerminal reports whether the output is a terminal: then the story goes at the pace of a reader.
 func (s *screen) isTerminal() bool { return s.size != nil }
 
-// updateScene changes the scene and draws it again.
 func (s *screen) updateScene(change func(*scene)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +139,6 @@ func (s *screen) showCard(id, text string, done bool) {
 	})
 }
 
-// markCard shows the rating of a card.
 func (s *screen) markCard(id, mark string) {
 	s.updateScene(func(c *scene) {
 		if i := c.lineOfCard(id); i >= 0 {
@@ -149,7 +147,6 @@ func (s *screen) markCard(id, mark string) {
 	})
 }
 
-// showAction shows an action of the gateway.
 func (s *screen) showAction(text string, details ...string) {
 	s.updateScene(func(c *scene) {
 		c.Happened = append(c.Happened, sceneAction{Text: text, Details: details})

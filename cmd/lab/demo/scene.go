@@ -25,7 +25,6 @@ func (c *scene) lineOfCard(id string) int {
 	return slices.IndexFunc(c.Said, func(l spokenLine) bool { return l.Card == id })
 }
 
-// spokenLine is one line of the conversation.
 type spokenLine struct {
 	Who  string
 	Text string

@@ -19,7 +19,6 @@ const (
 	demoBotName    = "Ebb"
 )
 
-// you is the person at the terminal.
 var you = rig.Person{ID: "u-you", Name: "你"}
 
 // demoPeople are the members of the group as the simulator knows them. The one at the terminal is an administrator, who
@@ -119,7 +118,6 @@ func scriptReading() []openaitest.Script {
 // neverAnswer takes a request and does not answer: its gateway will be gone before.
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
-// matchQuestion matches a chat request whose newest message is u.
 func matchQuestion(u rig.Utterance) openaitest.Matcher { return matchWords(u.Text) }
 
 // matchWords matches a chat request whose newest message has the words, in any case.

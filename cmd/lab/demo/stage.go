@@ -115,7 +115,6 @@ func (s *stage) close(ctx context.Context) error {
 	return err
 }
 
-// writeGatewayConfig writes the config file of one gateway and returns its path.
 func (s *stage) writeGatewayConfig(name string) (string, error) {
 	type object = map[string]any
 	c := object{

@@ -83,7 +83,6 @@ func (s *story) sayAs(ctx context.Context, u rig.Utterance) (string, error) {
 	return id, s.refreshScene(ctx)
 }
 
-// awaitAnswer waits for the reply to a message and shows it.
 func (s *story) awaitAnswer(ctx context.Context, id string) (string, error) {
 	r, err := s.replyTo(ctx, id, s.tracks[id])
 	if err != nil {
@@ -140,7 +139,6 @@ func (s *story) pauseFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitState polls the session until it is as wanted.
 func (s *story) awaitState(ctx context.Context, what string, done func(sessions.Session) bool) (sessions.Session, error) {
 	for {
 		row, err := s.readSession(ctx)

@@ -98,7 +98,6 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	return err
 }
 
-// evalTalk is one conversation.
 type evalTalk struct {
 	name     string
 	reader   memory.Reader
@@ -210,7 +209,6 @@ func (t *evalTalks) loadTalk(ctx context.Context, url string) error {
 	return l.LoadEnd(ctx)
 }
 
-// evalLine is a line of a run file.
 type evalLine struct {
 	ID   string   `json:"qid"`
 	Docs []string `json:"docs"`

@@ -137,7 +137,6 @@ func runAll(ctx context.Context, server *localpg.Server, talks []recordedTalk, a
 	return out, nil
 }
 
-// billsByName are the bills by name.
 func (c Comparison) billsByName() map[string]policyBill {
 	out := map[string]policyBill{}
 	for _, r := range c.results {

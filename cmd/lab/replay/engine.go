@@ -23,7 +23,6 @@ import (
 	"ebb/sql/localpg"
 )
 
-// ourPolicy is a policy that the engine really runs.
 type ourPolicy struct {
 	name     string
 	settings compaction.Settings

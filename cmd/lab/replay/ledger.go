@@ -75,7 +75,6 @@ func (t shareCount) shareOf() float64 {
 // agesKept is how many compactions an identifier's way is followed.
 const agesKept = 20
 
-// policyBill is what one policy came to.
 type policyBill struct {
 	spend    [callKinds]callSpend
 	inline   int // calls that a reply had to wait for
@@ -126,7 +125,6 @@ func (b policyBill) cachedShare() float64 {
 // meanTail is the raw part of a request, in tokens.
 func (b policyBill) meanTail() float64 { return rig.Ratio(float64(b.tail.there), float64(b.tail.of)) }
 
-// billMeter writes the bill of one conversation.
 type billMeter struct {
 	policyBill
 	last   [callKinds][]promptBlock
@@ -160,7 +158,6 @@ func (m *billMeter) callAfter(kind callKind, before, request []promptBlock, outp
 	m.spend[kind].addSpend(s)
 }
 
-// shownMessages is what a main request has of the messages before it.
 type shownMessages struct {
 	past       int               // messages
 	raw        int               // the newest of them, as they were said

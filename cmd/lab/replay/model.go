@@ -113,7 +113,6 @@ func isReference(msg llm.Message) bool {
 	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
 }
 
-// replyChat gives the recorded reply.
 func (m *countingModel) replyChat(r llm.Request) llm.Response {
 	blocks := blocksOf(r.Messages)
 	before := m.meter.spend[callMain]

@@ -45,7 +45,6 @@ type peerPolicy struct {
 	after  func(*simulation) // it is answered
 }
 
-// simulateTalk replays a talk under a policy.
 func simulateTalk(t recordedTalk, p peerPolicy, copied float64) policyBill {
 	s := &simulation{
 		recordedTalk: t, billMeter: newMeter(), copied: copied,
@@ -67,7 +66,6 @@ func simulateTalk(t recordedTalk, p peerPolicy, copied float64) policyBill {
 	return s.policyBill
 }
 
-// rawBlocks are the messages that are not summarised, up to message end.
 func (s *simulation) rawBlocks(end int) []promptBlock { return s.messageBlocks(s.first, end) }
 
 func (s *simulation) messageBlocks(from, end int) []promptBlock {
@@ -87,7 +85,6 @@ func (s *simulation) buildPrompt(end int) []promptBlock {
 	return append(out, s.rawBlocks(end)...)
 }
 
-// promptSize is the prompt so far, in tokens.
 func (s *simulation) promptSize() int { return tokensOf(s.buildPrompt(s.now)) }
 
 func (s *simulation) summarizedSet() map[int]bool {
@@ -157,7 +154,6 @@ func (s *simulation) rollSummary(end int) {
 	s.summaries, s.first, s.epoch = []peerSummary{d}, end, s.epoch+1
 }
 
-// windowTail is how many messages the sliding window leaves raw.
 const windowTail = 40
 
 // slidingWindow is the fixed window with its seed's numbers: batches of window messages, or after the cooldown as few as

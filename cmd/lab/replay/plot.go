@@ -39,7 +39,6 @@ var plotGroups = map[resultGroup]string{
 	groupEngine:   "Ebb (the real engine) · Ebb（真实引擎）",
 }
 
-// barParts are the three parts of a bar, in cost units.
 func (b policyBill) barParts() [3]float64 {
 	main := b.spend[callMain]
 	return [3]float64{
@@ -91,7 +90,6 @@ text { font-family: "Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsof
 	return s.String()
 }
 
-// drawBar is one policy's line of the plot.
 func (r policyResult) drawBar(y int, longest float64) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, `<text x="%d" y="%d" class="name">%s</text>`+"\n", plotLeft-10, y+14, html.EscapeString(r.name))
@@ -111,7 +109,6 @@ func (r policyResult) drawBar(y int, longest float64) string {
 	return s.String()
 }
 
-// drawLegend names the parts of a bar.
 func drawLegend() string {
 	var s strings.Builder
 	x := 24

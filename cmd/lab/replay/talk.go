@@ -20,7 +20,6 @@ type recordedTalk struct {
 	said []talkMessage
 }
 
-// talkMessage is one message of a talk.
 type talkMessage struct {
 	text string
 	at   time.Time

@@ -20,7 +20,6 @@ type LogLine struct {
 	Raw     string
 }
 
-// parseLogLine reads one line of a gateway's log.
 func parseLogLine(replica, raw string) LogLine {
 	l := LogLine{Replica: replica, Raw: raw}
 	if json.Unmarshal([]byte(raw), &l.Fields) == nil {

@@ -112,7 +112,6 @@ func (c *Process) ReportLoss(lost func(error)) {
 	}
 }
 
-// exitError is the error of a process that has ended.
 func (c *Process) exitError() error {
 	if c.Err == nil {
 		return fmt.Errorf("gateway %s ended by itself with exit code 0", c.Name)
