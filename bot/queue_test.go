@@ -134,6 +134,7 @@ func TestStopOfAWaitingTurn(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(question sessions.Event, key sessions.Key) sessions.Message{
 		"asker": func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "bob", "/stop") },
+		"bare":  func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "bob", "停") },
 		"admin": func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "root", "/stop") },
 		"button": func(e sessions.Event, key sessions.Key) sessions.Message {
 			m := inGroup(10, "bob", "/stop")

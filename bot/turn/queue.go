@@ -95,7 +95,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	var asked []sessions.Event
 	for _, e := range slices.Backward(pending) {
-		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.cfg.MaxMerged {
+		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.cfg.MaxMerged || len(asked) > 0 && q.handler.Stops(e, asked) {
 			break
 		}
 		asked = append(asked, e)

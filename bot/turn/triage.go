@@ -28,7 +28,8 @@ type plan struct {
 	Take int
 }
 
-// triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request.
+// triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request. A
+// message that stops those before it is not answered with them.
 func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
@@ -36,7 +37,7 @@ func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) pla
 	p := plan{Kind: r.kindOf(pending[0], now)}
 	budget := usable / 2
 	for i, e := range pending {
-		if r.kindOf(e, now) != p.Kind || i > 0 && (p.Kind == kindCommand || p.Kind == kindDead) {
+		if r.kindOf(e, now) != p.Kind || i > 0 && (p.Kind == kindCommand || p.Kind == kindDead || p.Kind == kindAsk && r.handler.Stops(e, pending[:i])) {
 			break
 		}
 		if budget -= e.Tokens; budget < 0 && i > 0 {

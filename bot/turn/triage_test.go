@@ -35,8 +35,13 @@ func testRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Counter: counter, Current: current, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
+	return New(Config{Commands: stopWord{}, Counter: counter, Current: current, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
 }
+
+// stopWord is commands with the one word that stops a turn.
+type stopWord struct{ Commands }
+
+func (stopWord) Stops(e sessions.Event, _ []sessions.Event) bool { return e.Content == "stop" }
 
 // waits makes a pending event: a letter says what, a number how many tokens.
 func waits(what string, now time.Time) sessions.Event {
@@ -46,6 +51,8 @@ func waits(what string, now time.Time) sessions.Event {
 		e.Content = "/status"
 	case "unknown command":
 		e.Content = "/dance"
+	case "stop":
+		e.Content = "stop"
 	case "bare":
 		e.Content = " \n"
 	case "old":
@@ -75,6 +82,8 @@ func TestTriage(t *testing.T) {
 		{"", " 0"},
 		{"ask,ask,ask", "ask 3"},
 		{"ask,command,ask", "ask 1"},
+		{"ask,stop,ask", "ask 1"},
+		{"stop,ask", "ask 2"},
 		{"command,command,ask", "command 1"},
 		{"unknown command,ask", "command 1"},
 		{"bare,bare,ask", "hello 2"},
