@@ -135,3 +135,32 @@ func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
 	}
 	want(t, "counted as perhaps doubled", a.bot.restarts.doubled.Load()+b.bot.restarts.doubled.Load(), 0)
 }
+
+// An operator who resumes calls ends the pauses of replies in the replica that holds them, and of those that a killed one left.
+// Both go out within seconds instead of an hour. A refused reply keeps its pause.
+func TestResumedCallsSendWaitingReplies(t *testing.T) {
+	t.Parallel()
+	var spent atomic.Bool
+	spent.Store(true)
+	g, p := &onlookers{}, emptyPlace(t)
+	a := p.run("a", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&spent, time.Hour) })
+	if _, err := p.reader().OpenCallMonth(t.Context(), "2026-11", 0); err != nil {
+		t.Fatal(err)
+	}
+	a.post(said("m0", "alice", "good morning"))
+	a.refused(1)
+	p.exec(`INSERT INTO outbox (session_key, target, body, sender, state, next_at, refusals)
+		SELECT session_key, target, body || ' of a killed replica', 'killed', 'waiting', now() + interval '1 hour', 0 FROM outbox
+		UNION ALL SELECT session_key, target, body || ' refused', 'killed', 'waiting', now() + interval '1 hour', 2 FROM outbox`)
+	await(t, "the reply waits", func() bool {
+		return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'waiting' AND next_at > now() + interval '50 minutes'") == 3
+	})
+	spent.Store(false)
+	done, err := p.reader().ResumeCalls(t.Context(), "2026-11")
+	if err != nil || done.Replies != 2 {
+		t.Fatalf("resumed %+v, %v, want two replies", done, err)
+	}
+	await(t, "both are sent", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'sent'") == 2 })
+	want(t, "answers seen", strings.Count(g.text(), "good morning"), 2)
+	want(t, "refused ones seen", strings.Count(g.text(), "refused"), 0)
+}

@@ -11,6 +11,14 @@ type CallMonth struct {
 	LowBefore      bool      // the month before reached a lower level or was exhausted, when First
 }
 
+// ResumedCalls is the result of an operator's word that the platform permits calls again.
+type ResumedCalls struct {
+	Month        string    // like 2026-11
+	RefusedUntil time.Time // the platform would not have been called until then; zero if it was
+	Replies      int       // waiting replies that are tried again at once
+	Calls, Quota int64     // the month's; quota 0: no bound
+}
+
 // CallCount is a number of calls: in a month or on a day, of one API or of all.
 type CallCount struct {
 	Period string // a month like 2026-11, or a day like 2026-11-23
@@ -18,6 +26,9 @@ type CallCount struct {
 	Calls  int64
 	Quota  int64 // a month's, in the row of all APIs; 0: no bound
 	Level  int   // lowest reported level of a month, in the row of all APIs
+	// RefusedUntil is the time until which the platform is not called after its refusal of a month, in the row of all APIs.
+	// It can be past; zero for none.
+	RefusedUntil time.Time
 }
 
 // MonthOf returns the month, like 2026-11, of a day like 2026-11-23.

@@ -25,6 +25,7 @@ var overAllSessions = map[string]string{
 	"SessionsRevive":    "the sweep: what waits anywhere without a session, by the same index",
 	"CardsAbandoned":    "the sweep: cards without a turn or a reply, by a partial index that holds what is open",
 	"LeasesResign":      "a stop: the leases of one replica, once",
+	"CallsResume":       "an operator's word about the calls of all conversations: the replies that wait, by the partial index of open ones",
 	"OutboxPutDown":     "a stop: the open replies of one replica, once",
 	"SessionsUnflushed": "a stop: the sessions of one replica, once or twice",
 	"DebtsOwe":          "a stop: the sessions of one replica, once",

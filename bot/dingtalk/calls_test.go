@@ -11,7 +11,9 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sessions"
 )
 
 // governed is a transport with a month of calls, and a reply that needs one.
@@ -71,6 +73,56 @@ func TestExhaustedMonthStopsCalls(t *testing.T) {
 	o.Reply.Target.Webhook = hook
 	if sent := mustSend(t, g, o); sent.Via != chat.ViaWebhook {
 		t.Errorf("sent %+v", sent)
+	}
+}
+
+// resume ends DingTalk's refusal of the month, as an operator does: a changed number of calls begins it again.
+func (w *cardWorld) resume() {
+	w.Helper()
+	if _, err := w.months.OpenCallMonth(w.Context(), calls.MonthAt(time.Now()), 1001); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.governor.Refresh(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// While DingTalk refuses the month's calls, open cards stay as they are. They are closed at once when an operator has resumed
+// calls, and new ones are opened: the refusal is no fault of cards.
+func TestCardsAfterResumedCalls(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	live, o := w.turn(owned)
+	track := live.Stop()
+	w.s.LeaveAPICalls(0)
+	o = w.commit(o, track)
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
+		t.Errorf("meanwhile the answer went by %s", sent.Via)
+	}
+	if err := w.store.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Sent: true}); err != nil {
+		t.Fatal(err)
+	}
+	task := w.g.Background()[0]
+	for range 2 {
+		if err := task.Do(t.Context()); err != nil && !calls.IsRefused(err) {
+			t.Error(err)
+		}
+	}
+	w.s.LeaveAPICalls(100)
+	w.resume()
+	if err := w.store.SettleCard(t.Context(), cardKey, track, sessions.CardOpen); err != nil { // some seconds later
+		t.Fatal(err)
+	}
+	if err := task.Do(t.Context()); err != nil {
+		t.Errorf("closing the card: %v", err)
+	}
+	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFailed {
+		t.Errorf("the card is %s", c.State)
+	}
+	next, o := w.turn(owned)
+	o = w.commit(o, next.Stop())
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
+		t.Errorf("afterwards the answer went by %s", sent.Via)
 	}
 }
 

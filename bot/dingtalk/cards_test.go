@@ -25,6 +25,7 @@ type cardWorld struct {
 	*testing.T
 	s        *dingtalktest.Server
 	g        *gateway
+	months   calls.Store
 	governor *calls.Governor
 	store    *memstore.Store
 	cards    sessions.Cards // as the transport sees them
@@ -36,7 +37,8 @@ func onCards(t *testing.T, mode card.Mode) *cardWorld {
 	t.Helper()
 	o := dingtalktest.Fast()
 	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
-	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), governor: calls.New(calls.Options{Quota: 1000}), store: memstore.New(time.Minute), sent: allSent}
+	months := calls.NewMemory()
+	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), months: months, governor: calls.New(calls.Options{Store: months, Quota: 1000}), store: memstore.New(time.Minute), sent: allSent}
 	w.cards = w.store
 	w.g = run(t, w.s, w.process(mode), nil)
 	return w

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
 )
 
@@ -128,7 +129,8 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendE
 		t.counters.limited.Add(1)
 		return &chat.SendError{After: waitBusy, Err: err}
 	case exhausted:
-		return &chat.SendError{After: waitExhausted, Err: err}
+		refused := &calls.RefusedError{Need: calls.Finish, Level: calls.Spent, Until: time.Now().Add(waitExhausted)}
+		return &chat.SendError{After: waitExhausted, Err: fmt.Errorf("%w: %w", err, refused)}
 	case denied:
 		return &chat.SendError{After: waitOperator, Err: err}
 	case banned:

@@ -131,6 +131,7 @@ type Operators interface {
 	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
 	RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
 	RetryDebt(ctx context.Context, key sessions.Key) error
+	ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error)
 }
 
 // Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors are

@@ -159,6 +159,11 @@ func (s *storage) Delete(_ context.Context, key sessions.Key) (sessions.Deleted,
 	return sessions.Deleted{}, nil
 }
 
+func (s *storage) ResumeCalls(_ context.Context, month string) (sessions.ResumedCalls, error) {
+	s.did("resume %s", month)
+	return sessions.ResumedCalls{Month: month}, nil
+}
+
 func (s *storage) RetryDeadLetter(_ context.Context, id int64) (sessions.Key, error) {
 	s.did("retry %d", id)
 	return "s", nil

@@ -24,6 +24,7 @@ const (
 	Retried        = "retry"
 	Imported       = "import"
 	ViewedPrivate  = "view_private"
+	ResumedCalls   = "resume_calls"
 	outcomeDone    = "done"
 	outcomeFailed  = "failed"
 	outcomeMissing = "nothing found"

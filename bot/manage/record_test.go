@@ -49,7 +49,8 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 		"import s 12 messages: done": func(m *Manager, a Actor) error {
 			return m.ImportSession(ctx, a, "s", 12, func(context.Context) error { return nil })
 		},
-		"retry s message 4: done": func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, "s", 4); return err },
+		"retry s message 4: done":     func(m *Manager, a Actor) error { _, err := m.RetryDeadLetter(ctx, a, "s", 4); return err },
+		"resume_calls  2026-11: done": func(m *Manager, a Actor) error { _, err := m.ResumeCalls(ctx, a, "2026-11"); return err },
 	}
 	for want, change := range changes {
 		kept := &audit{}
@@ -69,6 +70,9 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 		if _ = change(m, admin); len(kept.rows) > 0 {
 			t.Errorf("%s: an administrator in a chat is in the audit: %q", want, kept.rows)
 		}
+	}
+	if _, err := newTestManager(&storage{}).ResumeCalls(ctx, admin, "2026-11"); !errors.Is(err, NotAllowed) {
+		t.Errorf("an administrator in a chat resumes calls: %v", err)
 	}
 	for err, want := range map[error]string{
 		nil: "done", sessions.ErrNotFound: "nothing found", memory.ErrTooOften: "too often", sessions.ErrUndoExpired: "too late", OfAPerson: string(OfAPerson), errors.New("words of a chat"): "failed",

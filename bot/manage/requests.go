@@ -59,6 +59,17 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus})
 }
 
+// ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the organization
+// bought more. Replies that wait for it are tried again at once.
+func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessions.ResumedCalls, error) {
+	if a.Role < Operator {
+		return sessions.ResumedCalls{}, NotAllowed
+	}
+	return recorded(ctx, m, a, ResumedCalls, "", month, func(ctx context.Context) (sessions.ResumedCalls, error) {
+		return m.cfg.Operators.ResumeCalls(ctx, month)
+	})
+}
+
 // RetryDebt lets the background repeat the owed flush of a session without its pause.
 func (m *Manager) RetryDebt(ctx context.Context, a Actor, key sessions.Key) error {
 	if a.Role < Operator {

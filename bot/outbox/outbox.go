@@ -399,12 +399,13 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 		failed++
 	}
 	aside := v.failed && failed >= maxFailures
-	if !v.split && !v.refused && !aside && !v.more && !q.card {
+	paused := !v.split && !v.refused && !aside && !v.more
+	if paused && !q.card {
 		q.until = v.retry
 	}
 	for _, p := range batch {
 		p.maybe, p.failures = p.maybe || v.maybe, failed // replies of one message step aside together
-		if aside || q.card && !v.more {                  // a pause of one session's message must not leave the card of another unfinished
+		if aside || paused || q.card && !v.more {        // a pause of one session's message must not leave the card of another unfinished
 			p.next = v.retry
 		}
 		switch {

@@ -69,6 +69,27 @@ func TestPausedMessageHoldsBackItsOwnSession(t *testing.T) {
 	}
 }
 
+// The storage ends the pause of a reply, and that of its queue if it is the reason. Other pauses stay.
+func TestPauseEndsInTheStorage(t *testing.T) {
+	t.Parallel()
+	until := time.Now().Add(time.Hour)
+	first, second := &pending{rowID: rowID{"alice", 1}, next: until}, &pending{rowID: rowID{"bob", 2}}
+	q := &queue{replies: []*pending{first, second}, until: until, wake: make(chan struct{}, 1)}
+	for _, tt := range []struct {
+		read *pending
+		due  time.Time
+	}{
+		{&pending{rowID: first.rowID}, until}, {&pending{rowID: second.rowID, due: true}, until}, {&pending{rowID: first.rowID, due: true}, time.Time{}},
+	} {
+		if _, due := q.nextBatch(); !q.renew(tt.read) || !due.Equal(until) {
+			t.Errorf("reply %d is not known, or due at %v", tt.read.id, due)
+		}
+		if _, due := q.nextBatch(); !due.Equal(tt.due) {
+			t.Errorf("after reply %d was read, due %v, the next message goes at %v, want %v", tt.read.id, tt.read.due, due, tt.due)
+		}
+	}
+}
+
 // The first attempt has the time that its commit left. After a slow commit the reply is claimed again, with the whole time:
 // an erasure waits from the claim on.
 func TestFirstAttemptCountsFromItsCommit(t *testing.T) {

@@ -33,6 +33,7 @@ type pending struct {
 	then     func()             // runs after the first attempt
 	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
 	next     time.Time          // no attempt before
+	due      bool               // its pause is over in the storage
 	joint    string             // key of the joined message in which it may have arrived
 	part     int                // index of the part that arrived, of the joined or its own message
 	maybe    bool               // an attempt may have arrived
@@ -45,7 +46,7 @@ type pending struct {
 
 func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
 	p := &pending{
-		rowID: rowID{out.Key, out.ID}, lease: l, channel: channelOf(out), nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt,
+		rowID: rowID{out.Key, out.ID}, lease: l, channel: channelOf(out), nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt, due: out.Due,
 		part: out.Part, maybe: out.Maybe, refusals: out.Refusals,
 	}
 	if out.Maybe {
@@ -106,8 +107,8 @@ func (q *queue) holds(key sessions.Key) bool {
 	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
 }
 
-// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer. It reports whether
-// the queue has that reply.
+// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer, and ends the pause
+// that the storage has ended. It reports whether the queue has that reply.
 func (q *queue) renew(p *pending) (known bool) {
 	for _, x := range q.replies {
 		if x.key == p.key && x.lease.Term < p.lease.Term {
@@ -115,10 +116,21 @@ func (q *queue) renew(p *pending) (known bool) {
 		}
 		if x.rowID == p.rowID {
 			known, x.maybe = true, x.maybe || p.maybe
+			if p.due {
+				q.endPause(x)
+			}
 		}
 	}
 	q.notify()
 	return known
+}
+
+// endPause makes a reply due, and its queue if it paused for this reply.
+func (q *queue) endPause(p *pending) {
+	if q.until.Equal(p.next) {
+		q.until = time.Time{}
+	}
+	p.next = time.Time{}
 }
 
 // length is the number of replies, without those that are refused repeatedly. Failed replies count even if others pass

@@ -27,13 +27,14 @@ var audited = map[string]struct{ args, action string }{
 	"memory export":     {"--person u1", "export_person"},
 	"memory forget":     {"ID --yes", "forget"},
 	"memory promote":    {"ID --by u1", "promote"},
+	"calls resume":      {"", "resume_calls"},
 }
 
 // unaudited are the other commands.
 var unaudited = map[string]string{
 	"serve": "its turns are in the log", "chat": "its turns are in the log", "migrate up": "the schema, before there is an audit",
 	"migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads", "compactions show": "reads",
-	"compactions cost": "reads", "debts": "reads", "deadletters list": "reads", "calls": "reads", "restarts": "reads",
+	"compactions cost": "reads", "debts": "reads", "deadletters list": "reads", "calls list": "reads", "restarts": "reads",
 	"memory list": "reads", "memory show": "reads", "config check": "reads a file", "config print": "reads a file",
 	"healthcheck": "reads", "version": "reads",
 }
@@ -92,6 +93,7 @@ func TestChangingCommandsAreAudited(t *testing.T) {
 				INSERT INTO compaction_log (session_key, outcome, start_seq, end_seq, summary_id, view_before)
 				SELECT 'robot/cidExport', 'committed', 1, 3, s.id, '{"cursor": 0, "summaries": [], "pinned": ""}' FROM s RETURNING id`)
 			one(`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type) VALUES ('robot/cidPrivate', 'robot', 'cidPrivate', '1') RETURNING 1`)
+			one(`INSERT INTO api_months (month, quota) VALUES (to_char(now() AT TIME ZONE 'Asia/Shanghai', 'YYYY-MM'), 5000) RETURNING 1`)
 			args := strings.Fields(command + " " + strings.NewReplacer(
 				"KEY", string(exportKey), "PRIVATE", "robot/cidPrivate", "ID", fmt.Sprint(memory), "FILE", file,
 				"DEAD", fmt.Sprint(one("SELECT id FROM dingtalk_session_events WHERE state = 'dead'")),

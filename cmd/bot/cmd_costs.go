@@ -3,12 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"ebb/bot/config"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/manage"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/spend"
@@ -85,6 +89,11 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 }
 
 type callsCmd struct {
+	List   callsListCmd   `cmd:"" default:"withargs" help:"List the counted calls to DingTalk's open API by month and API, or by day."`
+	Resume callsResumeCmd `cmd:"" help:"Make counted calls again at once, after the organization bought more of them."`
+}
+
+type callsListCmd struct {
 	listFlags
 	Month string `placeholder:"YYYY-MM" help:"Only this month (default: all)."`
 	By    string `enum:"month,day" default:"month" help:"Sum by month or by day (default: ${default})."`
@@ -98,6 +107,8 @@ type callView struct {
 	Limit  *int64 `json:"limit,omitempty"` // 0: no bound
 	Left   *int64 `json:"left,omitempty"`  // absent without a bound
 	Level  string `json:"level,omitempty"`
+	// RefusedUntil is the end of a refusal of the month by DingTalk; absent if there is none.
+	RefusedUntil *time.Time `json:"refused_until,omitempty"`
 }
 
 func viewCalls(c sessions.CallCount) callView {
@@ -107,33 +118,89 @@ func viewCalls(c sessions.CallCount) callView {
 		if left, bounded := (calls.Status{Calls: c.Calls, Quota: c.Quota}).Left(); bounded {
 			v.Left = &left
 		}
+		if c.RefusedUntil.After(time.Now()) {
+			v.RefusedUntil = &c.RefusedUntil
+		}
 	}
 	return v
 }
 
 // line returns a row of the table.
-func (v callView) line() string {
-	limit, left := "-", "-"
+func (v callView) line(at clock) string {
+	limit, left, refused := "-", "-", "-"
 	if v.Limit != nil {
 		limit = "no limit"
 	}
 	if v.Left != nil {
 		limit, left = fmt.Sprint(*v.Limit), fmt.Sprint(*v.Left)
 	}
-	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s", v.Period, cmp.Or(v.API, "all"), v.Calls, limit, left, orDash(v.Level))
+	if v.RefusedUntil != nil {
+		refused = at.cell(*v.RefusedUntil)
+	}
+	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", v.Period, cmp.Or(v.API, "all"), v.Calls, limit, left, orDash(v.Level), refused)
 }
 
 // Run lists counts of calls, the newest period first.
-func (c callsCmd) Run(ctx context.Context, app *App) error {
+func (c callsListCmd) Run(ctx context.Context, app *App) error {
 	if _, err := time.Parse("2006-01", c.Month); c.Month != "" && err != nil {
 		return usageError{fmt.Errorf("--month: got %q, want a month like 2026-11", c.Month)}
 	}
 	read := func(s *sql.Store, ctx context.Context, limit int) ([]sessions.CallCount, error) {
 		return s.CallCounts(ctx, c.Month, c.By == "day", limit)
 	}
-	return listRows(ctx, app, c.listFlags, read, viewCalls, func(clock) (string, func(callView) string) {
-		return "PERIOD (" + calls.Zone + ")\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL", callView.line
+	return listRows(ctx, app, c.listFlags, read, viewCalls, func(at clock) (string, func(callView) string) {
+		head := "PERIOD (" + calls.Zone + ")\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL\t" + at.head("REFUSED UNTIL")
+		return head, func(v callView) string { return v.line(at) }
 	})
+}
+
+type callsResumeCmd struct {
+	configFlag
+	JSON bool `help:"One JSON object."`
+}
+
+// resumedView is the result of bot calls resume in the output of --json.
+type resumedView struct {
+	Month        string     `json:"month"`
+	RefusedUntil *time.Time `json:"refused_until"` // null: the calls were not refused
+	Replies      int        `json:"replies"`
+}
+
+// Run ends DingTalk's refusal of the month. Each replica reads that within seconds.
+func (c callsResumeCmd) Run(ctx context.Context, app *App) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, at clock) error {
+		done, err := m.ResumeCalls(ctx, operator, calls.MonthAt(time.Now()))
+		if errors.Is(err, sessions.ErrNotFound) {
+			return usageError{errors.New("no call is counted in this month, so none was refused")}
+		}
+		if err != nil {
+			return err
+		}
+		v := resumedView{Month: done.Month, Replies: done.Replies}
+		if done.RefusedUntil.After(time.Now()) {
+			v.RefusedUntil = &done.RefusedUntil
+		}
+		if c.JSON {
+			return table(app.Stdout, true, []resumedView{v}, "", nil)
+		}
+		return v.write(app.Stdout, at, done)
+	})
+}
+
+// write prints the result as a table.
+func (v resumedView) write(out io.Writer, at clock, done sessions.ResumedCalls) error {
+	refused := "not refused"
+	if v.RefusedUntil != nil {
+		refused = at.full(*v.RefusedUntil)
+	}
+	if err := writeRows(out, [][2]string{{"month", v.Month}, {"was refused until", refused}, {"replies tried again", strconv.Itoa(v.Replies)}}); err != nil {
+		return err
+	}
+	if left, bounded := (calls.Status{Calls: done.Calls, Quota: done.Quota}).Left(); bounded && left == 0 {
+		_, err := fmt.Fprintf(out, "all %d calls of dingtalk.api_calls_per_month are made: a greater number there permits more\n", done.Quota)
+		return err
+	}
+	return nil
 }
 
 func orDash(text string) string {

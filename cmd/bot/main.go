@@ -31,7 +31,7 @@ type cli struct {
 	Compactions compactionsCmd `cmd:"" help:"The compaction log: ranges, triggers and outcomes."`
 	Debts       debtsCmd       `cmd:"" help:"List flushes that are owed to memory, and why they failed."`
 	DeadLetters deadLettersCmd `cmd:"" name:"deadletters" help:"List messages that were set aside, or have one answered after all."`
-	Calls       callsCmd       `cmd:"" help:"List the counted calls to DingTalk's open API by month and API, or by day."`
+	Calls       callsCmd       `cmd:"" help:"List the counted calls to DingTalk's open API, or resume calls that were refused for the month."`
 	Restarts    restartsCmd    `cmd:"" help:"Figures of each process, from its start to its end: drained, flushed, owed, resumed."`
 	Memory      memoryCmd      `cmd:"" help:"List, show, export, forget or promote memories."`
 	Config      configCmd      `cmd:"" help:"Check a config file, or print the effective one."`

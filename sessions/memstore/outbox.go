@@ -23,7 +23,7 @@ func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 			continue
 		}
 		due := o.sending || !o.NextAt.After(now)
-		o.Took = o.sender != l.Owner
+		o.Took, o.Due = o.sender != l.Owner, !o.sending && due
 		o.Maybe = o.Maybe || o.inFlight && o.Took && o.sender != ""
 		o.sender, o.sending = l.Owner, due
 		out := o.Outgoing
@@ -72,7 +72,7 @@ func (m outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 		}
 		o.Joint, o.sender, o.sending, o.inFlight, o.NextAt = t.Joint, l.Owner, true, true, time.Now().Add(handTime)
 		out := o.Outgoing
-		out.NextAt, out.Took = time.Time{}, false
+		out.NextAt, out.Took, out.Due = time.Time{}, false, false
 		claimed = append(claimed, out)
 	}
 	return claimed, nil

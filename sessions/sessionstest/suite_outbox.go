@@ -39,6 +39,14 @@ func testOutbox(b *suite) {
 	if len(list) != 1 || list[0].Part != 2 || !list[0].NextAt.Equal(next) {
 		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v", list, next)
 	}
+	due := []bool{list[0].Due}
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))
+	for range 2 {
+		due = append(due, b.unsentReplies(l)[0].Due)
+	}
+	if !slices.Equal(due, []bool{false, true, false}) {
+		b.Errorf("the pause is over: %v, want that once, after its end", due)
+	}
 	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("after it was sent unsent are %+v", list)

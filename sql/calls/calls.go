@@ -86,6 +86,21 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 	return first, nil
 }
 
+// ResumeCalls ends the platform's refusal of a month, and the pauses of waiting replies. It returns [sessions.ErrNotFound] for
+// a month without a call.
+func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error) {
+	out := sessions.ResumedCalls{Month: month}
+	err := s.InTx(ctx, func(tx pgx.Tx) error {
+		r, err := s.Q.CallsResume(ctx, tx, month)
+		out.RefusedUntil, out.Replies, out.Calls, out.Quota = pg.OrZero(r.ExhaustedUntil), int(r.Replies), r.Calls, r.Quota
+		return err
+	})
+	if err != nil {
+		return sessions.ResumedCalls{}, fmt.Errorf("resuming the calls of %s: %w", month, pg.AsNotFound(err))
+	}
+	return out, nil
+}
+
 // CallCounts lists counts, the newest period first. Each month begins with the row of all APIs. An empty month means all
 // months; byDay lists days instead.
 func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit int) ([]sessions.CallCount, error) {
@@ -106,7 +121,7 @@ func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit 
 	}
 	out := make([]sessions.CallCount, len(rows))
 	for i, r := range rows {
-		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, Level: r.Level}
+		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, Level: r.Level, RefusedUntil: pg.OrZero(r.ExhaustedUntil)}
 	}
 	return out, nil
 }

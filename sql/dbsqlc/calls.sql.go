@@ -64,10 +64,10 @@ func (q *Queries) CallsExhaust(ctx context.Context, db DBTX, arg *CallsExhaustPa
 }
 
 const callsList = `-- name: CallsList :many
-SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level FROM api_months m
+SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level, m.exhausted_until FROM api_months m
 WHERE $2::text = '' OR m.month = $2
 UNION ALL
-SELECT c.month, c.api, c.count, 0, 0 FROM api_calls c
+SELECT c.month, c.api, c.count, 0, 0, NULL FROM api_calls c
 WHERE $2::text = '' OR c.month = $2
 ORDER BY month DESC, api
 LIMIT $1::integer
@@ -79,11 +79,12 @@ type CallsListParams struct {
 }
 
 type CallsListRow struct {
-	Month string
-	Api   string
-	Count int64
-	Quota int64
-	Level int
+	Month          string
+	Api            string
+	Count          int64
+	Quota          int64
+	Level          int
+	ExhaustedUntil *time.Time
 }
 
 // CallsList lists the newest months: each with its sum, as the row without an API, and then by API.
@@ -102,6 +103,7 @@ func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) 
 			&i.Count,
 			&i.Quota,
 			&i.Level,
+			&i.ExhaustedUntil,
 		); err != nil {
 			return nil, err
 		}
@@ -221,6 +223,46 @@ func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg *CallsReservePa
 	)
 	var i CallsReserveRow
 	err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
+	return i, err
+}
+
+const callsResume = `-- name: CallsResume :one
+WITH before AS (
+    SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = $1 FOR UPDATE
+), m AS (
+    UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
+    RETURNING m.calls, m.quota, m.level, before.exhausted_until
+), paused AS (
+    SELECT o.session_key, o.id FROM outbox o WHERE o.state = 'waiting' AND o.next_at > now() AND o.refusals = 0
+    ORDER BY o.session_key, o.id FOR UPDATE
+), due AS (
+    UPDATE outbox o SET next_at = now() FROM paused WHERE o.session_key = paused.session_key AND o.id = paused.id
+    RETURNING o.id
+)
+SELECT m.calls, m.quota, m.level, m.exhausted_until, (SELECT count(*) FROM due)::bigint AS replies FROM m
+`
+
+type CallsResumeRow struct {
+	Calls          int64
+	Quota          int64
+	Level          int
+	ExhaustedUntil *time.Time
+	Replies        int64
+}
+
+// CallsResume ends the platform's refusal of a month, and the pauses of replies that it or another outage delayed. Refused
+// replies keep theirs: each further refusal counts towards giving them up. The owners of the replies find them due. No row:
+// the month has no call yet.
+func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) (CallsResumeRow, error) {
+	row := db.QueryRow(ctx, callsResume, month)
+	var i CallsResumeRow
+	err := row.Scan(
+		&i.Calls,
+		&i.Quota,
+		&i.Level,
+		&i.ExhaustedUntil,
+		&i.Replies,
+	)
 	return i, err
 }
 

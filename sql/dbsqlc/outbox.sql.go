@@ -205,7 +205,7 @@ WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
 ), last AS (
-    SELECT o.id, o.sender FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
+    SELECT o.id, o.sender, o.state = 'waiting' AND o.next_at <= now() AS due FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
         resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', $2::text),
@@ -215,7 +215,7 @@ WITH held AS (
             THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = $1 AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> $2::text AS took, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+    RETURNING o.id, last.sender <> $2::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
         o.next_at, o.created_at
 )
 SELECT
@@ -226,6 +226,7 @@ SELECT
     coalesce(l.state, '')::text AS state,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
+    coalesce(l.due, false)::boolean AS due,
     coalesce(l.part, 0)::int AS part,
     coalesce(l.refusals, 0)::int AS refusals,
     coalesce(l.next_at, now())::timestamptz AS next_at,
@@ -249,6 +250,7 @@ type OutboxUnsentRow struct {
 	State     string
 	Resumed   bool
 	Took      bool
+	Due       bool
 	Part      int
 	Refusals  int
 	NextAt    time.Time
@@ -257,7 +259,7 @@ type OutboxUnsentRow struct {
 
 // OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
 // another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
-// replica had it last. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
+// replica had it last, due that its pause is over. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
 // open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,
@@ -281,6 +283,7 @@ func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentPa
 			&i.State,
 			&i.Resumed,
 			&i.Took,
+			&i.Due,
 			&i.Part,
 			&i.Refusals,
 			&i.NextAt,

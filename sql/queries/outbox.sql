@@ -50,13 +50,13 @@ RETURNING o.id;
 -- name: OutboxUnsent :many
 -- OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
 -- another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
--- replica had it last. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
+-- replica had it last, due that its pause is over. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
 -- open.
 WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR SHARE
 ), last AS (
-    SELECT o.id, o.sender FROM outbox o WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting')
+    SELECT o.id, o.sender, o.state = 'waiting' AND o.next_at <= now() AS due FROM outbox o WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
         resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', @owner::text),
@@ -66,7 +66,7 @@ WITH held AS (
             THEN now() + interval '1 second' * @hand_seconds::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = @session_key AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> @owner::text AS took, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+    RETURNING o.id, last.sender <> @owner::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
         o.next_at, o.created_at
 )
 SELECT
@@ -77,6 +77,7 @@ SELECT
     coalesce(l.state, '')::text AS state,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
+    coalesce(l.due, false)::boolean AS due,
     coalesce(l.part, 0)::int AS part,
     coalesce(l.refusals, 0)::int AS refusals,
     coalesce(l.next_at, now())::timestamptz AS next_at,

@@ -27,6 +27,6 @@
 // A card reserves both calls at once, so that no open card lacks the call that ends it.
 //
 // The level of a month never rises, even after returned calls. A changed quota begins again with the highest level.
-// After a refusal of DingTalk itself the level is Spent for a while only: the next call shows whether the organization
-// bought more.
+// After a refusal of DingTalk itself the level is Spent for a while only, or until an operator resumes calls: the storage
+// decides, and every replica reads it within seconds. The next call shows whether the organization bought more.
 package calls

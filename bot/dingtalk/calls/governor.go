@@ -57,7 +57,9 @@ type Governor struct {
 	pacers map[API]*pacer
 	made   map[API]int64
 	status Status
-	until  time.Time // DingTalk refuses calls until then
+	until  time.Time // DingTalk refuses calls until then, as last read
+	// storing is the number of refusals that are being stored: until is newer than the storage then.
+	storing int
 }
 
 // Status is the state of a month, as this process last read it.
@@ -91,6 +93,11 @@ var shanghai = time.FixedZone(Zone, 8*60*60)
 
 const dayForm = "2006-01-02"
 
+// MonthAt returns DingTalk's month at a time, like 2026-11.
+func MonthAt(at time.Time) string { return sessions.MonthOf(dayAt(at)) }
+
+func dayAt(at time.Time) string { return at.In(shanghai).Format(dayForm) }
+
 // New returns a governor.
 func New(o Options) *Governor {
 	if o.Store == nil {
@@ -115,6 +122,11 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 	if err != nil {
 		return Reservation{}, err
 	}
+	if g.isExhausted() { // read again: resumed calls may already be asked for by replies that waited for them
+		if err := g.Refresh(ctx); err != nil {
+			return Reservation{}, err
+		}
+	}
 	if e := g.refusal(need); e != nil {
 		return Reservation{}, e
 	}
@@ -122,20 +134,28 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 	for i, api := range apis {
 		names[i] = string(api)
 	}
-	m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), int(need.lowest()), g.now())
-	if err != nil {
-		return Reservation{}, err
-	}
-	if !ok {
+	for last := false; ; last = true {
+		m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), int(need.lowest()), g.now())
+		if err != nil {
+			return Reservation{}, err
+		}
+		if ok {
+			g.note(ctx, sessions.MonthOf(day), m)
+			return Reservation{g, day}, nil
+		}
 		if err := g.Refresh(ctx); err != nil {
 			return Reservation{}, err
 		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return Reservation{}, g.refusedLocked(need)
+		if e := g.refusal(need); e != nil {
+			return Reservation{}, e
+		}
+		if last {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return Reservation{}, g.refusedLocked(need)
+		}
+		// Calls were resumed, or returned, between the two statements.
 	}
-	g.note(ctx, sessions.MonthOf(day), m)
-	return Reservation{g, day}, nil
 }
 
 // Return takes back a call that DingTalk did not count: one refused for its rate, or one that was not sent.
@@ -169,7 +189,8 @@ func (g *Governor) Delay(api API) time.Duration { return max(0, g.pacer(api).del
 func (g *Governor) Pause(api API, d time.Duration) { g.pacer(api).pause(d) }
 
 // Exhaust refuses all calls of all replicas for a time, after DingTalk reported that the organization's month is used
-// up. It is reported once a month.
+// up. It is reported once a month. An operator can end it. A refusal that can't
+// be stored ends soon: replicas would not agree.
 func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 	day, err := g.open(ctx)
 	if err != nil {
@@ -177,10 +198,15 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 	}
 	month, until := sessions.MonthOf(day), g.now().Add(d)
 	g.mu.Lock()
-	g.until = until
+	g.until, g.storing = until, g.storing+1
 	calls := g.status.Calls
 	g.mu.Unlock()
 	first, err := g.store.ExhaustCalls(ctx, month, until)
+	g.mu.Lock()
+	if g.storing--; err != nil {
+		g.until = g.now().Add(min(d, refreshEvery)) // the next call shows whether it still holds
+	}
+	g.mu.Unlock()
 	if first {
 		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("calls", calls).Int64("quota", g.quota).Stringer("level", Spent).
 			Msg("DingTalk refused API calls: the organization's month is used up")
@@ -212,10 +238,12 @@ func (g *Governor) Made() map[API]int64 {
 	return maps.Clone(g.made)
 }
 
-// refreshEvery is the interval of reads of other replicas' calls.
-const refreshEvery = 15 * time.Second
+// refreshEvery is the interval of reads of other replicas' calls, each of one row by its key. An operator who resumes calls
+// waits for it.
+const refreshEvery = 2 * time.Second
 
-// Watch reads the calls of other replicas until ctx ends, so that a new month and a lower level show without a call.
+// Watch reads the calls of other replicas until ctx ends, so that a new month, a lower level and resumed calls show without
+// a call.
 func (g *Governor) Watch(ctx context.Context) {
 	periodic.Run(ctx, periodic.Task{Interval: refreshEvery, AtOnce: true, Timeout: refreshEvery, Do: func(one context.Context) error {
 		if err := g.Refresh(one); err != nil && ctx.Err() == nil {
@@ -240,7 +268,7 @@ func (g *Governor) Refresh(ctx context.Context) error {
 	return nil
 }
 
-func (g *Governor) day() string { return g.now().In(shanghai).Format(dayForm) }
+func (g *Governor) day() string { return dayAt(g.now()) }
 
 // open returns the present day. It begins its month at the first use.
 func (g *Governor) open(ctx context.Context) (day string, err error) {
@@ -274,12 +302,16 @@ func (g *Governor) note(ctx context.Context, month string, m sessions.CallMonth)
 		return
 	case month == g.status.Month:
 		level = max(level, g.status.Level)
-		if g.until.After(until) {
-			until = g.until // not stored yet
+		if g.storing > 0 && g.until.After(until) {
+			until = g.until
 		}
 	}
+	resumed := g.until.After(g.now()) && !until.After(g.now())
 	g.status, g.until = Status{Month: month, Calls: m.Calls, Quota: g.quota, Level: level}, until
 	g.mu.Unlock()
+	if resumed {
+		zerolog.Ctx(ctx).Info().Str("month", month).Stringer("level", level).Msg("DingTalk API calls available again: an operator resumed them")
+	}
 	if level <= Level(m.Level) {
 		return
 	}
@@ -301,6 +333,13 @@ func (g *Governor) refusal(need Need) error {
 		return nil
 	}
 	return g.refusedLocked(need)
+}
+
+// isExhausted reports whether DingTalk refuses calls now, as this process last read it.
+func (g *Governor) isExhausted() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until.After(g.now())
 }
 
 func (g *Governor) refusedLocked(need Need) *RefusedError {

@@ -54,6 +54,7 @@ type Cards struct {
 
 	closing struct { // state of the task that closes abandoned cards
 		to       time.Time // no card is closed until then
+		spent    bool      // the month's calls were used up: the pause ends when there are calls
 		failures int
 	}
 }

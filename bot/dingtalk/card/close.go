@@ -28,7 +28,7 @@ func (c *Cards) Task() periodic.Task {
 var closePauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 
 func (c *Cards) closeAbandoned(ctx context.Context) error {
-	if time.Now().Before(c.closing.to) {
+	if resumed := c.closing.spent && c.cfg.Governor.Level() < calls.Spent; !resumed && time.Now().Before(c.closing.to) {
 		return nil
 	}
 	list, err := c.cfg.Store.AbandonedCards(ctx, sessions.ReplyCard, closeRetry, closeLimit)
@@ -36,12 +36,12 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 		return err
 	}
 	var failed error
-	paused := false // a month that is used up still permits the ends that are prepaid
+	paused, spent := false, false
 	for _, one := range list {
 		err := c.closeCard(ctx, one)
-		failed, paused = errors.Join(failed, err), paused || pauseOf(err) > longestPause
-		if pauseOf(err) > longestPause && !calls.IsRefused(err) {
-			break // the next call would be refused as well
+		failed, paused, spent = errors.Join(failed, err), paused || pauseOf(err) > longestPause, spent || calls.IsRefused(err)
+		if pauseOf(err) > longestPause && (one.Prepaid || !calls.IsRefused(err)) {
+			break // the next call would be refused as well; a month without calls still permits the ends that are prepaid
 		}
 	}
 	switch {
@@ -51,6 +51,7 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 	case failed == nil:
 		c.closing.failures = 0
 	}
+	c.closing.spent = spent
 	return failed
 }
 

@@ -52,6 +52,7 @@ type Reactions struct {
 type failure struct {
 	tries int
 	next  time.Time
+	spent bool // the month's calls were used up: the pause ends when there are calls
 }
 
 // remembered bounds the messages of either kind that are remembered. A forgotten one costs a look at its row.

@@ -160,6 +160,7 @@ type fixture struct {
 	*Reactions
 	ding     *fakeDingTalk
 	rows     *fakeRows
+	months   calls.Store
 	governor *calls.Governor
 	ctx      context.Context
 }
@@ -169,10 +170,11 @@ func play(t *testing.T, quota int64, test func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{
-			ding:     &fakeDingTalk{t: t, marks: map[sessions.MessageID]bool{}},
-			rows:     &fakeRows{rows: map[string]*fakeRow{}, answered: map[int64]bool{}},
-			governor: calls.New(calls.Options{Quota: quota}),
+			ding:   &fakeDingTalk{t: t, marks: map[sessions.MessageID]bool{}},
+			rows:   &fakeRows{rows: map[string]*fakeRow{}, answered: map[int64]bool{}},
+			months: calls.NewMemory(),
 		}
+		f.governor = calls.New(calls.Options{Store: f.months, Quota: quota})
 		var stop func()
 		f.ctx, stop = context.WithCancel(t.Context())
 		f.Reactions = f.replica()
@@ -300,6 +302,37 @@ func TestRemovalIsGivenUp(t *testing.T) {
 		<-time.After(24 * time.Hour)
 		if f.ding.removals() != maxRemovals || f.rows.open() != 0 {
 			t.Errorf("%d removals, %d rows are open", f.ding.removals(), f.rows.open())
+		}
+	})
+}
+
+// A mark that stays because DingTalk refuses the month's calls is removed within seconds of their return. A changed number of
+// calls begins the month again, as an operator's word does.
+func TestRemovalGoesOnWithTheMonth(t *testing.T) {
+	t.Parallel()
+	play(t, 100, func(f *fixture) {
+		f.asked(f.Reactions, 1)
+		time.Sleep(setTime)
+		if err := f.governor.Exhaust(f.ctx, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		f.ding.mu.Lock()
+		f.ding.onErase = []error{&calls.RefusedError{Level: calls.Spent}} // the prepaid call
+		f.ding.mu.Unlock()
+		f.rows.answer(1)
+		time.Sleep(20 * time.Minute)
+		if f.ding.left() != 1 || f.ding.removals() != 1 {
+			t.Errorf("meanwhile %d marks remain after %d calls", f.ding.left(), f.ding.removals())
+		}
+		if _, err := f.months.OpenCallMonth(f.ctx, calls.MonthAt(time.Now()), 101); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.governor.Refresh(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(claimTime + 2*removeEvery)
+		if f.ding.left() != 0 || f.rows.open() != 0 {
+			t.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
 		}
 	})
 }

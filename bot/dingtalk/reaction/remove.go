@@ -51,7 +51,8 @@ func (r *Reactions) removeAnswered(ctx context.Context) error {
 func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	id := sessions.MessageID(one.Track)
 	before, _ := r.failing.Get(id)
-	if time.Now().Before(before.next) && !one.Prepaid {
+	resumed := before.spent && r.cfg.Governor.Level() < calls.Spent
+	if time.Now().Before(before.next) && !one.Prepaid && !resumed {
 		return
 	}
 	m := r.mark(one.Key, id)
@@ -78,7 +79,7 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 		log.Warn().Msg("Reaction not removed")
 		return
 	}
-	before.next = time.Now().Add(removePauses.After(before.tries - 1))
+	before.next, before.spent = time.Now().Add(removePauses.After(before.tries-1)), calls.IsRefused(err)
 	r.failing.Add(id, before)
 	log.Debug().Msg("Reaction not removed, trying again")
 }
