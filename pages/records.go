@@ -57,7 +57,8 @@ type Records interface {
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
 	// ExpiringRows counts the rows past the periods, of events none.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
-	// People lists people who spoke, by id; with a name those who have it as nick or id.
+	// People lists people who spoke, by id; with a name those who have it in a nick or the id. A person may be on several pages, by
+	// several nicks.
 	People(ctx context.Context, name string, p Page) (rows []Speaker, next string, err error)
 	// Spoke counts the messages of a person under one id. All are 0 for an unknown person.
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)

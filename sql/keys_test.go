@@ -40,6 +40,7 @@ var overAllSessions = map[string]string{
 	"PageExpiringRows":  "for admins: counts of rows past their retention periods, by indexes on the time",
 
 	"PagePeople":            "for admins: a page of people, one row of an index for each",
+	"PagePeopleLike":        "for admins: people by a part of a name, one entry of an index for each name",
 	"PageSpoke":             "for admins: the messages of one person, by an index on the person",
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 

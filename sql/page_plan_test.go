@@ -143,6 +143,13 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 			_, err := q.PagePeople(ctx, p, &dbsqlc.PagePeopleParams{AfterID: "p3", MaxRows: 51})
 			return err
 		},
+		"people by a part of a name": func() error {
+			_, err := q.PagePeopleLike(ctx, p, &dbsqlc.PagePeopleLikeParams{MostNames: 5000, Part: "ick99", MaxRows: 51})
+			if err == nil && (!strings.Contains(p.plan, "events_by_nick") || !strings.Contains(p.plan, "events_of_person_by_id")) {
+				t.Errorf("names are not read from their index:\n%s", p.plan)
+			}
+			return err
+		},
 		"usage": func() error {
 			_, err := q.UsageSums(ctx, p, &dbsqlc.UsageSumsParams{ByPerson: true, Since: month, MaxRows: 51})
 			return err

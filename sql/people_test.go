@@ -1,11 +1,14 @@
 package sql_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"ebb/memory"
+	"ebb/pages"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )
@@ -176,5 +179,48 @@ func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
 	if got := find(robot, string(zhangID)); len(got) != 0 {
 		t.Errorf("after the erasure the person is found as %+v", got)
+	}
+}
+
+// People are found by a part of an id or of any name that they had, in pages that hold each of them.
+func TestPeopleByAPart(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	newChat(t, s, "cid", liID, false)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+		SELECT 'robot/cid', 10 + i, 'user', 'x', 'p' || i, CASE WHEN i % 100 = 7 THEN '王小Lu' ELSE '员工' || i END, 'm' || i FROM generate_series(1, 12000) i`)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+		VALUES ('robot/cid', 20000, 'user', 'x', 'p1', '改名', 'new'), ('robot/cid', 20001, 'user', 'x', 'p1', '', 'click')`)
+	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id) VALUES ('user', 'gone1', 'fact', 'x', '\x01', 'robot/cid', 'gone1')`)
+	find := func(part string) (ids []string, turned int) {
+		t.Helper()
+		for p := (pages.Page{Limit: 50}); ; turned++ {
+			rows, next, err := s.Pages().People(t.Context(), part, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				ids = append(ids, string(r.ID)+" "+r.Nick)
+			}
+			if p.Cursor = next; next == "" {
+				slices.Sort(ids)
+				return slices.Compact(ids), turned
+			}
+		}
+	}
+	for part, want := range map[string][]string{
+		"工11999": {"p11999 员工11999"}, "P1199": {"p1199 员工1199", "p11990 员工11990", "p11991 员工11991", "p11992 员工11992", "p11993 员工11993", "p11994 员工11994",
+			"p11995 员工11995", "p11996 员工11996", "p11997 员工11997", "p11998 员工11998", "p11999 员工11999"},
+		"改": {"p1 改名"}, "p12000": {"p12000 员工12000"}, "gone1": {"gone1 "}, "one1": nil, "%": nil, "_": nil,
+	} {
+		if got, _ := find(part); !slices.Equal(got, want) {
+			t.Errorf("%q finds %q, want %q", part, got, want)
+		}
+	}
+	if got, turned := find("小lu"); len(got) != 120 || turned < 2 {
+		t.Errorf("%d people of 120 are found in %d pages", len(got), turned+1)
+	}
+	if _, _, err := s.Pages().People(t.Context(), "x", pages.Page{Limit: 50, Cursor: "?"}); !errors.Is(err, pages.ErrCursor) {
+		t.Errorf("a wrong cursor gave %v", err)
 	}
 }

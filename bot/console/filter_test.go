@@ -32,6 +32,9 @@ func TestFiltersRevealNoMaskedText(t *testing.T) {
 		{"/memories?q=person:staff0002", "/people/staff0002", true, true},
 		{"/memories?q=发布日期", "/people/staff0001", true, true},
 		{"/people?q=secretnick", "/people/staff0002", true, false},
+		{"/people?q=RETN", "/people/staff0002", true, false},
+		{"/people?q=FF0002", "/people/staff0002", true, true},
+		{"/people?q=张", "/people/staff0001", true, false},
 		{"/people?q=staff0002", "/people/staff0002", true, true},
 	} {
 		path, filter, _ := strings.Cut(c.path, "?q=")

@@ -243,7 +243,7 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// people lists people who spoke to the bot, or those with a name or id. The name may be known from a private chat alone, so that
+// people lists people who spoke to the bot, or those with a text in a name or the id. The name may be known from a private chat alone, so that
 // a role that does not act sees none, and finds people by id.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
 	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) {
@@ -253,7 +253,8 @@ func (c *Console) people(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if !r.acts() {
-		v.Rows = slices.DeleteFunc(v.Rows, func(s pages.Speaker) bool { return v.Filter != "" && string(s.ID) != strings.TrimSpace(v.Filter) })
+		part := strings.ToLower(strings.TrimSpace(v.Filter))
+		v.Rows = slices.DeleteFunc(v.Rows, func(s pages.Speaker) bool { return !strings.Contains(strings.ToLower(string(s.ID)), part) })
 		for i := range v.Rows {
 			v.Rows[i].Nick = ""
 		}

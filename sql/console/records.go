@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -171,15 +172,7 @@ func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
 // People implements pages.Records.
 func (s *Store) People(ctx context.Context, name string, p pages.Page) ([]pages.Speaker, string, error) {
 	if name != "" {
-		found, err := s.lists.People(ctx, "", pg.Clean(name))
-		if err != nil {
-			return nil, "", err
-		}
-		list := make([]pages.Speaker, len(found))
-		for i, f := range found {
-			list[i] = pages.Speaker{ID: f.ID, Nick: f.Nick, Last: f.Last}
-		}
-		return list, "", nil
+		return s.peopleLike(ctx, name, p)
 	}
 	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {
@@ -193,6 +186,51 @@ func (s *Store) People(ctx context.Context, name string, p pages.Page) ([]pages.
 	list := make([]pages.Speaker, len(rows))
 	for i, r := range rows {
 		list[i] = pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt}
+	}
+	return list, next, nil
+}
+
+// mostNames bounds the names of people that one page is searched in.
+const mostNames = 5000
+
+// peopleLike lists people by a part of a name or an id: at first those with exactly that name or id, of whom memories alone may
+// be left. A page has fewer rows than its limit, or none, where the search of more names goes on with the cursor.
+func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pages.Speaker, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	var list []pages.Speaker
+	seen := map[sessions.UserID]bool{}
+	add := func(one pages.Speaker) {
+		if !seen[one.ID] {
+			seen[one.ID], list = true, append(list, one)
+		}
+	}
+	if p.Cursor == "" {
+		found, err := s.lists.People(ctx, "", pg.Clean(part))
+		if err != nil {
+			return nil, "", err
+		}
+		for _, f := range found {
+			add(pages.Speaker{ID: f.ID, Nick: f.Nick, Last: f.Last})
+		}
+	}
+	nick, id, _ := strings.Cut(place.Key, "\x00")
+	rows, err := s.db.Q.PagePeopleLike(ctx, s.db.Pool, &dbsqlc.PagePeopleLikeParams{
+		AfterNick: pg.Clean(nick), AfterID: pg.Clean(id), MostNames: mostNames, Part: strings.ToLower(pg.Clean(part)), MaxRows: pg.Clamp(p.Limit),
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("finding people: %w", err)
+	}
+	next := ""
+	for i, r := range rows {
+		if r.Matches {
+			add(pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt})
+		}
+		if r.Bounded || i+1 == p.Limit {
+			next = pages.Place{Key: r.Name + "\x00" + string(r.SenderID)}.Cursor()
+		}
 	}
 	return list, next, nil
 }

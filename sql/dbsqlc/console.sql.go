@@ -597,6 +597,85 @@ func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams
 	return items, nil
 }
 
+const pagePeopleLike = `-- name: PagePeopleLike :many
+WITH RECURSIVE names AS (
+    (SELECT e.sender_nick, e.sender_id, 1 AS place FROM dingtalk_session_events e
+     WHERE e.role = 'user' AND e.sender_id <> '' AND (e.sender_nick, e.sender_id) > ($4::text, $5::text)
+     ORDER BY e.sender_nick, e.sender_id LIMIT 1)
+    UNION ALL
+    SELECT n.sender_nick, n.sender_id, names.place + 1 FROM names CROSS JOIN LATERAL (
+        SELECT e.sender_nick, e.sender_id FROM dingtalk_session_events e
+        WHERE e.role = 'user' AND e.sender_id <> '' AND (e.sender_nick, e.sender_id) > (names.sender_nick, names.sender_id)
+        ORDER BY e.sender_nick, e.sender_id LIMIT 1) n
+    WHERE names.place < $1::int
+)
+SELECT p.sender_nick AS name, p.sender_id, p.matches, (p.place = $1::int)::boolean AS bounded, l.created_at,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS sender_nick
+FROM (
+    SELECT m.sender_nick, m.sender_id, m.place, m.matches FROM (
+        SELECT names.sender_nick, names.sender_id, names.place, (strpos(lower(names.sender_nick), $2::text) > 0 OR strpos(lower(names.sender_id), $2::text) > 0)::boolean AS matches FROM names
+    ) m WHERE m.matches OR m.place = $1::int LIMIT $3::int
+) p
+CROSS JOIN LATERAL (
+    SELECT e.created_at FROM dingtalk_session_events e
+    WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1) l
+ORDER BY p.place
+`
+
+type PagePeopleLikeParams struct {
+	MostNames int
+	Part      string
+	MaxRows   int
+	AfterNick string
+	AfterID   string
+}
+
+type PagePeopleLikeRow struct {
+	Name       string
+	SenderID   sessions.UserID
+	Matches    bool
+	Bounded    bool
+	CreatedAt  time.Time
+	SenderNick string
+}
+
+// PagePeopleLike lists people with a lower-case text in an id or a name that they went by, in the order of names and ids after one,
+// with the newest name. It reads one entry of an index for each name of a person, at most a number of them. The last one of that
+// number is listed too, so that the next page begins behind it; matches is false for it unless it has the text.
+func (q *Queries) PagePeopleLike(ctx context.Context, db DBTX, arg *PagePeopleLikeParams) ([]PagePeopleLikeRow, error) {
+	rows, err := db.Query(ctx, pagePeopleLike,
+		arg.MostNames,
+		arg.Part,
+		arg.MaxRows,
+		arg.AfterNick,
+		arg.AfterID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PagePeopleLikeRow
+	for rows.Next() {
+		var i PagePeopleLikeRow
+		if err := rows.Scan(
+			&i.Name,
+			&i.SenderID,
+			&i.Matches,
+			&i.Bounded,
+			&i.CreatedAt,
+			&i.SenderNick,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageReplicas = `-- name: PageReplicas :many
 SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,
     coalesce(l.leases, 0)::bigint AS leases

@@ -185,6 +185,34 @@ CROSS JOIN LATERAL (
     WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
 ORDER BY p.sender_id;
 
+-- name: PagePeopleLike :many
+-- PagePeopleLike lists people with a lower-case text in an id or a name that they went by, in the order of names and ids after one,
+-- with the newest name. It reads one entry of an index for each name of a person, at most a number of them. The last one of that
+-- number is listed too, so that the next page begins behind it; matches is false for it unless it has the text.
+WITH RECURSIVE names AS (
+    (SELECT e.sender_nick, e.sender_id, 1 AS place FROM dingtalk_session_events e
+     WHERE e.role = 'user' AND e.sender_id <> '' AND (e.sender_nick, e.sender_id) > (@after_nick::text, @after_id::text)
+     ORDER BY e.sender_nick, e.sender_id LIMIT 1)
+    UNION ALL
+    SELECT n.sender_nick, n.sender_id, names.place + 1 FROM names CROSS JOIN LATERAL (
+        SELECT e.sender_nick, e.sender_id FROM dingtalk_session_events e
+        WHERE e.role = 'user' AND e.sender_id <> '' AND (e.sender_nick, e.sender_id) > (names.sender_nick, names.sender_id)
+        ORDER BY e.sender_nick, e.sender_id LIMIT 1) n
+    WHERE names.place < @most_names::int
+)
+SELECT p.sender_nick AS name, p.sender_id, p.matches, (p.place = @most_names::int)::boolean AS bounded, l.created_at,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS sender_nick
+FROM (
+    SELECT m.* FROM (
+        SELECT names.*, (strpos(lower(names.sender_nick), @part::text) > 0 OR strpos(lower(names.sender_id), @part::text) > 0)::boolean AS matches FROM names
+    ) m WHERE m.matches OR m.place = @most_names::int LIMIT @max_rows::int
+) p
+CROSS JOIN LATERAL (
+    SELECT e.created_at FROM dingtalk_session_events e
+    WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1) l
+ORDER BY p.place;
+
 -- name: PageSpoke :one
 -- PageSpoke counts the messages of a person under one id, and the private chats and groups in which they stand.
 SELECT coalesce(sum(p.n), 0)::bigint AS messages, count(*) FILTER (WHERE s.conversation_type = '1') AS private,
