@@ -111,6 +111,34 @@ func oneOf(t *testing.T, s *shelf, x *switchboard, name string) *world {
 	}})
 }
 
+// Each replica with a connection of its own reports whether it is connected: the console shows it.
+func TestEachReplicaReportsItsConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, x := newShelf(), newSwitchboard()
+		var kept *store
+		idle := &wire{running: make(chan struct{})}
+		start(t, setup{shelf: s, name: "a", wire: idle, config: func(c *Config) {
+			close(idle.running)
+			kept = c.Store.(*store)
+			c.Transport, c.Elector = cable{x, "a"}, kept
+		}})
+		connected := func() bool {
+			l, err := kept.mem.Leader(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l.Connected
+		}
+		want(t, "connected at the start", connected(), false)
+		after(5 * time.Second)
+		want(t, "connected", connected(), true)
+		x.refuse("a", true)
+		after(5 * time.Second)
+		want(t, "connected without a connection", connected(), false)
+	})
+}
+
 // One of several replicas is connected, the oldest; the others are ready all the same.
 func TestOneStream(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,7 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 // personView is the data of the page of a person.
 type personView struct {
 	ID      sessions.UserID
+	Nick    string // empty for a role that does not act, as on the list of people
 	Spoke   pages.Spoke
 	Preview *memory.Preview // nil: not asked for, as it reads the logs of all their conversations
 	Facts   []memory.Memory
@@ -102,6 +103,15 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 	}
 	if v.Spoke, err = c.cfg.Records.Spoke(r.Context(), v.ID); err != nil {
 		return err
+	}
+	if r.acts() {
+		named, _, err := c.cfg.Records.People(r.Context(), id, pages.Page{Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(named) > 0 && named[0].ID == v.ID {
+			v.Nick = named[0].Nick
+		}
 	}
 	if r.FormValue("preview") == "yes" {
 		p, err := c.cfg.Manage.PreviewPerson(r.Context(), operator, v.ID)

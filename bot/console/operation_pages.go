@@ -29,8 +29,9 @@ func (c *Console) restarts(w http.ResponseWriter, r *request) error {
 
 // attentionView has the messages that were set aside and the owed flushes.
 type attentionView struct {
-	Dead  []sessions.Event
-	Debts []pages.Debt
+	Dead   []sessions.Event
+	Debts  []pages.Debt
+	Titles map[sessions.Key]string // titles of groups
 }
 
 func (c *Console) attention(w http.ResponseWriter, r *request) error {
@@ -40,6 +41,21 @@ func (c *Console) attention(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if v.Debts, err = r.lists.Debts(r.Context(), nil, restartRows); err != nil {
+		return err
+	}
+	v.Titles, err = titles(r, func(yield func(sessions.Key) bool) {
+		for _, e := range v.Dead {
+			if !yield(e.Key) {
+				return
+			}
+		}
+		for _, d := range v.Debts {
+			if !yield(d.Key) {
+				return
+			}
+		}
+	})
+	if err != nil {
 		return err
 	}
 	c.pages.show(w, r, http.StatusOK, "attention", v)
@@ -83,8 +99,26 @@ func (c *Console) settings(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// auditView is the data of the audit.
+type auditView struct {
+	listView[pages.Action]
+	Titles map[sessions.Key]string // titles of groups
+}
+
 func (c *Console) audit(w http.ResponseWriter, r *request) error {
-	v, err := list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), nil, p) })
+	var v auditView
+	var err error
+	v.listView, err = list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), nil, p) })
+	if err != nil {
+		return err
+	}
+	v.Titles, err = titles(r, func(yield func(sessions.Key) bool) {
+		for _, a := range v.Rows {
+			if !yield(a.Key) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}

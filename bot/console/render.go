@@ -70,6 +70,24 @@ func (w words) Code(kind, code string) string {
 // codeView is a code with its words. The code is what filters and the API know.
 type codeView struct{ Code, Text string }
 
+// Reason returns the words for the beginning of a failed compaction's error, which names its reason. The rest is a provider's text.
+func (w words) Reason(text string) string {
+	for end := len(text); end > 0; end = strings.LastIndex(text[:end], ": ") {
+		if reason := w.all["reason."+text[:end]]; reason != "" {
+			return reason
+		}
+	}
+	return text
+}
+
+// Speaker returns the source of a hit, as in "said by u-1「Li」", for people.
+func (w words) Speaker(source string) string {
+	if text := cmp.Or(w.all["source."+source], w.all["role."+source]); text != "" {
+		return text
+	}
+	return strings.Replace(strings.TrimPrefix(source, "said by "), ", a claim about 说的是 ", w.T("source.about"), 1)
+}
+
 // renderer renders the templates in each language.
 type renderer struct {
 	zone    *time.Location
@@ -122,7 +140,8 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"t": w.T, "code": func(kind string, code any) codeView {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
-		"num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
+		"reason":  func(text string) codeView { return codeView{text, w.Reason(text)} },
+		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
 		"time": func(t time.Time) string {
 			if t.IsZero() {
 				return "–"

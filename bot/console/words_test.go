@@ -15,6 +15,7 @@ import (
 
 	"ebb/compaction"
 	"ebb/compaction/summarize"
+	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/extract"
 )
@@ -65,8 +66,9 @@ var codes = []struct{ keys, dir, names, typ string }{
 	{"outcome.", "bot/upkeep", "^Outcome", ""},
 	{"flushed.", "bot/upkeep", "^flushed[A-Z]", ""},
 	{"flushed.", "memory/extract", "^flushed[A-Z]", ""},
-	{"debt.", "bot/upkeep", "^owed[A-Z]", ""},
-	{"debt.model error: ", "bot/llm", "", "ErrorClass"},
+	{"reason.", "bot/upkeep", "^owed[A-Z]", ""},
+	{"reason.", "bot/upkeep", "^reason[A-Z]", "Reason"},
+	{"reason.model error: ", "bot/llm", "", "ErrorClass"},
 	{"mode.", "compaction", "", "Mode"},
 	{"topic.", "memory", "", "Kind"},
 	{"scope.", "memory", "", "Scope"},
@@ -124,7 +126,7 @@ func TestCodesHaveWords(t *testing.T) {
 		check("policy.", name)
 	}
 	for _, err := range []error{draft.ErrNotSaved, extract.ErrSpent, extract.ErrUnusable} {
-		check("debt.", err.Error())
+		check("reason.", err.Error())
 	}
 }
 
@@ -172,6 +174,31 @@ func stringConstants(t *testing.T, dir string, names *regexp.Regexp, typ string)
 		}
 	}
 	return values
+}
+
+// The error of a compaction begins with its reason, and the source of a hit is written for models.
+func TestReasonAndSpeaker(t *testing.T) {
+	t.Parallel()
+	r, err := newRenderer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zh := r.words["zh"]
+	for text, want := range map[string]string{
+		"model error: busy": "模型服务繁忙", "no gain: gains too little: 3": "压缩后不会明显变小", "storage: x": "存储出错", "text of an older release": "text of an older release", "": "",
+	} {
+		if got := zh.Reason(text); got != want {
+			t.Errorf("the reason of %q is %q, want %q", text, got, want)
+		}
+	}
+	by := memory.Memory{SaidBy: "u-1", SaidByNick: "李娜"}
+	for source, want := range map[string]string{
+		memory.Memory{}.Source(): "不明", by.Source(): "u-1「李娜」", memory.Memory{SaidBy: "u-1", SubjectID: "u-2"}.Source(): "u-1，关于 u-2", "assistant": "机器人", "李娜(u-1)": "李娜(u-1)",
+	} {
+		if got := zh.Speaker(source); got != want {
+			t.Errorf("the speaker of %q is %q, want %q", source, got, want)
+		}
+	}
 }
 
 // A code may have several parts, with numbers. Values without words stay as they are.

@@ -86,9 +86,7 @@ func (s *Stream) StandsBy() bool {
 // announce that this replica drains; Leave repeats that. The error is the transport's.
 func (s *Stream) Receive(ctx context.Context) error {
 	if !s.cfg.OneStream {
-		err := s.cfg.Transport.Run(ctx, s.accept)
-		_ = s.storeStatus(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
-		return err
+		return s.receiveAlways(ctx)
 	}
 	s.ended, s.connectedAt, s.answeredAt = make(chan error, 1), time.Now(), time.Now()
 	tick := time.NewTicker(checkInterval)
@@ -111,6 +109,25 @@ func (s *Stream) Receive(ctx context.Context) error {
 	life := context.WithoutCancel(ctx)
 	s.handOver(life)
 	return s.disconnect()
+}
+
+// receiveAlways runs the transport until ctx ends, and stores whether it is connected.
+func (s *Stream) receiveAlways(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.cfg.Transport.Run(ctx, s.accept) }()
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			_ = s.storeStatus(context.WithoutCancel(ctx), sessions.ReplicaStatus{Draining: true})
+			return err
+		case <-tick.C:
+		}
+		if ctx.Err() == nil {
+			_ = s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cfg.Transport.Ready()})
+		}
+	}
 }
 
 // check reads the leader, and connects or disconnects accordingly. While the storage is unavailable nothing changes for

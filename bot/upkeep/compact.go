@@ -273,7 +273,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("encode draft of session %s: %w", r.Key, err)
 	}
-	if err := r.store.StageJob(ctx, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost}); err != nil {
+	if err := r.store.StageJob(ctx, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
 		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
 	}
 	r.staged = true

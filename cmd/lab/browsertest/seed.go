@@ -132,18 +132,20 @@ END $do$`
 
 // faults are rows of work that did not succeed: no story leads to them within seconds.
 const faults = `
-INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id)
-	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter' FROM dingtalk_sessions WHERE title = 'Checkout on-call';
+INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id, message)
+	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter', '{"conversation_type": "2"}' FROM dingtalk_sessions WHERE title = 'Checkout on-call';
 INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason)
 	SELECT session_key, 0, last_seq, 3, 'model error: busy' FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
 INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, start_seq, end_seq, outcome, error, duration_ms, created_at)
-	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 1, 6, 'failed', 'summary failed the check: 3 identifiers are missing', 4210, now() - interval '20 minutes'
+	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 1, 6, 'failed', 'no usable summary: 3 identifiers are missing', 4210, now() - interval '20 minutes'
 	FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
-UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'summary failed the check: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
+UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'no usable summary: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
 INSERT INTO restarts (replica, started_at, stopped_at, ending, answered, resumed, doubled)
 	VALUES ('pay-bot-7d9c5b6f4-x2x9q-QWERTYUIOP', now() - interval '40 hours', now() - interval '31 hours', 'killed', 1893, 1, 0);
 INSERT INTO audit (actor, action, session_key, detail, outcome, at)
-	SELECT 'admin.token', 'view_private', session_key, '', 'done', now() - interval '2 hours' FROM dingtalk_sessions WHERE conversation_type = '1';`
+	SELECT 'cli:root', 'erase', session_key, '3 events', 'done', now() - interval '26 hours' FROM dingtalk_sessions WHERE conversation_id = 'cidLongest=='
+	UNION ALL SELECT 'u-zhangwei', 'undo', session_key, 'compaction 1', 'error.nothing_to_undo', now() - interval '3 hours' FROM dingtalk_sessions WHERE conversation_id = 'cidEnglish=='
+	UNION ALL SELECT 'admin.token', 'view_private', session_key, '', 'done', now() - interval '2 hours' FROM dingtalk_sessions WHERE conversation_type = '1';`
 
 // history is the usage of a month.
 const history = `
