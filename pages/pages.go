@@ -129,6 +129,13 @@ type Receipt struct {
 	At                      time.Time
 }
 
+// Flush is a flush of a session's events up to a place.
+type Flush struct {
+	Through int64
+	Saved   int // memories that it stored
+	At      time.Time
+}
+
 // Fact is a memory in a receipt. The content is empty if the memory is deleted.
 type Fact struct {
 	ID      int64
@@ -230,6 +237,8 @@ type Lists interface {
 	Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
 	// Cuts lists the committed compactions that end in a range of places: the newest ones up to limit, the oldest of them first.
 	Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error)
+	// Flushes lists the newest flushes of a session up to limit, the oldest of them first.
+	Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flush, error)
 	// Undoable returns the id of the compaction that an undo takes back; 0 for none.
 	Undoable(ctx context.Context, key sessions.Key) (int64, error)
 	// Attempt returns [sessions.ErrNotFound] for an unknown attempt.

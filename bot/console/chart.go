@@ -1,8 +1,10 @@
 package console
 
 import (
+	"slices"
 	"time"
 
+	"ebb/pages"
 	"ebb/sessions"
 )
 
@@ -19,7 +21,8 @@ type chart struct {
 	Width, Height float64
 	Left, Right   float64
 	Points        []point // corners of the line
-	Marks         []mark  // compactions
+	Marks         []mark  // compactions and flushes, in the order of time
+	Cuts          int     // compactions among them
 	Lines         []level // thresholds
 	From, Through time.Time
 	Bottom        float64
@@ -28,10 +31,11 @@ type chart struct {
 // point is a corner of the line.
 type point struct{ X, Y float64 }
 
-// mark is a compaction on the chart, and a row of the table next to it.
+// mark is a compaction or a flush on the chart, and a row of the table next to it.
 type mark struct {
 	point
-	sessions.LogEntry
+	sessions.LogEntry              // the time alone of a flush
+	Flush             *pages.Flush // nil: a compaction
 }
 
 // level is a horizontal line.
@@ -45,13 +49,14 @@ type level struct {
 // chartMarks bounds the compactions of a chart: the newest ones.
 const chartMarks = 60
 
-// newChart draws a session with its committed compactions, the oldest first. Between two of them only the ends are known.
-func newChart(s sessions.Session, cuts []sessions.LogEntry, trigger, flushAt int) chart {
+// newChart draws a session with its committed compactions and its flushes, the oldest first. Between two compactions only the ends
+// are known.
+func newChart(s sessions.Session, cuts []sessions.LogEntry, flushes []pages.Flush, trigger, flushAt int) chart {
 	if len(cuts) > chartMarks {
 		cuts = cuts[len(cuts)-chartMarks:]
 	}
 	c := chart{
-		Shown: len(cuts) > 0, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
+		Shown: len(cuts)+len(flushes) > 0, Cuts: len(cuts), Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
 		From: s.CreatedAt, Through: s.LastActiveAt,
 	}
 	most := max(s.TotalTokens, trigger)
@@ -76,9 +81,26 @@ func newChart(s sessions.Session, cuts []sessions.LogEntry, trigger, flushAt int
 	}
 	for _, e := range cuts {
 		c.Points = append(c.Points, point{x(e.CreatedAt), y(e.TokensBefore)}, point{x(e.CreatedAt), y(e.TokensAfter)})
-		c.Marks = append(c.Marks, mark{point{x(e.CreatedAt), y(e.TokensAfter)}, e})
+		c.Marks = append(c.Marks, mark{point{x(e.CreatedAt), y(e.TokensAfter)}, e, nil})
 	}
 	c.Points = append(c.Points, point{x(s.LastActiveAt), y(s.TotalTokens)})
+	for _, f := range flushes {
+		if !f.At.Before(c.From) {
+			c.Marks = append(c.Marks, mark{c.onLine(x(f.At)), sessions.LogEntry{CreatedAt: f.At}, &f})
+		}
+	}
+	slices.SortStableFunc(c.Marks, func(a, b mark) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	c.Lines = []level{{"chart.compact_at", trigger, y(trigger), -4}, {"chart.flush_at", flushAt, y(flushAt), 13}}
 	return c
+}
+
+// onLine returns the point of the line at a place; where the line falls, its upper end.
+func (c chart) onLine(x float64) point {
+	for i := 1; i < len(c.Points); i++ {
+		a, b := c.Points[i-1], c.Points[i]
+		if x <= b.X && b.X > a.X {
+			return point{x, a.Y + (b.Y-a.Y)*max(x-a.X, 0)/(b.X-a.X)}
+		}
+	}
+	return point{x, c.Points[len(c.Points)-1].Y}
 }

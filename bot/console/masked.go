@@ -195,6 +195,14 @@ func (m restricted) Cuts(ctx context.Context, key sessions.Key, from, through in
 	return cuts, err
 }
 
+// Flushes implements pages.Lists. It has no text.
+func (m restricted) Flushes(ctx context.Context, key sessions.Key, limit int) ([]pages.Flush, error) {
+	if err := m.shows(key); err != nil {
+		return nil, err
+	}
+	return m.all.Flushes(ctx, key, limit)
+}
+
 // Undoable implements pages.Lists. It has no text.
 func (m restricted) Undoable(ctx context.Context, key sessions.Key) (int64, error) {
 	if err := m.shows(key); err != nil {

@@ -155,7 +155,11 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	if v.Undoable, err = lists.Undoable(ctx, key); err != nil {
 		return err
 	}
-	v.Chart = newChart(v.Session, newest, v.Trigger, v.FlushAt)
+	flushes, err := lists.Flushes(ctx, key, chartMarks)
+	if err != nil {
+		return err
+	}
+	v.Chart = newChart(v.Session, newest, flushes, v.Trigger, v.FlushAt)
 	v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
 	return err
 }

@@ -54,6 +54,19 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 	return a, err
 }
 
+// Flushes implements pages.Lists.
+func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]pages.Flush, error) {
+	rows, err := s.db.Q.PageFlushes(ctx, s.db.Pool, &dbsqlc.PageFlushesParams{SessionKey: key, MaxRows: pg.Clamp(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
+	}
+	list := make([]pages.Flush, len(rows))
+	for i, r := range rows {
+		list[len(rows)-1-i] = pages.Flush{Through: r.ThroughSeq, Saved: int(r.Saved), At: r.CreatedAt}
+	}
+	return list, nil
+}
+
 // receipts adds the contents of the memories to receipts.
 func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]pages.Receipt, error) {
 	var ids []int64

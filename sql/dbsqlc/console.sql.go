@@ -381,6 +381,51 @@ func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([
 	return items, nil
 }
 
+const pageFlushes = `-- name: PageFlushes :many
+SELECT f.id, f.through_seq, cardinality(f.saved)::int AS saved, f.created_at FROM memory_flushes f
+WHERE f.session_key = $1
+ORDER BY f.id DESC
+LIMIT $2::int
+`
+
+type PageFlushesParams struct {
+	SessionKey sessions.Key
+	MaxRows    int
+}
+
+type PageFlushesRow struct {
+	ID         int64
+	ThroughSeq int64
+	Saved      int
+	CreatedAt  time.Time
+}
+
+// PageFlushes lists the flushes of a session, the newest first.
+func (q *Queries) PageFlushes(ctx context.Context, db DBTX, arg *PageFlushesParams) ([]PageFlushesRow, error) {
+	rows, err := db.Query(ctx, pageFlushes, arg.SessionKey, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageFlushesRow
+	for rows.Next() {
+		var i PageFlushesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.ThroughSeq,
+			&i.Saved,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageGroupSessions = `-- name: PageGroupSessions :many
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.conversation_type = '2' AND s.conversation_id = ANY($1::text[])
 `

@@ -45,6 +45,13 @@ WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.trigger <> 
 ORDER BY c.id DESC
 LIMIT @max_rows::int;
 
+-- name: PageFlushes :many
+-- PageFlushes lists the flushes of a session, the newest first.
+SELECT f.id, f.through_seq, cardinality(f.saved)::int AS saved, f.created_at FROM memory_flushes f
+WHERE f.session_key = @session_key
+ORDER BY f.id DESC
+LIMIT @max_rows::int;
+
 -- name: PageUndoable :one
 -- PageUndoable is the id of the compaction that CompactionUndoable finds.
 SELECT c.id FROM dingtalk_sessions s
