@@ -21,7 +21,7 @@ func (e *evidence) checkAll() *findings {
 	for _, check := range []func(*evidence, *findings){
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
-		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept,
+		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths,
 	} {
 		check(e, f)
 	}

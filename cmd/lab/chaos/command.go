@@ -126,6 +126,9 @@ func (w *world) awaitIdle(ctx context.Context) error {
 	rest := ""
 	for {
 		left, err := w.remainingWork(limit)
+		if left != "" && err == nil {
+			err = injector{w}.resumeRefused(limit)
+		}
 		if limit.Err() == nil { // a cut-off check saw a part alone
 			if rest = left; err != nil {
 				rest = err.Error()

@@ -48,6 +48,7 @@ type evidence struct {
 	// By word: the last request of a model that had it, and the tables that have it.
 	requests map[string]wordSeen
 	remains  map[string][]string
+	months   []rig.Interval // while DingTalk refused all counted calls
 	rough    []rig.Interval // while it, or the way to it, was so slow or broken that turns may have failed
 }
 
@@ -64,6 +65,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 		erased: w.erasures.copyAll(), requests: w.mind.wordsSeen(),
 	}
 	e.said, e.took = w.talk.copyAll()
+	e.months = w.months.copyAll()
 	w.book.copyInto(e)
 	w.mu.Lock()
 	e.broken, e.away, e.rough = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough)
@@ -100,7 +102,7 @@ type findings struct {
 	broken []string // promises that were not kept, in words
 
 	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
-	erasures, wiped, cards, closed                                             int
+	erasures, wiped, cards, closed, meanwhile                                  int
 	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
 	p50, p99                                                                   time.Duration
 }

@@ -30,6 +30,7 @@ var faultKinds = []chaosKind{
 	{"all half-open", 2, injector.halfOpenAll},
 	{"webhook", 12, injector.spoilWebhook},
 	{"webhooks expire", 3, injector.expireWebhooks},
+	{"month used up", 4, injector.useUpMonth},
 	{"model", 8, injector.spoilModel},
 	{"redeliver", 6, injector.redeliverMessages},
 	{"burst", 4, injector.sendBurst},
@@ -297,6 +298,7 @@ func (w injector) sendBurst(_ context.Context, t fault) error {
 func (w injector) endFaults(ctx context.Context) {
 	w.sim.ClearFaults()
 	w.mind.spoilFor(0, 0)
+	w.endMonths()
 	for _, s := range w.slots {
 		if !s.child.Alive() {
 			if err := s.startProcess(ctx); err != nil {

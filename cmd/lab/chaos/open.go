@@ -25,7 +25,7 @@ import (
 func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *world, err error) {
 	w = &world{
 		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(io.Discard),
-		lives: lives{of: map[string]*life{}}, calmed: map[string]figures{},
+		lives: lives{of: map[string]*life{}}, months: months{over: make(chan struct{})}, calmed: map[string]figures{},
 	}
 	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
 		return w, fmt.Errorf("making a folder: %w", err)

@@ -31,6 +31,7 @@ from the first push to the answer: p50 %s, p99 %s
 	if w.opt.Cards {
 		fmt.Fprintln(out, cardsLine(f))
 	}
+	fmt.Fprintf(out, "months used up %d, answers by webhook meanwhile %d\n", len(w.months.copyAll()), f.meanwhile)
 	for _, name := range slices.Sorted(maps.Keys(w.calmed)) {
 		c := w.calmed[name]
 		fmt.Fprintf(out, "%s when idle: RSS %.0f MB, %d goroutines, %d open files\n", name, c.resident/mega, c.goroutines, c.files)

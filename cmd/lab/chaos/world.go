@@ -36,6 +36,7 @@ type world struct {
 	plan     []fault
 	lives    lives
 	erasures erasures
+	months   months
 
 	leaving sync.WaitGroup // processes that were asked to stop
 
@@ -100,6 +101,15 @@ type erasures struct {
 	all     []*erasure
 	open    int // scripts that have not ended
 	people  int // scripted persons so far
+}
+
+// months are the times in which DingTalk refuses all counted calls.
+type months struct {
+	running sync.WaitGroup
+	over    chan struct{} // closed when the trouble ends
+	mu      sync.Mutex
+	refused int // troubles that have not ended
+	spans   []rig.Interval
 }
 
 // slot is the place of one gateway: processes come and go in it, each under a name of its own.
