@@ -318,3 +318,46 @@ func TestShortIDsIdentifyNoPerson(t *testing.T) {
 		t.Errorf("the answers are %q, want %q", got, want)
 	}
 }
+
+// The commit in the session of the asking turn waits for the disk, and covers the other commits of the erasure. The turn
+// asks again if the server crashes before it. Without such a turn each commit waits.
+func TestErasureWaitsForTheDiskOnce(t *testing.T) {
+	t.Parallel()
+	for name, asks := range map[string]bool{"a turn": true, "an operator": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := sqltest.URL(t)
+			plain, pool := open(t, url)
+			c := newChat(t, plain, "cid", "u", false)
+			for _, other := range []sessions.ConversationID{"c2", "c3"} {
+				newChat(t, plain, other, "u", false).exchange(zhangID, "储物柜是 "+secret, "好")
+			}
+			c.exchange(zhangID, "暗号是 "+secret, "好")
+			f := memory.Forget{Robot: robot, Person: zhangID, Self: asks}
+			if asks {
+				asked := c.speak("f", zhangID, zhangNick, "/忘记我 确认", nil)
+				f.From = memory.Asking{Lease: asked.Lease, Event: asked.EventID, Language: "zh"}
+			}
+			k := &killer{}
+			s, err := sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			k.seen = nil
+			if done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f)); done.Sessions != 3 {
+				t.Errorf("%d sessions were changed, want 3", done.Sessions)
+			}
+			gone(t, pool, secret)
+			var waits []bool
+			for _, statement := range k.seen {
+				if strings.HasPrefix(statement, "BEGIN") {
+					waits = append(waits, !strings.Contains(statement, "synchronous_commit = off"))
+				}
+			}
+			if want := map[bool][]bool{true: {false, false, true}, false: {true, true, true, true}}[asks]; !slices.Equal(waits, want) {
+				t.Errorf("the commits that wait are %v, want %v", waits, want)
+			}
+		})
+	}
+}

@@ -154,6 +154,10 @@ func (g *forgetting) run(ctx context.Context) error {
 // one forgets the person in one session, in a transaction of its own.
 func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
 	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+	hold := g.WithSession
+	if g.f.From.Lease.Key != "" { // the asking session's commit makes this one durable; without it the turn asks again
+		hold = g.WithSessionUnsynced
+	}
 	return repeated(errStale, func(final bool) error {
 		var sv *survey
 		if r.Spoke && !alone {
@@ -162,7 +166,7 @@ func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error 
 				return err
 			}
 		}
-		return g.WithSession(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		return hold(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			*g.done = before // it may run more than once
 			if err := g.spare(ctx, tx, row, g.f.From.Lease); err != nil {
 				return err

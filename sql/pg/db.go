@@ -121,8 +121,15 @@ func IsCode(err error, code string) bool {
 //go:embed orders/begin.sql
 var begin string
 
+// beginUnsynced is begin for a transaction whose commit does not wait for the disk.
+//
+//go:embed orders/begin_unsynced.sql
+var beginUnsynced string
+
 // InTx runs a transaction, and repeats it after a conflict or a wait for an open turn. do may run more than once.
-func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error {
+func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error { return d.inTx(ctx, begin, do) }
+
+func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) error {
 	for tries := 1; ; tries++ {
 		err := pgx.BeginTxFunc(ctx, d.Pool, pgx.TxOptions{BeginQuery: begin}, do)
 		if o, ok := errors.AsType[*OpenWork](err); ok {
@@ -139,7 +146,17 @@ func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error {
 
 // WithSession runs do in one transaction that locks the session's row, under any lease. do may run more than once.
 func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return d.InTx(ctx, func(tx pgx.Tx) error {
+	return d.withSession(ctx, begin, key, do)
+}
+
+// WithSessionUnsynced is WithSession with a commit that does not wait for the disk: a crash of the server may lose it until
+// a later commit waits. The caller makes such a commit, or repeats the work.
+func (d *DB) WithSessionUnsynced(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
+	return d.withSession(ctx, beginUnsynced, key, do)
+}
+
+func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
+	return d.inTx(ctx, begin, func(tx pgx.Tx) error {
 		row, err := d.Q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return AsNotFound(err)
