@@ -66,7 +66,11 @@ func (b *suite) measureConsole(ctx context.Context) (figures []rig.Figure, err e
 	if err != nil {
 		return nil, err
 	}
-	return []rig.Figure{pages, files}, nil
+	lead, err := r.measureGroupAdmin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []rig.Figure{pages, files, lead}, nil
 }
 
 // measurePages reads each page several times. The limit is for the slowest one's p99.
@@ -96,6 +100,7 @@ func (g *gatewayProcess) measurePages(ctx context.Context, name string, paths []
 	}.AtMost(float64(rig.Quantile(worst, 0.99)), float64(limit)), nil
 }
 
+// findAttempt returns the page of a compaction.
 func (g *gatewayProcess) findAttempt(ctx context.Context) (string, error) {
 	text, _, err := g.readPage(ctx, "/api/v1/compactions?limit=1")
 	if err != nil {
@@ -113,19 +118,22 @@ func (g *gatewayProcess) findAttempt(ctx context.Context) (string, error) {
 	return fmt.Sprintf("/compactions/%s/%d", url.PathEscape(v.Items[0].Session), v.Items[0].ID), nil
 }
 
+// consoleFilters are the filters of lists.
+var consoleFilters = map[string][]string{
+	"sessions":    {"", "group:group", "state:busy", "state:failed", "model:none", "nothing-has-this"},
+	"compactions": {"", "outcome:failed", "policy:balanced", "trigger:manual", "nothing-has-this"},
+	"memories":    {"", "desk", "nothing-has-this"},
+}
+
 // consolePages are the measured pages. Lists are read with filters that match, and with one that matches nothing: it reads
 // furthest.
 func consolePages() []string {
 	busy := url.PathEscape(string(consoleKey(0)))
 	pages := []string{
-		"/", "/usage", "/people", "/people?q=console-u1", "/people?q=Nick", "/retention", "/privacy", "/sessions/" + busy + "/search?q=desk", "/restarts", "/attention", "/settings", "/audit", "/people/console-u1", "/memories/1",
+		"/", "/usage", "/people", "/people?q=console-u1", "/people?q=Nick", "/people?q=nothing-has-this", "/api/v1/usage?by=all", "/retention", "/privacy", "/sessions/" + busy + "/search?q=desk", "/restarts", "/attention", "/settings", "/audit", "/people/console-u1", "/memories/1",
 		"/sessions/" + busy, "/sessions/" + url.PathEscape(string(consoleKey(7))), "/api/v1/sessions/" + busy + "/events?limit=500", "/api/v1/usage?by=session",
 	}
-	for list, filters := range map[string][]string{
-		"sessions":    {"", "group:group", "state:busy", "state:failed", "model:none", "nothing-has-this"},
-		"compactions": {"", "outcome:failed", "policy:balanced", "trigger:manual", "nothing-has-this"},
-		"memories":    {"", "desk", "nothing-has-this"},
-	} {
+	for list, filters := range consoleFilters {
 		for _, q := range filters {
 			pages = append(pages, "/"+list+"?q="+url.QueryEscape(q), "/api/v1/"+list+"?limit=500&q="+url.QueryEscape(q))
 		}
@@ -141,7 +149,7 @@ func (g *gatewayProcess) readPage(ctx context.Context, path string) ([]byte, tim
 		return nil, 0, fmt.Errorf("reading the page %s: %w", path, err)
 	}
 	began := time.Now()
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := cmp.Or(g.http, http.DefaultClient).Do(r)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the page %s: %w", path, err)
 	}

@@ -28,11 +28,14 @@ type fixture struct {
 	children []*rig.Process
 	flush    time.Duration           // that a stop may spend on memory
 	lost     context.CancelCauseFunc // ends the row: a gateway ended by itself
+	change   func(map[string]any)    // changes the configuration of later gateways; nil: none
 }
 
+// gatewayProcess is a gateway with the address of its figures.
 type gatewayProcess struct {
 	*rig.Process
 	admin string
+	http  *http.Client // with a login to the console; nil: without one
 }
 
 // openFixture starts stand-ins without limits and without latency. The returned context ends with the fixture, and when
@@ -44,6 +47,7 @@ func (b *suite) openFixture(ctx context.Context) (*fixture, context.Context) {
 	r.dingtalk = dingtalktest.New(dingtalktest.Options{
 		LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited,
 		RedeliverAfter: 3 * time.Second, RedeliverMax: 3,
+		Users: []dingtalktest.User{{StaffID: consoleLead}},
 	})
 	r.model = openaitest.New(openaitest.Options{Reply: r.script.replyTo, Usage: r.script.countUsage, KeepRequests: 1, Lean: true})
 	r.Askers = rig.NewAskers(ctx, r.dingtalk, r.name)
@@ -63,6 +67,7 @@ func (r *fixture) close(ctx context.Context) error {
 // startLimit is how long a gateway may take to connect.
 const startLimit = 30 * time.Second
 
+// startGateway starts a gateway and waits until it is connected.
 func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	name := fmt.Sprintf("%s-%c", r.name, 'a'+len(r.children))
 	live := r.dingtalk.State().Live

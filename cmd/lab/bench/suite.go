@@ -151,5 +151,8 @@ func (r *fixture) gatewayConfig(name string) (string, error) {
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
 	}
+	if r.change != nil {
+		r.change(c)
+	}
 	return rig.WriteConfig(r.dir, name, c)
 }
