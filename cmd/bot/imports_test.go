@@ -42,6 +42,7 @@ var importRules = []struct {
 	{"memory/embed", []string{"memory"}},
 	{"compaction/tokens", nil},
 	{"compaction", []string{"sessions", "compaction/tokens"}},
+	{"compaction/erase", []string{"sessions", "compaction/summarize", "memory/text"}},
 	{"compaction/*", []string{"sessions", "sessions/*", "compaction", "compaction/*"}},
 	{"pages", []string{"sessions", "memory"}},
 	{"bot/llm", []string{"sessions", "memory", "memory/extract", "compaction", "compaction/*"}},

@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"ebb/compaction/summarize"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -48,14 +46,14 @@ const (
 func (e *Erasure) AddSeq(seq int64) { e.seqs[strconv.FormatInt(seq, 10)] = true }
 
 // AddStatement adds a person's text in an erased event, or a fact from it.
-func (e *Erasure) AddStatement(text string) {
-	for _, clause := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
+func (e *Erasure) AddStatement(said string) {
+	for _, clause := range strings.FieldsFunc(said, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
 		var ids []int
 		for piece := range piecesOf(clause) {
 			if utf8.RuneCountInString(piece) > 1 { // pairs contain single characters
 				ids = append(ids, e.addPiece(piece))
 			}
-			if strings.ContainsFunc(piece, isWide) {
+			if strings.ContainsFunc(piece, text.IsIdeograph) {
 				e.han++
 			} else {
 				e.words++
@@ -69,7 +67,7 @@ func (e *Erasure) AddStatement(text string) {
 			e.clauses = append(e.clauses, len(ids))
 		}
 	}
-	e.AddEcho(text) // identifiers may span clauses
+	e.AddEcho(said) // identifiers may span clauses
 }
 
 // AddEcho adds the text of an erased answer, call or result. It may repeat kept texts.
@@ -211,7 +209,7 @@ func (e *Erasure) repeatsErased(line string, shared []bool) bool {
 func (e *Erasure) inOtherScript(summary string) bool {
 	han, words := 0, 0
 	for piece := range piecesOf(summary) {
-		if strings.ContainsFunc(piece, isWide) {
+		if strings.ContainsFunc(piece, text.IsIdeograph) {
 			han++
 		} else {
 			words++
@@ -227,16 +225,16 @@ func piecesOf(text string) map[string]bool {
 }
 
 // eachPiece calls see with each piece of a text, possibly repeatedly. The bytes are valid during the call only.
-func eachPiece(text string, see func(piece []byte)) {
+func eachPiece(said string, see func(piece []byte)) {
 	var last, pair []byte // last: the previous token, if only blanks follow it
-	eachToken(text, func(t []byte) {
+	text.EachAtom(said, func(t []byte) {
 		if len(t) == 0 {
 			last = last[:0]
 			return
 		}
 		r, _ := utf8.DecodeRune(t)
 		switch {
-		case isWide(r):
+		case text.IsIdeograph(r):
 			if !common[string(t)] {
 				see(t)
 			}
@@ -262,69 +260,10 @@ func isPair(a, b []byte) bool {
 	}
 	x, _ := utf8.DecodeRune(a)
 	y, _ := utf8.DecodeRune(b)
-	return isWide(x) || isWide(y) || isNumber(a) != isNumber(b)
-}
-
-// eachToken splits a text into characters of scripts without blanks, and into words and numbers of other scripts. An
-// empty token is a separator. The bytes are valid during the call only.
-func eachToken(text string, see func(token []byte)) {
-	text = strings.ToLower(norm.NFKC.String(text))
-	var token []byte
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		end := i + size
-		switch {
-		case isWide(r):
-			token = append(token[:0], text[i:end]...)
-			see(token)
-		case unicode.IsDigit(r):
-			token, end = cutNumber(text, i, token[:0])
-			see(token)
-		case unicode.IsLetter(r):
-			for end < len(text) {
-				next, width := utf8.DecodeRuneInString(text[end:])
-				if isWide(next) || !unicode.IsLetter(next) && !unicode.IsMark(next) {
-					break
-				}
-				end += width
-			}
-			token = append(token[:0], stemWord(text[i:end])...)
-			see(token)
-		case !unicode.IsSpace(r) && !strings.ContainsRune("-_./@", r):
-			see(nil)
-		}
-		i = end
-	}
-}
-
-// cutNumber reads a number without the commas between its digits.
-func cutNumber(text string, i int, token []byte) (digits []byte, end int) {
-	for end = i; end < len(text); {
-		r, size := utf8.DecodeRuneInString(text[end:])
-		if unicode.IsDigit(r) {
-			token = append(token, text[end:end+size]...)
-		} else if next, _ := utf8.DecodeRuneInString(text[end+size:]); r != ',' || !unicode.IsDigit(next) {
-			break
-		}
-		end += size
-	}
-	return token, end
-}
-
-// stemWord cuts English endings of number and tense.
-func stemWord(word string) string {
-	for _, ending := range []string{"ing", "ed", "es", "s"} {
-		if cut, ok := strings.CutSuffix(word, ending); ok && len(cut) >= 3 {
-			return cut
-		}
-	}
-	return word
+	return text.IsIdeograph(x) || text.IsIdeograph(y) || isNumber(a) != isNumber(b)
 }
 
 func isNumber(token []byte) bool { return token[0] >= '0' && token[0] <= '9' }
-
-// isWide reports characters of scripts without blanks between words.
-func isWide(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
 // Words and characters without meaning of their own. Characters of functionHan have none in a pair either.
 const (
@@ -351,7 +290,7 @@ var commonWords = func() map[string]bool {
 		should shall may might must does did done say said tell told ask asked know known want wants need needs also only just very more most
 		some any all none each other another one two let get got make made use used new now today tomorrow yesterday please yes okay thanks
 		thank per via out off over under after before because since until how why too`) {
-		set[w], set[stemWord(w)] = true, true
+		set[w], set[text.Stem(w)] = true, true
 	}
 	return set
 }()

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -74,5 +75,15 @@ func TestRuns(t *testing.T) {
 	}
 	if got := strings.Join(Parts("a@b-c_d.1"), " "); got != "a b c d 1" {
 		t.Errorf("the parts are %q", got)
+	}
+}
+
+func TestAtoms(t *testing.T) {
+	t.Parallel()
+	var got []string
+	EachAtom("Locker 48,213 of OPS-4711: 周会, deployed １２!", func(atom []byte) { got = append(got, string(atom)) })
+	want := []string{"locker", "48213", "of", "op", "4711", "", "周", "会", "", "deploy", "12", ""}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -70,7 +70,7 @@ type Run struct {
 	Wide bool
 }
 
-// Runs cuts a folded text into runs. It is the only tokenizer.
+// Runs cuts a folded text into runs.
 func Runs(folded string) []Run {
 	runes := []rune(folded)
 	runs := make([]Run, 0, len(runes)/4+1)
