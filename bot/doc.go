@@ -26,6 +26,8 @@
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //	console                                pages and API for administrators, over ebb/pages and manage
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
+//	retention                              deletion of expired rows, on the leader
+//	admin                                  health, readiness, metrics, profiles
 //
 // All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
 // after growing pauses.

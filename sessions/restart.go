@@ -24,16 +24,16 @@ type Restart struct {
 	Figures   RestartFigures
 }
 
-// RestartFigures are a process's own counts. Those of a killed process are the last ones written.
+// RestartFigures are a process's own counts, with their names in the API. Those of a killed process are the last ones written.
 type RestartFigures struct {
-	Answered    int64 // turns committed
-	Drained     int64 // turns in progress at the stop that finished
-	Flushed     int64 // sessions flushed at the stop, with or without facts
-	Debt        int64 // sessions with an owed flush since the stop
-	Resumed     int64 // messages and replies taken over from another process
-	Redelivered int64 // redelivered messages
-	Doubled     int64 // replies sent again that may have arrived, see [Outgoing.Maybe]
-	Lost        int64 // acknowledged messages missing from the log: always 0
+	Answered    int64 `json:"answered"`    // turns committed
+	Drained     int64 `json:"drained"`     // turns in progress at the stop that finished
+	Flushed     int64 `json:"flushed"`     // sessions flushed at the stop, with or without facts
+	Debt        int64 `json:"debt"`        // sessions with an owed flush since the stop
+	Resumed     int64 `json:"resumed"`     // messages and replies taken over from another process
+	Redelivered int64 `json:"redelivered"` // redelivered messages
+	Doubled     int64 `json:"doubled"`     // replies sent again that may have arrived, see [Outgoing.Maybe]
+	Lost        int64 `json:"lost"`        // acknowledged messages missing from the log: always 0
 }
 
 // Reporter stores the accounts of processes.

@@ -11,7 +11,11 @@
 //	index         terms of rows that were stored without them
 //	search        events and facts by words, meaning and place
 //	erasure       erasing events, forgetting facts and people, deleting sessions
+//	calls         counted calls of DingTalk
+//	limits        counts of turns and tokens by person and group
+//	retention     deletion of expired rows
 //	admin         lists for administrators
+//	console       pages of rows for the console, logins, the audit
 //
 // identity and convert serve several of these. inspect and yardstick are equipment for tests and benchmarks.
 //

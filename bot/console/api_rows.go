@@ -120,27 +120,15 @@ func viewMemory(m memory.Memory) memoryJSON {
 
 // restartJSON is the account of a process in the API.
 type restartJSON struct {
-	Replica   sessions.ReplicaID `json:"replica"`
-	StartedAt time.Time          `json:"started_at"`
-	StoppedAt time.Time          `json:"stopped_at,omitzero"`
-	Ending    sessions.Ending    `json:"ending"`
-	Figures   figuresJSON        `json:"figures"`
-}
-
-// figuresJSON are the counts of a process in the API.
-type figuresJSON struct {
-	Answered    int64 `json:"answered"`
-	Drained     int64 `json:"drained"`
-	Flushed     int64 `json:"flushed"`
-	Debt        int64 `json:"debt"`
-	Resumed     int64 `json:"resumed"`
-	Redelivered int64 `json:"redelivered"`
-	Doubled     int64 `json:"doubled"`
-	Lost        int64 `json:"lost"`
+	Replica   sessions.ReplicaID      `json:"replica"`
+	StartedAt time.Time               `json:"started_at"`
+	StoppedAt time.Time               `json:"stopped_at,omitzero"`
+	Ending    sessions.Ending         `json:"ending"`
+	Figures   sessions.RestartFigures `json:"figures"`
 }
 
 func viewRestart(r sessions.Restart) restartJSON {
-	return restartJSON{r.Replica, r.StartedAt, r.StoppedAt, r.Ending, figuresJSON(r.Figures)}
+	return restartJSON{r.Replica, r.StartedAt, r.StoppedAt, r.Ending, r.Figures}
 }
 
 // costJSON is a sum of usage in the API.

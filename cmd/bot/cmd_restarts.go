@@ -13,18 +13,11 @@ import (
 type restartsCmd struct{ listFlags }
 
 type restartView struct {
-	Replica     sessions.ReplicaID `json:"replica"`
-	StartedAt   time.Time          `json:"started_at"`
-	StoppedAt   time.Time          `json:"stopped_at,omitzero"`
-	Ending      sessions.Ending    `json:"ending"`
-	Answered    int64              `json:"answered"`
-	Drained     int64              `json:"drained"`
-	Flushed     int64              `json:"flushed"`
-	Debt        int64              `json:"debt"`
-	Resumed     int64              `json:"resumed"`
-	Redelivered int64              `json:"redelivered"`
-	Doubled     int64              `json:"doubled"`
-	Lost        int64              `json:"lost"`
+	Replica   sessions.ReplicaID `json:"replica"`
+	StartedAt time.Time          `json:"started_at"`
+	StoppedAt time.Time          `json:"stopped_at,omitzero"`
+	Ending    sessions.Ending    `json:"ending"`
+	sessions.RestartFigures
 }
 
 // Run lists the reports, the newest first.
@@ -39,12 +32,10 @@ func (c restartsCmd) Run(ctx context.Context, app *App) error {
 }
 
 func viewRestart(r sessions.Restart) restartView {
-	f := r.Figures
 	if r.Ending == sessions.Running {
 		r.Ending = "running"
 	}
 	return restartView{
-		Replica: r.Replica, StartedAt: r.StartedAt, StoppedAt: r.StoppedAt, Ending: r.Ending, Answered: f.Answered, Drained: f.Drained,
-		Flushed: f.Flushed, Debt: f.Debt, Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
+		Replica: r.Replica, StartedAt: r.StartedAt, StoppedAt: r.StoppedAt, Ending: r.Ending, RestartFigures: r.Figures,
 	}
 }
