@@ -263,6 +263,10 @@ func TestWhatACompactionKept(t *testing.T) {
 	if strings.Contains(page, "订单号 PO-21") {
 		t.Error("the attempt's page shows an event that it did not cover")
 	}
+	w.execute("UPDATE compaction_log SET error = 'model error: busy: 429 of the provider'")
+	if _, page := b.get(attempt); !strings.Contains(page, `模型服务繁忙<br><code>model error: busy: 429 of the provider</code>`) {
+		t.Errorf("the attempt's page lacks the reason or the error: %s", around(page, "alert"))
+	}
 	undo := session + "/undo?id=" + number(scan[int64](w, "SELECT id FROM compaction_log"))
 	if status, _ := b.post(undo, nil); status != http.StatusOK {
 		t.Errorf("undo: %d", status)
