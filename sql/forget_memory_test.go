@@ -100,3 +100,35 @@ func TestForgetInManySessions(t *testing.T) {
 	}
 	gone(t, pool, "保险柜")
 }
+
+// A fact from a range of the log takes the messages that say it, with their answers. The author's other messages in the range
+// stay. If the model used words of its own, all of the author's messages in a small range may have said it.
+func TestForgetTakesTheMessagesThatSayTheFact(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fact  string
+		stays bool
+	}{
+		"in the words of a message": {"支付网关的备用链路由李娜值守", true},
+		"in other words":            {"出故障时找李娜", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, pool, c := openChat(t)
+			c.exchange(zhangID, "请问发布窗口是什么时候？", "周五晚上")           // 3 and 4
+			c.exchange(zhangID, "通知大家，支付网关的备用链路由李娜值守。", "好的，记住了") // 5 and 6
+			c.exchange(liID, "压测报告放在哪里了", "在群文件里")                // 7 and 8
+			d := from(c, tt.fact, zhangID, 3)
+			d.EndSeq = 8
+			r := c.flush(8, d)
+			c.forget(r.Saved[0], zhangID, true)
+			gone(t, pool, "备用链路", "李娜", "记住了")
+			stays(t, pool, "压测报告", "在群文件里")
+			if tt.stays {
+				stays(t, pool, "发布窗口", "周五晚上")
+			} else {
+				gone(t, pool, "发布窗口")
+			}
+		})
+	}
+}

@@ -17,7 +17,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// wideSource is the maximum number of source events that all count as a memory's source.
+// wideSource is the number of source events from which on a message is a memory's source only if it says the memory. With
+// fewer, all messages of the author are where none says it: a model can put them in quite other words.
 const wideSource = 8
 
 // tellingRows is the page size of sessions that repeat a memory.
@@ -32,8 +33,10 @@ type memoryErasure struct {
 	ids   map[int64][]string       // all ids of each memory's author
 	grown bool                     // rows changed after the affected sessions were listed
 	like  similarity.Set
-	turns map[sessions.Key][]turnSpan // turns by session, read once
-	done  *memory.Forgotten
+	// unsaid are the memories that no source message says, although the source is small.
+	unsaid map[int64]bool
+	turns  map[sessions.Key][]turnSpan // turns by session, read once
+	done   *memory.Forgotten
 }
 
 // errSavedAgain reports that a session saved the memory once more, or committed its source, during the erasure.
@@ -45,7 +48,7 @@ var errSavedAgain = errors.New("a session saved the memory again during its eras
 // the memory again from its source: then the erasure starts over.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &memoryErasure{Store: s, from: from, like: similarity.New(), ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
+	u := &memoryErasure{Store: s, from: from, like: similarity.New(), unsaid: map[int64]bool{}, ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
 	if err := u.run(s.waiting(ctx, from.Lease), id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
@@ -281,7 +284,7 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	return u.learn(ctx, db, m)
 }
 
-// learn adds the words of a memory's source messages.
+// learn adds the words of a memory's source messages, and notes whether one of them says the memory.
 func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
@@ -289,11 +292,19 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{
 		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
 	})
+	if err != nil {
+		return err
+	}
 	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return !u.mayHaveSaid(e.SenderID, m) })
+	own := similarity.New()
+	own.Add(m.Content)
+	own.AddSaying(m.Content)
 	for _, e := range said {
 		u.like.AddSource(e.Content, m.Content, len(said) == 1)
+		own.AddSource(e.Content, m.Content, len(said) == 1)
 	}
-	return err
+	u.unsaid[m.ID] = !slices.ContainsFunc(said, func(e dbsqlc.EventsSaidRow) bool { return own.Repeats(e.Content) })
+	return nil
 }
 
 // mayHaveSaid reports whether a sender, under any id, is the author of a memory, or the author is unknown.
@@ -414,7 +425,7 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 				return false
 			}
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {
-				return m.SaidBy != "" && m.EndSeq-m.StartSeq < wideSource || u.like.Repeats(e.Content)
+				return m.SaidBy != "" && u.unsaid[m.ID] || u.like.Repeats(e.Content)
 			}
 			return m.SaidBy != "" && u.like.RepeatsSaying(e.Content) // they repeated it
 		})
