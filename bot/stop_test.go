@@ -111,6 +111,40 @@ func TestBareWordStopsARunningTurn(t *testing.T) {
 	}
 }
 
+// A bare word without a turn before it is a message like any other. It does not stop the turn that answers it.
+func TestBareWordDoesNotStopItsOwnTurn(t *testing.T) {
+	t.Parallel()
+	for name, words := range map[string][]string{"alone": {"停止"}, "before a question": {"停", "and then?"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				hold := make(chan struct{})
+				w := start(t, setup{config: func(c *Config) { c.Gather = time.Second }, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+					select {
+					case <-hold:
+						return text("the whole answer"), nil
+					case <-ctx.Done():
+						return llm.Response{}, &llm.CallError{Err: context.Cause(ctx)}
+					}
+				}}})
+				for i, word := range words {
+					w.post(said(fmt.Sprint("m", i), "alice", word))
+				}
+				after(2 * time.Second)
+				before := w.store.called("pending")
+				w.post(said("later", "bob", "another question"))
+				after(time.Minute)
+				if w.store.called("pending") < before+2 {
+					t.Fatal("the turn did not look for a stop")
+				}
+				close(hold)
+				synctest.Wait()
+				want(t, "answers", w.wire.texts(), []string{"the whole answer", "the whole answer"})
+			})
+		})
+	}
+}
+
 // A waiting /stop of a member without a right is not among the messages that still wait for an answer.
 func TestStopNamesNoOtherStop(t *testing.T) {
 	t.Parallel()

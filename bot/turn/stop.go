@@ -140,9 +140,13 @@ func (w *watch) stops(e sessions.Event) bool {
 	return stops(w.handler, w.lease.Key, e, w.asked, w.before)
 }
 
-// stops reports whether a message stops the turn of the asked messages. A button stops the turn of its card alone. A command
-// that arrived before the newest event of earlier turns was meant for one of those.
+// stops reports whether a message stops the turn of the asked messages, which are pending until its commit and do not stop
+// it. A button stops the turn of its card alone. A command that arrived before the newest event of earlier turns was meant
+// for one of those.
 func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event, before int64) bool {
+	if slices.ContainsFunc(asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
+		return false
+	}
 	if e.Message != nil && e.Message.Quiet && !slices.ContainsFunc(asked, func(a sessions.Event) bool {
 		return chat.IsStopOf(e.MsgID, chat.ReplyKey(key, a))
 	}) {
