@@ -18,15 +18,15 @@ import (
 
 // agedLog is a session whose events have an age each. The places begin at 1.
 type agedLog struct {
-	ages      []int // hours, the oldest first
-	roles     []sessions.Role
-	flushed   int // events in memory
-	compacted int // events behind the cut; a summary covers them
-	owedFrom  int // -1: nothing is owed
-	unsent    int // place of the answer whose reply is not sent; 0: none
-	pending   int // messages that wait, all of them old
-	dead      int // dead letters, all of them old
-	upkeep    bool
+	ages     []int // hours, the oldest first
+	roles    []sessions.Role
+	flushed  int   // events in memory
+	cuts     []int // places of the compactions, in order; each wrote a summary of the events since the one before
+	owedFrom int   // -1: nothing is owed
+	unsent   int   // place of the answer whose reply is not sent; 0: none
+	pending  int   // messages that wait, all of them old
+	dead     int   // dead letters, all of them old
+	upkeep   bool
 }
 
 func drawLog(t *rapid.T) agedLog {
@@ -43,7 +43,11 @@ func drawLog(t *rapid.T) agedLog {
 	l.ages = rapid.SliceOfN(rapid.IntRange(1, 100), n, n).Draw(t, "ages")
 	slices.SortFunc(l.ages, func(a, b int) int { return b - a })
 	l.flushed = rapid.IntRange(0, n).Draw(t, "flushed")
-	l.compacted = rapid.IntRange(0, n).Draw(t, "compacted")
+	for i := 1; i <= n && len(l.cuts) < 4; i++ {
+		if rapid.IntRange(0, 3).Draw(t, "cut") == 0 {
+			l.cuts = append(l.cuts, i)
+		}
+	}
 	if n > 0 && rapid.Bool().Draw(t, "owed") {
 		l.owedFrom = rapid.IntRange(0, n-1).Draw(t, "owed from")
 	}
@@ -69,6 +73,14 @@ func (l agedLog) due() int {
 	return n
 }
 
+// compacted is the number of events behind the cut.
+func (l agedLog) compacted() int {
+	if len(l.cuts) == 0 {
+		return 0
+	}
+	return l.cuts[len(l.cuts)-1]
+}
+
 // store writes the log as a session.
 func (l agedLog) store(t *testing.T, pool *pgxpool.Pool, key sessions.Key) {
 	t.Helper()
@@ -78,7 +90,7 @@ func (l agedLog) store(t *testing.T, pool *pgxpool.Pool, key sessions.Key) {
 	}
 	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq, flushed_seq,
 		compacted_seq, total_tokens, lease_owner, upkeep_term, upkeep_until) VALUES ($1, 'robot', 'cid', '2', $2, $3, $4, $5, `+owner+`, 0, `+until+`)`,
-		key, len(l.ages), l.flushed, l.compacted, 10*(len(l.ages)-l.compacted)+min(l.compacted, 1)*7)
+		key, len(l.ages), l.flushed, l.compacted(), 10*(len(l.ages)-l.compacted())+7*len(l.cuts))
 	for i, age := range l.ages {
 		execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, msg_id, tokens, created_at)
 			VALUES ($1, $2, $3, $4, $5, CASE WHEN $3 = 'user' THEN $4 END, 10, $6)`,
@@ -99,11 +111,17 @@ func (l agedLog) store(t *testing.T, pool *pgxpool.Pool, key sessions.Key) {
 		execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, created_at)
 			VALUES ($1, '{}', 'answer', 'waiting', '', $2)`, key, logStart.Add(-time.Duration(l.ages[l.unsent-1])*time.Hour))
 	}
-	if l.compacted > 0 {
-		execute(t, pool, `WITH s AS (INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
-			VALUES ($1, 0, 1, $2::bigint, 1, 2, $2::bigint, 'the summary', 7) RETURNING id)
+	before := 0
+	for i, cut := range l.cuts { // each compaction keeps the summaries of the former view for its undo
+		execute(t, pool, `WITH old AS (
+				SELECT coalesce(jsonb_agg(a.id ORDER BY a.start_seq), '[]') AS ids FROM session_summaries a WHERE a.session_key = $1
+			), s AS (
+				INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
+				VALUES ($1, 0, $2::bigint + 1, $3::bigint, 1, 2, $3::bigint - $2::bigint, 'summary ' || $4::int, 7) RETURNING id)
 			INSERT INTO compaction_log (session_key, start_seq, end_seq, summary_id, outcome, view_before, created_at)
-			SELECT $1, 1, $2::bigint, s.id, 'committed', '{"cursor": 0, "summaries": []}', now() FROM s`, key, l.compacted)
+			SELECT $1, $2::bigint + 1, $3::bigint, s.id, 'committed', jsonb_build_object('cursor', $2::bigint, 'summaries', old.ids), now() FROM s, old`,
+			key, before, cut, i+1)
+		before = cut
 	}
 }
 
@@ -157,22 +175,24 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 	if err != nil {
 		rt.Fatal(err)
 	}
-	cut, summaries := l.compacted, min(l.compacted, 1)
-	if deleted >= l.compacted {
-		cut, summaries = deleted, 0
-	}
+	cut := max(l.compacted(), deleted)
+	left := slices.DeleteFunc(slices.Clone(l.cuts), func(end int) bool { return end <= deleted })
+	summaries := len(left)
 	if session.CompactedSeq != int64(cut) || session.TotalTokens != 10*(len(l.ages)-cut)+7*summaries {
 		rt.Fatalf("the view begins after %d with %d tokens, want %d with %d\n%+v", session.CompactedSeq, session.TotalTokens, cut, 10*(len(l.ages)-cut)+7*summaries, l)
 	}
-	var active int
-	if err := pool.QueryRow(rt.Context(), "SELECT count(*) FROM session_summaries WHERE session_key = $1 AND status = 'active'", key).Scan(&active); err != nil || active != summaries {
-		rt.Fatalf("%d summaries are active (%v), want %d", active, err, summaries)
+	if stored := count(rt, pool, "SELECT count(*) FROM session_summaries WHERE session_key = $1", key); stored != summaries {
+		rt.Fatalf("%d summaries are stored, want %d\n%+v", stored, summaries, l)
+	}
+	first := 0 // the last place whose deletion leaves the view before the newest compaction whole
+	if len(l.cuts) > 1 {
+		first = l.cuts[0] - 1
 	}
 	_, err = s.UndoCompaction(rt.Context(), key, 0, 0)
 	switch {
-	case l.compacted == 0 && !errors.Is(err, sessions.ErrNotFound),
-		l.compacted > 0 && deleted > 0 && !errors.Is(err, sessions.ErrUndoExpired),
-		l.compacted > 0 && deleted == 0 && err != nil:
+	case len(l.cuts) == 0 && !errors.Is(err, sessions.ErrNotFound),
+		len(l.cuts) > 0 && deleted > first && !errors.Is(err, sessions.ErrUndoExpired),
+		len(l.cuts) > 0 && deleted <= first && err != nil:
 		rt.Fatalf("an undo after %d deleted events gave %v\n%+v", deleted, err, l)
 	}
 	owed := l.owedFrom >= 0
@@ -196,7 +216,7 @@ func TestRetentionGoesOnAfterADeath(t *testing.T) {
 	t.Parallel()
 	address := sqltest.URL(t)
 	first, pool := open(t, address)
-	l := agedLog{owedFrom: -1, compacted: 900}
+	l := agedLog{owedFrom: -1, cuts: []int{900}}
 	for i := range 1400 {
 		l.ages = append(l.ages, 100)
 		l.roles = append(l.roles, []sessions.Role{sessions.RoleUser, sessions.RoleAssistant}[i%2])
@@ -296,31 +316,34 @@ func TestRetentionOfLongTurns(t *testing.T) {
 	}
 }
 
-// A summary of deleted events alone goes with the last of them, and the view begins behind it. One that covers a later event stays.
+// A summary of deleted events alone goes with the last of them, whatever compactions came later, and the view begins behind it. One
+// that covers a later event stays.
 func TestRetentionOfSummaries(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	for i, c := range []struct {
-		old  int      // events past the period, of 12
+		old  int      // events past the period, of 14
 		left []string // summaries in the view
 		base int64
+		undo error
 	}{
-		{2, []string{"first", "second"}, 0},
-		{4, []string{"second"}, 4},
-		{6, []string{"second"}, 4},
-		{8, []string{}, 8},
-		{10, []string{}, 10},
+		{2, []string{"first", "second", "third"}, 0, nil},
+		{4, []string{"second", "third"}, 4, sessions.ErrUndoExpired},
+		{6, []string{"second", "third"}, 4, sessions.ErrUndoExpired},
+		{8, []string{"third"}, 8, sessions.ErrUndoExpired},
+		{12, []string{}, 12, sessions.ErrUndoExpired},
+		{14, []string{}, 14, sessions.ErrUndoExpired},
 	} {
-		key := sessions.Key(fmt.Sprintf("robot/cid%d", i))
-		l := agedLog{owedFrom: -1, flushed: 12}
-		for i := range 12 {
-			l.ages = append(l.ages, map[bool]int{true: 100, false: 1}[i < c.old])
-			l.roles = append(l.roles, []sessions.Role{sessions.RoleUser, sessions.RoleAssistant}[i%2])
+		chat := newChat(t, s, sessions.ConversationID(fmt.Sprintf("cid%d", i)), "u", false) // 1 and 2
+		for len(places(t, pool, chat.reader.Key)) < 14 {
+			chat.say("u", "hello")
 		}
-		l.store(t, pool, key)
-		execute(t, pool, "UPDATE dingtalk_sessions SET compacted_seq = 8, total_tokens = 54 WHERE session_key = $1", key)
-		execute(t, pool, `INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens)
-			VALUES ($1, 0, 1, 4, 1, 4, 4, 'first', 7), ($1, 0, 5, 8, 5, 8, 4, 'second', 7)`, key)
+		key := chat.reader.Key
+		for i, text := range []string{"first", "second", "third"} {
+			must[sessions.Compacted](t)(s.Compact(t.Context(), chat.lease, summaryOf(int64(4*i), int64(4*i)+4, text)))
+		}
+		execute(t, pool, "UPDATE dingtalk_sessions SET flushed_seq = 14 WHERE session_key = $1", key)
+		execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= $2", key, c.old)
 		for n := 1; n > 0; {
 			var err error
 			if n, err = s.ExpireEvents(t.Context(), key, period); err != nil {
@@ -329,9 +352,14 @@ func TestRetentionOfSummaries(t *testing.T) {
 		}
 		session := must[sessions.Session](t)(s.Session(t.Context(), key))
 		left := collect(t, pool, "SELECT summary FROM session_summaries WHERE session_key = $1 ORDER BY start_seq", pgx.RowTo[string], key)
-		cut := max(8, int64(c.old))
-		if !slices.Equal(left, c.left) || session.BaseSeq != c.base || session.CompactedSeq != cut || session.TotalTokens != 10*(12-int(cut))+7*len(left) {
-			t.Errorf("%d expired events left %q, and a view after %d cut at %d with %d tokens", c.old, left, session.BaseSeq, session.CompactedSeq, session.TotalTokens)
+		if !slices.Equal(left, c.left) || session.BaseSeq != c.base || session.CompactedSeq != int64(max(12, c.old)) {
+			t.Errorf("%d expired events left %q, and a view after %d cut at %d", c.old, left, session.BaseSeq, session.CompactedSeq)
+		}
+		if marks := collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE session_key = $1 AND role = 'summary' ORDER BY id", pgx.RowTo[string], key); !slices.Equal(marks, c.left) {
+			t.Errorf("%d expired events left the marks %q in the log", c.old, marks)
+		}
+		if _, err := s.UndoCompaction(t.Context(), key, 0, 0); !errors.Is(err, c.undo) {
+			t.Errorf("an undo after %d expired events gave %v, want %v", c.old, err, c.undo)
 		}
 	}
 }

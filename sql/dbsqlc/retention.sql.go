@@ -36,7 +36,10 @@ func (q *Queries) ActionsExpire(ctx context.Context, db DBTX, arg *ActionsExpire
 
 const compactionsDropUndo = `-- name: CompactionsDropUndo :exec
 UPDATE compaction_log c SET view_before = NULL
-WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < $2::bigint
+WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND (
+    coalesce((c.view_before ->> 'cursor')::bigint, 0) < $2::bigint
+    OR EXISTS (SELECT FROM session_summaries a
+        WHERE a.session_key = $1 AND a.end_seq <= $2::bigint AND c.view_before -> 'summaries' @> to_jsonb(a.id)))
 `
 
 type CompactionsDropUndoParams struct {
@@ -44,7 +47,8 @@ type CompactionsDropUndoParams struct {
 	ThroughSeq int64
 }
 
-// CompactionsDropUndo drops the former views that begin with a deleted event: their compactions can't be undone.
+// CompactionsDropUndo drops the former views that begin with a deleted event, or with a summary of deleted events alone: their
+// compactions can't be undone. Each view has all summaries of its time, so that no older compaction keeps its view.
 func (q *Queries) CompactionsDropUndo(ctx context.Context, db DBTX, arg *CompactionsDropUndoParams) error {
 	_, err := db.Exec(ctx, compactionsDropUndo, arg.SessionKey, arg.ThroughSeq)
 	return err
@@ -511,9 +515,10 @@ const summariesExpire = `-- name: SummariesExpire :one
 WITH gone AS (
     DELETE FROM session_summaries a
     WHERE a.session_key = $1 AND a.end_seq <= $2::bigint
-      AND NOT EXISTS (SELECT FROM compaction_log c
-        WHERE c.session_key = $1 AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id))
-    RETURNING a.status, a.end_seq
+    RETURNING a.status, a.end_seq, a.summary
+), marks AS (
+    DELETE FROM dingtalk_session_events e USING gone g
+    WHERE e.session_key = $1 AND e.role = 'summary' AND e.content = g.summary
 )
 SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::bigint AS shown FROM gone
 `
@@ -523,8 +528,8 @@ type SummariesExpireParams struct {
 	ThroughSeq int64
 }
 
-// SummariesExpire deletes summaries of deleted events alone, except for those that an undo would show. It returns the place up to
-// which the view showed them; 0 for none.
+// SummariesExpire deletes summaries of deleted events alone, with their marks in the log. No former view has them after
+// CompactionsDropUndo. It returns the place up to which the view showed them; 0 for none.
 func (q *Queries) SummariesExpire(ctx context.Context, db DBTX, arg *SummariesExpireParams) (int64, error) {
 	row := db.QueryRow(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq)
 	var shown int64

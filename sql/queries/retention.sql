@@ -53,19 +53,24 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: CompactionsDropUndo :exec
--- CompactionsDropUndo drops the former views that begin with a deleted event: their compactions can't be undone.
+-- CompactionsDropUndo drops the former views that begin with a deleted event, or with a summary of deleted events alone: their
+-- compactions can't be undone. Each view has all summaries of its time, so that no older compaction keeps its view.
 UPDATE compaction_log c SET view_before = NULL
-WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint;
+WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND (
+    coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint
+    OR EXISTS (SELECT FROM session_summaries a
+        WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND c.view_before -> 'summaries' @> to_jsonb(a.id)));
 
 -- name: SummariesExpire :one
--- SummariesExpire deletes summaries of deleted events alone, except for those that an undo would show. It returns the place up to
--- which the view showed them; 0 for none.
+-- SummariesExpire deletes summaries of deleted events alone, with their marks in the log. No former view has them after
+-- CompactionsDropUndo. It returns the place up to which the view showed them; 0 for none.
 WITH gone AS (
     DELETE FROM session_summaries a
     WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint
-      AND NOT EXISTS (SELECT FROM compaction_log c
-        WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND c.view_before -> 'summaries' @> to_jsonb(a.id))
-    RETURNING a.status, a.end_seq
+    RETURNING a.status, a.end_seq, a.summary
+), marks AS (
+    DELETE FROM dingtalk_session_events e USING gone g
+    WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content = g.summary
 )
 SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::bigint AS shown FROM gone;
 
