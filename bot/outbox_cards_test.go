@@ -123,3 +123,31 @@ func TestTurnIsShownAfterEarlierAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Administrators read in /status how many cards DingTalk did not end. Others don't.
+func TestGivenUpCardsInStatus(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: rooted})
+		w.say("m1", "root", "/status")
+		if strings.Contains(w.last().Reply.Text, "cards without an end") {
+			t.Errorf("without such a card /status says %s", w.last().Reply.Text)
+		}
+		l, err := w.store.mem.Acquire(t.Context(), group, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.store.mem.OpenCard(t.Context(), l, sessions.Card{Kind: sessions.ReplyCard, Track: "stuck"}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.store.mem.SettleCard(t.Context(), group, "stuck", sessions.CardGivenUp); err != nil {
+			t.Fatal(err)
+		}
+		for who, want := range map[string]bool{"root": true, "alice": false} {
+			w.say("of "+who, who, "/status")
+			if got := w.last().Reply.Text; strings.Contains(got, "- cards without an end: 1") != want {
+				t.Errorf("%s reads %s", who, got)
+			}
+		}
+	})
+}

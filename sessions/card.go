@@ -13,6 +13,7 @@ const (
 	CardOpen     CardState = "open"     // it still waits for its last frame
 	CardFinished CardState = "finished" // it shows the beginning of its reply
 	CardFailed   CardState = "failed"   // it shows an error
+	CardGivenUp  CardState = "given_up" // DingTalk refused its end again and again: it may look unfinished
 )
 
 // CardKind is the kind of a card.
@@ -31,6 +32,7 @@ type Card struct {
 	Track     string // id of the card, the same for each attempt of a turn
 	EventID   int64  // the first message that the turn answers
 	Prepaid   bool   // the call that ends the card is counted, and its outcome is not known yet
+	Tries     int    // claims by AbandonedCards, the last one included
 	CreatedAt time.Time
 }
 
@@ -76,6 +78,11 @@ type Cards interface {
 	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
 	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish. The
 	// outcome of a running delivery is awaited for a few seconds, even if its reply was erased. A claimed card comes back
-	// after retry unless it is settled.
+	// after retry unless it is settled or postponed.
 	AbandonedCards(ctx context.Context, kind CardKind, retry time.Duration, limit int) ([]Card, error)
+	// PostponeCard ends a claim by AbandonedCards without a settled card, which comes back after a pause. made: the call that
+	// ends the card was made, and the next one is not prepaid. Otherwise the claim is no try. A later claim stays as it is.
+	PostponeCard(ctx context.Context, c Card, pause time.Duration, made bool) error
+	// GivenUpCards counts the cards in the state CardGivenUp.
+	GivenUpCards(ctx context.Context) (int, error)
 }

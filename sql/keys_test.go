@@ -69,6 +69,7 @@ var overAllSessions = map[string]string{
 	"PageReplicas":      "for admins: the leases of the replicas",
 	"PageSessions":      "for admins: a page of sessions",
 	"SessionsList":      "for admins: a list",
+	"CardsGivenUp":      "for admins: a count, by a partial index",
 	"CompactionFind":    "for admins: a row by its number",
 	"CompactionsEnds":   "for admins: rows by their numbers",
 	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",

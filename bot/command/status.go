@@ -96,6 +96,9 @@ func (r reporting) figures(ctx context.Context) string {
 	if h.cfg.CallBudget != nil {
 		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(h.cfg.CallBudget(), t.Lang)))
 	}
+	if n, err := h.store.GivenUpCards(ctx); err == nil && n > 0 {
+		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
+	}
 	if h.worker.Busy(t.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}

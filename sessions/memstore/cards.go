@@ -108,10 +108,40 @@ func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry t
 		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || len(out) == limit || m.awaits(c) {
 			continue
 		}
-		c.next = now.Add(retry)
+		c.next, c.Tries = now.Add(retry), c.Tries+1
 		out = append(out, c.Card)
 	}
 	return out, nil
+}
+
+// PostponeCard implements sessions.Cards.
+func (m cards) PostponeCard(_ context.Context, one sessions.Card, pause time.Duration, made bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.cardRows[cardID{one.Key, one.Track}]
+	if c == nil || c.state != sessions.CardOpen || c.Tries != one.Tries {
+		return nil
+	}
+	c.next = time.Now().Add(pause)
+	if made {
+		c.Prepaid = false
+	} else {
+		c.Tries--
+	}
+	return nil
+}
+
+// GivenUpCards implements sessions.Cards.
+func (m cards) GivenUpCards(context.Context) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, c := range m.cardRows {
+		if c.state == sessions.CardGivenUp {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // outcomeTime is the wait for the delivery of a reply that was given up meanwhile. Its card may end all the same.

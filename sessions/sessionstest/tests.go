@@ -73,7 +73,7 @@ var storeTests = []struct {
 	{"the end of a card is prepaid through the commit", testPrepaidCards},
 	{"a reply leaves its card permanently", testLeftCards},
 	{"a click is of a person who asked, or not", testClickedCards},
-	{"a reaction stays until its message is answered", testReactions},
+	{"a reaction stays until its message is answered", testReactions}, {"attempts to end a card are counted", testCardTries},
 	{"a reply left in a dead replica's hand is resumed", testOutboxResumed},
 	{"a released reply has not arrived", testOutboxPutDown},
 	{"a compaction moves the cursor once", testCompact},

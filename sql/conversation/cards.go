@@ -81,9 +81,29 @@ func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retr
 	}
 	var out []sessions.Card
 	for _, r := range rows {
-		out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt})
+		out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, Tries: int(r.Tries), CreatedAt: r.CreatedAt})
 	}
 	return out, nil
+}
+
+// PostponeCard implements sessions.Cards.
+func (s *Cards) PostponeCard(ctx context.Context, c sessions.Card, pause time.Duration, made bool) error {
+	err := s.Q.CardPostpone(ctx, s.Pool, &dbsqlc.CardPostponeParams{
+		SessionKey: c.Key, OutTrackID: c.Track, PauseSeconds: pause.Seconds(), Made: made, Tries: pg.Clamp(c.Tries),
+	})
+	if err != nil {
+		return fmt.Errorf("postponing the end of card %s of session %s: %w", c.Track, c.Key, err)
+	}
+	return nil
+}
+
+// GivenUpCards implements sessions.Cards.
+func (s *Cards) GivenUpCards(ctx context.Context) (int, error) {
+	n, err := s.Q.CardsGivenUp(ctx, s.Pool)
+	if err != nil {
+		return 0, fmt.Errorf("counting cards that were given up: %w", err)
+	}
+	return int(n), nil
 }
 
 // ClickedCard implements sessions.Cards.

@@ -14,7 +14,7 @@ import (
 
 const cardClicked = `-- name: CardClicked :one
 SELECT
-    c.session_key, c.out_track_id, c.state, c.turn_event_id, c.next_at, c.prepaid, c.rating, c.created_at, c.settled_at, c.kind, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    c.session_key, c.out_track_id, c.state, c.turn_event_id, c.next_at, c.prepaid, c.rating, c.created_at, c.settled_at, c.kind, c.tries, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     EXISTS (
@@ -65,6 +65,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Card.CreatedAt,
 		&i.Card.SettledAt,
 		&i.Card.Kind,
+		&i.Card.Tries,
 		&i.RobotCode,
 		&i.ConversationID,
 		&i.ConversationType,
@@ -175,6 +176,34 @@ func (q *Queries) CardOpenOf(ctx context.Context, db DBTX, arg *CardOpenOfParams
 	return i, err
 }
 
+const cardPostpone = `-- name: CardPostpone :exec
+UPDATE cards c SET
+    next_at = now() + interval '1 second' * $1::float8,
+    prepaid = c.prepaid AND NOT $2::boolean,
+    tries = c.tries - (NOT $2::boolean)::int
+WHERE c.session_key = $3 AND c.out_track_id = $4 AND c.state = 'open' AND c.tries = $5::int
+`
+
+type CardPostponeParams struct {
+	PauseSeconds float64
+	Made         bool
+	SessionKey   sessions.Key
+	OutTrackID   string
+	Tries        int
+}
+
+// CardPostpone ends a claim of an open card, unless there is a later one.
+func (q *Queries) CardPostpone(ctx context.Context, db DBTX, arg *CardPostponeParams) error {
+	_, err := db.Exec(ctx, cardPostpone,
+		arg.PauseSeconds,
+		arg.Made,
+		arg.SessionKey,
+		arg.OutTrackID,
+		arg.Tries,
+	)
+	return err
+}
+
 const cardPrepaid = `-- name: CardPrepaid :exec
 UPDATE cards c SET prepaid = $1::boolean
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open' AND c.prepaid <> $1::boolean
@@ -237,7 +266,7 @@ func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams
 }
 
 const cardsAbandoned = `-- name: CardsAbandoned :many
-UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8
+UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8, tries = c.tries + 1
 FROM (
     SELECT o.session_key, o.out_track_id FROM cards o
     WHERE o.state = 'open' AND o.kind = $2 AND o.next_at <= now()
@@ -251,7 +280,7 @@ FROM (
     ORDER BY o.next_at LIMIT $3::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.created_at
+RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.tries, c.created_at
 `
 
 type CardsAbandonedParams struct {
@@ -265,6 +294,7 @@ type CardsAbandonedRow struct {
 	OutTrackID  string
 	TurnEventID int64
 	Prepaid     bool
+	Tries       int
 	CreatedAt   time.Time
 }
 
@@ -285,6 +315,7 @@ func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandon
 			&i.OutTrackID,
 			&i.TurnEventID,
 			&i.Prepaid,
+			&i.Tries,
 			&i.CreatedAt,
 		); err != nil {
 			return nil, err
@@ -305,4 +336,15 @@ DELETE FROM cards c WHERE c.state <> 'open' AND c.rating = '' AND c.settled_at <
 func (q *Queries) CardsExpire(ctx context.Context, db DBTX, restSeconds float64) error {
 	_, err := db.Exec(ctx, cardsExpire, restSeconds)
 	return err
+}
+
+const cardsGivenUp = `-- name: CardsGivenUp :one
+SELECT count(*)::int FROM cards c WHERE c.state = 'given_up'
+`
+
+func (q *Queries) CardsGivenUp(ctx context.Context, db DBTX) (int, error) {
+	row := db.QueryRow(ctx, cardsGivenUp)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }

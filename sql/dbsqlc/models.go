@@ -60,6 +60,7 @@ type Card struct {
 	CreatedAt   time.Time
 	SettledAt   *time.Time
 	Kind        string
+	Tries       int
 }
 
 type CompactionJob struct {

@@ -47,7 +47,7 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 -- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
 -- seconds, or the card would be closed after its end. It reads the partial index of open cards.
-UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8
+UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, tries = c.tries + 1
 FROM (
     SELECT o.session_key, o.out_track_id FROM cards o
     WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
@@ -61,7 +61,18 @@ FROM (
     ORDER BY o.next_at LIMIT @max_cards::int FOR UPDATE SKIP LOCKED
 ) due
 WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.created_at;
+RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.tries, c.created_at;
+
+-- name: CardPostpone :exec
+-- CardPostpone ends a claim of an open card, unless there is a later one.
+UPDATE cards c SET
+    next_at = now() + interval '1 second' * @pause_seconds::float8,
+    prepaid = c.prepaid AND NOT @made::boolean,
+    tries = c.tries - (NOT @made::boolean)::int
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open' AND c.tries = @tries::int;
+
+-- name: CardsGivenUp :one
+SELECT count(*)::int FROM cards c WHERE c.state = 'given_up';
 
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn

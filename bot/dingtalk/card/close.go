@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/dingtalk/calls"
 	"ebb/periodic"
 	"ebb/retry"
@@ -14,64 +16,89 @@ import (
 
 const (
 	closeEvery = time.Second
-	closeRetry = 5 * time.Second // to the next attempt on a card that could not be closed
 	closeLimit = 20
+	maxCloses  = 12
+
+	// closeHold bounds the attempts of one look together. A claimed card comes back after it.
+	closeHold = 5 * time.Second
+)
+
+// closePauses are the pauses between attempts on one card, each of which costs a call: maxCloses take about two hours. spentPause
+// is that of a card whose call the month does not permit: an operator may resume calls. faultPauses are those of all cards, after a failure that
+// would meet any of them.
+var (
+	closePauses = retry.Pauses{First: closeHold, Max: 30 * time.Minute}
+	spentPause  = 15 * time.Second
+	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
 // Task closes abandoned cards at intervals: those of deleted messages, of messages that were set aside, and of replies that
 // took another way.
 func (c *Cards) Task() periodic.Task {
-	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeRetry, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
+	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }
 
-// closePauses are the pauses after failures that would meet any card. Each attempt may cost a call of the month.
-var closePauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
-
+// closeAbandoned claims one card at a time, right before its attempt: a claim counts as one.
 func (c *Cards) closeAbandoned(ctx context.Context) error {
 	if resumed := c.closing.spent && c.cfg.Governor.Level() < calls.Spent; !resumed && time.Now().Before(c.closing.to) {
 		return nil
 	}
-	list, err := c.cfg.Store.AbandonedCards(ctx, sessions.ReplyCard, closeRetry, closeLimit)
-	if err != nil {
-		return err
-	}
 	var failed error
-	paused, spent := false, false
-	for _, one := range list {
-		err := c.closeCard(ctx, one)
-		failed, paused, spent = errors.Join(failed, err), paused || pauseOf(err) > longestPause, spent || calls.IsRefused(err)
-		if pauseOf(err) > longestPause && (one.Prepaid || !calls.IsRefused(err)) {
-			break // the next call would be refused as well; a month without calls still permits the ends that are prepaid
+	for range closeLimit {
+		list, err := c.cfg.Store.AbandonedCards(ctx, sessions.ReplyCard, closeHold, 1)
+		if err != nil || len(list) == 0 {
+			return errors.Join(failed, err)
+		}
+		err = c.closeCard(ctx, list[0])
+		failed = errors.Join(failed, err)
+		if err == nil {
+			c.closing.failures = 0
+		}
+		if pauseOf(err) > longestPause && (list[0].Prepaid || !calls.IsRefused(err)) {
+			// The next call would be refused as well. A month without calls still permits the ends that are prepaid.
+			c.closing.to, c.closing.spent = time.Now().Add(faultPauses.After(c.closing.failures)), calls.IsRefused(err)
+			c.closing.failures++
+			return failed
 		}
 	}
-	switch {
-	case paused:
-		c.closing.to = time.Now().Add(closePauses.After(c.closing.failures))
-		c.closing.failures++
-	case failed == nil:
-		c.closing.failures = 0
-	}
-	c.closing.spent = spent
 	return failed
 }
 
-// closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted.
+// closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted. A card that DingTalk
+// does not end is given up after a number of attempts.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	_, id := one.Key.Conversation()
 	u := Update{Track: one.Track, Key: c.cfg.Key, Text: closed(c.cfg.Language(id)), ID: frameID(one.Track, "closed"), State: Failed}
-	if !one.Prepaid {
-		var err error
-		if u.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Finish, calls.CardStream); err != nil {
-			return fmt.Errorf("close card %s: %w", one.Track, err)
-		}
-	}
-	c.opened.Remove(one.Track)
-	if err := c.cfg.API.StreamCard(ctx, u); err != nil && !isFinal(err) {
-		if one.Prepaid {
-			c.unpay(ctx, one.Key, one.Track)
-		}
+	var err error
+	if u.Reserved, err = c.cfg.Governor.ReserveEnd(ctx, one, calls.CardStream); err != nil {
+		c.postpone(ctx, one, spentPause, false)
 		return fmt.Errorf("close card %s: %w", one.Track, err)
 	}
-	c.settle(ctx, one.Key, one.Track, sessions.CardFailed) // a refused one does not exist, or has ended
-	return nil
+	c.opened.Remove(one.Track)
+	err = c.cfg.API.StreamCard(ctx, u)
+	early := errors.Is(err, ErrUnknown) && one.Tries == 1 // a process that lost the session may still deliver it
+	switch {
+	case err == nil, isFinal(err) && !early: // a refused one does not exist, or has ended
+		c.settle(ctx, one.Key, one.Track, sessions.CardFailed)
+		return nil
+	case one.Tries >= maxCloses:
+		zerolog.Ctx(ctx).Warn().Err(err).Str("card", one.Track).Int("attempt", one.Tries).Msg("Card given up: it may look unfinished")
+		c.settle(ctx, one.Key, one.Track, sessions.CardGivenUp)
+		return nil
+	}
+	pause := max(closePauses.After(one.Tries-1), pauseOf(err))
+	if calls.IsRefused(err) {
+		pause = spentPause
+	}
+	c.postpone(ctx, one, pause, true)
+	return fmt.Errorf("close card %s: %w", one.Track, err)
+}
+
+// postpone stores the pause before the next attempt. Without the record it comes when the claim ends.
+func (c *Cards) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
+	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer stop()
+	if err := c.cfg.Store.PostponeCard(stored, one, pause, made); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed end of a card not stored")
+	}
 }

@@ -7,8 +7,9 @@
 // # No card stays unfinished
 //
 // The row of a card exists before the card does. It belongs to the waiting message, then to the unsent reply. A card with
-// neither is abandoned, and each replica closes abandoned cards within seconds. After a kill the next owner of the
-// session answers the message again, on the same card, because the card's id derives from the message.
+// neither is abandoned, and each replica closes abandoned cards within seconds. The row counts each attempt before its call. One
+// that DingTalk refuses is given up after two hours. After a kill the next owner of the session answers the message again, on
+// the same card, because the card's id derives from the message.
 //
 // # Text
 //

@@ -44,18 +44,10 @@ type Reactions struct {
 	cfg      Config
 	pausedTo atomic.Int64 // no mark is set until then, in Unix nanoseconds
 
-	seen    *lru.Cache[sessions.MessageID, struct{}]
-	failing *lru.Cache[sessions.MessageID, failure]
+	seen *lru.Cache[sessions.MessageID, struct{}]
 }
 
-// failure is a mark that could not be removed.
-type failure struct {
-	tries int
-	next  time.Time
-	spent bool // the month's calls were used up: the pause ends when there are calls
-}
-
-// remembered bounds the messages of either kind that are remembered. A forgotten one costs a look at its row.
+// remembered bounds the messages that are remembered. A forgotten one costs a look at its row.
 const remembered = 4096
 
 // New returns reactions without a mark.
@@ -64,11 +56,7 @@ func New(cfg Config) *Reactions {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	failing, err := lru.New[sessions.MessageID, failure](remembered)
-	if err != nil {
-		panic(err)
-	}
-	return &Reactions{cfg: cfg, seen: seen, failing: failing}
+	return &Reactions{cfg: cfg, seen: seen}
 }
 
 const (
@@ -151,15 +139,6 @@ func (r *Reactions) settle(ctx context.Context, key sessions.Key, id sessions.Me
 	defer stop()
 	if err := r.cfg.Store.SettleCard(one, key, string(id), state); err != nil {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("State of a reaction not stored")
-	}
-}
-
-// unpay records that the counted call that removes a mark was made.
-func (r *Reactions) unpay(ctx context.Context, key sessions.Key, id sessions.MessageID) {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
-	defer stop()
-	if err := r.cfg.Store.SetPrepaid(one, key, string(id), false); err != nil {
-		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed removal of a reaction not stored")
 	}
 }
 

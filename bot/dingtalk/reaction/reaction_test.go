@@ -119,23 +119,29 @@ func (s *fakeRows) SettleCard(_ context.Context, _ sessions.Key, track string, s
 	return nil
 }
 
-func (s *fakeRows) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, _ int) ([]sessions.Card, error) {
+func (s *fakeRows) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []sessions.Card
 	for _, row := range s.rows {
-		if row.Kind == kind && row.state == sessions.CardOpen && s.answered[row.EventID] && !row.next.After(time.Now()) {
+		if row.Kind == kind && row.state == sessions.CardOpen && s.answered[row.EventID] && !row.next.After(time.Now()) && len(out) < limit {
+			row.next, row.Tries = time.Now().Add(retry), row.Tries+1
 			out = append(out, row.Card)
-			row.next = time.Now().Add(retry)
 		}
 	}
 	return out, nil
 }
 
-func (s *fakeRows) SetPrepaid(_ context.Context, _ sessions.Key, track string, prepaid bool) error {
+func (s *fakeRows) PostponeCard(_ context.Context, c sessions.Card, pause time.Duration, made bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows[track].Prepaid = prepaid
+	row := s.rows[c.Track]
+	row.next = time.Now().Add(pause)
+	if made {
+		row.Prepaid = false
+	} else {
+		row.Tries--
+	}
 	return nil
 }
 
@@ -330,7 +336,7 @@ func TestRemovalGoesOnWithTheMonth(t *testing.T) {
 		if err := f.governor.Refresh(f.ctx); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(claimTime + 2*removeEvery)
+		time.Sleep(spentPause + 2*removeEvery)
 		if f.ding.left() != 0 || f.rows.open() != 0 {
 			t.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
 		}

@@ -2,10 +2,10 @@ package reaction
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"ebb/bot/dingtalk/calls"
 	"ebb/periodic"
@@ -17,13 +17,16 @@ const (
 	removeEvery = time.Second
 	rarely      = 10 * time.Second // for a process that sets none
 	claimTime   = 5 * time.Second  // until a claimed mark may be claimed again
-	claimLimit  = 50
-	atOnce      = 8 // concurrent removals
+	claimLimit  = 6                // groups of claims
+	atOnce      = 8                // removals of a group
 	maxRemovals = 12
 )
 
 // removePauses are the pauses between attempts to remove one mark: maxRemovals of them take about an hour.
 var removePauses = retry.Pauses{First: claimTime - removeEvery, Max: 10 * time.Minute}
+
+// spentPause is the pause of a mark whose removal the month does not permit: an operator may resume calls.
+const spentPause = 15 * time.Second
 
 // Task removes the marks of messages that wait no more. sets says that this process sets marks.
 func (r *Reactions) Task(sets bool) periodic.Task {
@@ -35,51 +38,58 @@ func (r *Reactions) Task(sets bool) periodic.Task {
 }
 
 func (r *Reactions) removeAnswered(ctx context.Context) error {
-	list, err := r.cfg.Store.AbandonedCards(ctx, sessions.ReactionCard, claimTime, claimLimit)
-	if err != nil {
-		return err
+	for range claimLimit {
+		list, err := r.cfg.Store.AbandonedCards(ctx, sessions.ReactionCard, claimTime, atOnce)
+		if err != nil {
+			return err
+		}
+		var all sync.WaitGroup
+		for _, one := range list {
+			all.Go(func() { r.remove(ctx, one) })
+		}
+		all.Wait()
+		if len(list) < atOnce || ctx.Err() != nil {
+			return nil
+		}
 	}
-	var all errgroup.Group
-	all.SetLimit(atOnce)
-	for _, one := range list {
-		all.Go(func() error { r.remove(ctx, one); return nil })
-	}
-	return all.Wait()
+	return nil
 }
 
 // remove removes one mark. A mark that DingTalk refuses to remove is given up.
 func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	id := sessions.MessageID(one.Track)
-	before, _ := r.failing.Get(id)
-	resumed := before.spent && r.cfg.Governor.Level() < calls.Spent
-	if time.Now().Before(before.next) && !one.Prepaid && !resumed {
-		return
-	}
+	log := zerolog.Ctx(ctx).With().Str("msg_id", one.Track).Int("attempt", one.Tries).Logger()
 	m := r.mark(one.Key, id)
 	var err error
-	if !one.Prepaid {
-		m.Reserved, err = r.cfg.Governor.Reserve(ctx, calls.Finish, calls.ReactionRecall)
+	if m.Reserved, err = r.cfg.Governor.ReserveEnd(ctx, one, calls.ReactionRecall); err != nil {
+		log.Debug().Err(err).Msg("Call that removes a reaction not reserved")
+		r.postpone(ctx, one, spentPause, false)
+		return
 	}
-	if err == nil {
-		err = r.cfg.API.RemoveReaction(ctx, m)
-	}
-	if err == nil {
-		r.failing.Remove(id)
+	err = r.cfg.API.RemoveReaction(ctx, m)
+	switch {
+	case err == nil:
 		r.settle(ctx, one.Key, id, sessions.CardFinished)
-		return
-	}
-	if one.Prepaid {
-		r.unpay(ctx, one.Key, id)
-	}
-	before.tries++
-	log := zerolog.Ctx(ctx).With().Err(err).Str("msg_id", one.Track).Int("attempt", before.tries).Logger()
-	if isPermanent(err) && !calls.IsRefused(err) || before.tries == maxRemovals {
-		r.failing.Remove(id)
+	case isPermanent(err) && !calls.IsRefused(err): // it is gone
+		log.Warn().Err(err).Msg("Reaction not removed")
 		r.settle(ctx, one.Key, id, sessions.CardFailed)
-		log.Warn().Msg("Reaction not removed")
-		return
+	case one.Tries >= maxRemovals:
+		log.Warn().Err(err).Msg("Reaction given up: it stays on its message")
+		r.settle(ctx, one.Key, id, sessions.CardGivenUp)
+	case calls.IsRefused(err):
+		log.Debug().Err(err).Msg("Reaction not removed, DingTalk refuses the month's calls")
+		r.postpone(ctx, one, spentPause, true)
+	default:
+		log.Debug().Err(err).Msg("Reaction not removed, trying again")
+		r.postpone(ctx, one, removePauses.After(one.Tries-1), true)
 	}
-	before.next, before.spent = time.Now().Add(removePauses.After(before.tries-1)), calls.IsRefused(err)
-	r.failing.Add(id, before)
-	log.Debug().Msg("Reaction not removed, trying again")
+}
+
+// postpone stores the pause before the next attempt. Without the record it comes when the claim ends.
+func (r *Reactions) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
+	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
+	defer stop()
+	if err := r.cfg.Store.PostponeCard(stored, one, pause, made); err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed removal of a reaction not stored")
+	}
 }
