@@ -119,6 +119,43 @@ func TestWaitingTurnWithoutACard(t *testing.T) {
 	})
 }
 
+// A card that could not be delivered during the wait is opened by the turn, which streams on it. Another process, which does not
+// know of the failure, creates it with the answer.
+func TestCardNotDeliveredDuringTheWait(t *testing.T) {
+	t.Parallel()
+	for _, other := range []bool{false, true} {
+		t.Run(fmt.Sprint("another process ", other), func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, card.Auto)
+			fault := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Count: 2, Action: dingtalktest.Do("card-system-busy")})
+			leave, s, o := w.waits(cardKey)
+			await(t, "the refused deliveries", func() bool { return w.s.FaultFired(fault) == 2 })
+			leave()
+			g := w.g
+			if other {
+				g = run(t, w.s, w.process(card.Auto), nil)
+			}
+			live := g.Display().Show(t.Context(), s)
+			if !other {
+				await(t, "the card of the running turn", func() bool { return len(w.s.Cards("")) == 1 })
+				live.Text("words so far", false)
+				await(t, "a frame", func() bool { return strings.Contains(w.s.Cards("")[0].Content, "words so far") })
+			}
+			o = w.commit(o, live.Stop())
+			if sent := mustSend(t, g, o); sent.Via != chat.ViaCard {
+				t.Errorf("the answer went by %s", sent.Via)
+			}
+			cards := w.s.Cards("")
+			if len(cards) != 1 || cards[0].State != dingtalktest.CardFinished || !strings.Contains(cards[0].Content, "whole answer") {
+				t.Errorf("the cards are %+v", cards)
+			}
+			if made, counted := w.s.State().Apps[0].APICalls, w.governor.Status().Calls; int64(made) != counted {
+				t.Errorf("DingTalk counts %d calls, the governor %d", made, counted)
+			}
+		})
+	}
+}
+
 // use takes calls of the month.
 func (w *cardWorld) use(n int) {
 	w.Helper()

@@ -61,7 +61,7 @@ type Cards struct {
 
 // openedCard is what this process knows of a card without an end. The zero value is a card of another process, or none.
 type openedCard struct {
-	created  bool              // this process delivered it, or took it over
+	created  bool              // this process delivered it, or took it over; false in an entry: it was not delivered
 	prepaid  bool              // reserved counts the call that ends it, as its row says
 	reserved calls.Reservation // the zero value: by another process
 	waits    int               // attempts of the reply that made no call
@@ -93,7 +93,8 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	if !full && c.cfg.Stream != Never && (level == calls.Streaming || c.cfg.Stream == Always) {
 		return c.stream(ctx, s)
 	}
-	if track := c.resume(ctx, s); track != "" {
+	track, delivered := c.resume(ctx, s)
+	if delivered {
 		return unstreamed(func() string { return track })
 	}
 	if full {
@@ -103,7 +104,7 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 		if !s.Sent(ctx) {
 			return ""
 		}
-		return s.Tracks[0]
+		return track
 	}))
 }
 
@@ -111,16 +112,17 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 const resumeTime = time.Second
 
 // resume returns the open card of a turn's messages, which the reply ends: that of an earlier attempt, or of the wait for a
-// slot. Empty: there is none.
-func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string) {
+// slot. delivered is false if there is none, or if its delivery failed in this process: the track id is that of a new card.
+func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
 	known, err := c.cfg.Store.OpenCardOf(one, s.Lease.Key, s.Tracks)
 	if err != nil {
-		return ""
+		return s.Tracks[0], false
 	}
 	c.opened.ContainsOrAdd(known.Track, openedCard{created: true, prepaid: known.Prepaid}) // this process may know more of it
-	return known.Track
+	card, _ := c.opened.Get(known.Track)
+	return known.Track, card.created
 }
 
 // unstreamed is the display of a turn whose card is created with its reply, unless earlier replies are not sent by then.

@@ -24,6 +24,7 @@ type live struct {
 	*Cards
 	shown  chat.Shown
 	status string // text of the card when it is opened
+	waits  bool   // the turn waits for a slot, and opens the card itself after a failure
 	cancel context.CancelFunc
 	done   chan struct{} // closed after the last call
 	ending chan struct{} // closed by Stop
@@ -137,12 +138,12 @@ const openTries = 2
 // open records the card and delivers it. It reports whether the card can be streamed.
 func (l *live) open(ctx context.Context) bool {
 	log := zerolog.Ctx(ctx)
-	if track := l.resume(ctx, l.shown); track != "" {
+	track, delivered := l.resume(ctx, l.shown)
+	if delivered {
 		l.deliveredAs(track)
 		l.changed() // it may show that the turn waits, or words of a turn that was killed
 		return true
 	}
-	track := l.shown.Tracks[0]
 	if !l.shown.Sent(ctx) {
 		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
 		return false
@@ -154,7 +155,10 @@ func (l *live) open(ctx context.Context) bool {
 		}
 		return false
 	}
-	state, _, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID}, 0)
+	state, known, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID}, 0)
+	if err == nil && known && state == sessions.CardOpen { // not delivered during the wait
+		err = l.setPrepaid(ctx, l.shown.Lease.Key, track, true)
+	}
 	if err != nil || state != sessions.CardOpen {
 		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
 		l.giveBack(ctx, reserved, calls.CardCreate)
@@ -176,17 +180,29 @@ func (l *live) open(ctx context.Context) bool {
 		}
 	}
 	if err != nil && !maybe && ctx.Err() == nil {
-		if l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed) {
-			l.giveBack(ctx, reserved, calls.CardStream)
-		}
-		if isPermanent(err) && !calls.IsRefused(err) {
-			l.pause(ctx, l.shown.Target, err)
-		}
+		l.notDelivered(ctx, track, reserved, err)
 		return false
 	}
 	l.deliveredAs(track)
 	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // after an error it may exist: the reply finds out
 	return err == nil
+}
+
+// notDelivered settles a card that does not exist, or leaves it to the turn after the wait, whose attempt may succeed.
+func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Reservation, err error) {
+	stored := false
+	if l.waits && !isPermanent(err) {
+		stored = l.setPrepaid(ctx, l.shown.Lease.Key, track, false) == nil
+		l.opened.Add(track, openedCard{})
+	} else {
+		stored = l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed)
+	}
+	if stored {
+		l.giveBack(ctx, reserved, calls.CardStream)
+	}
+	if isPermanent(err) && !calls.IsRefused(err) {
+		l.pause(ctx, l.shown.Target, err)
+	}
 }
 
 // deliveredAs makes the card that of the reply.

@@ -29,6 +29,7 @@ func (c *Cards) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 	sent := s.Sent
 	s.Sent = func(context.Context) bool { return sent(waits) && waits.Err() == nil }
 	l := c.display(ctx, s, queuedStatus(s.Lang), func(ctx context.Context, l *live) {
+		l.waits = true
 		select {
 		case c.opening <- struct{}{}:
 			defer func() { <-c.opening }()
