@@ -29,8 +29,8 @@
 //	retention                              deletion of expired rows, on the leader
 //	admin                                  health, readiness, metrics, profiles
 //
-// All packages may use two mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
-// after growing pauses.
+// All packages may use three mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
+// after growing pauses. Package ebb/rules reads regular expressions that judge text from data files with examples.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. The adapters
 // bot/dingtalk, bot/tools and bot/openai implement the ports of chat and llm. bot/dingtalk/markdown cuts long texts into sound

@@ -1,8 +1,6 @@
 package classify
 
-import (
-	"ebb/memory/text"
-)
+import "ebb/memory/text"
 
 // Junk returns why a text is no fact worth keeping, in words that a model can act on; empty if it may be one. It finds
 // small talk and reports of it, questions, requests, parts of prompts, the memory tools' own output, and texts without
@@ -15,7 +13,7 @@ func Junk(body string) string {
 		return "has no words; save a fact in a sentence"
 	case isTiny(bare):
 		return "is too short to be a fact; save a whole sentence that says who or what"
-	case scaffoldRE.MatchString(t) || headingRE().MatchString(text.DropInvisible(body)):
+	case scaffoldRE.MatchString(t) || headingRE.MatchString(text.DropInvisible(body)):
 		return "is part of a prompt or a form, not a fact; save what people said, without headings, fences, tags or roles"
 	case toolTalkRE.MatchString(bare):
 		return "is about saving, not a fact; where there is nothing to save, set nothing_to_save"
@@ -42,7 +40,7 @@ func isTiny(bare string) bool {
 }
 
 // headingRE finds headings and fences, which only the text as it was written shows.
-var headingRE = text.LazyRegexp("(?m)^\\s*(?:#{1,6}(?:\\s|$)|={3,}|-{3,}\\s*$|~{3})|`{3}")
+var headingRE = phrasesOf("heading")
 
 // scaffoldRE finds parts of prompts, and the forms that a model fills in badly.
 var scaffoldRE = phrasesOf("scaffold")

@@ -101,24 +101,15 @@ func SpeakerLead(text string) string { return speakerLeadRE().FindString(text) }
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
 
 var (
-	askedLeadRE = text.LazyRegexp(`(?i)^(?:@\S{1,30}\s+)?(?:` +
-		`(?:(?:请|麻烦|帮忙|帮我|给我|替我|您|你们|你|要|务必|一定|大家|都|先|也|再|机器人)\s*[,:]?\s*){0,5}` +
-		`(?:(?:记住|記住|记一下|记下来?|记着|记好|记录一下|记得|记牢|牢记|谨记|备注一下|别忘了?|不要忘记?)(?:了|一下|这一?[点条件]|这个|以下|下面)?[\s,:;.。!、—-]*|` +
-		`(?:备注|备忘|注意|提醒)(?:一下)?\s*[,:;。!、]+\s*)|` +
-		`(?:(?:hey|hi|ok|okay|so|also|and|bot|ebb|everyone|can you|could you|please|pls|kindly)\b[\s,]*)*` +
-		`(?:remember|note|take a note|make a note|memori[sz]e|save|keep in mind|bear in mind|(?:don't|don’t|do not|never) forget|for the record|for future reference|fyi|nb)\b` +
-		`(?:\s+(?:that|this|the following|down|of)\b)?(?:\s*[,:;.!—-]+\s*|\s+|$))`)
-
+	// askedLeadRE finds a request to remember, and the words around it.
+	askedLeadRE = ruleFile.Regexp("askedLead")
 	// speakerLeadRE matches a name before a colon, or before a verb of speaking: the name, its id, and the verb.
-	speakerLeadRE = text.LazyRegexp(`^\[?(\p{Han}{2,4}|[\p{Lu}@][\w.-]{0,20}(?: \p{Lu}[\w.-]{0,20}){0,2}|(?:the )?user)\s*(\([^()]{1,60}\))?\]?\s*(?:` +
-		`(说|说过|说了|表示|提到|要求|said|says|wrote|asked|told (?:us|me|everyone|the bot))?(?: that| to)?\s*[:：]\s*|(?: (?:said|says|wrote))(?: that)?,?\s+|说[,，]?\s*["“「])`)
-)
+	speakerLeadRE = ruleFile.Regexp("speakerLead")
 
-var (
-	// askingRE finds a request to remember at the head of a text.
-	askingRE = text.LazyRegexp(`(?i)^(?:(?:请|麻烦|帮我)*记(?:住|一下|下来?)(?:[:：，,\s]+|$)?|(?:please\s+)?(?:remember|note)(?:\s+that)?(?:[:：,]\s*|\s+))`)
+	// askingRE finds a request to remember at the head of a stored text.
+	askingRE = ruleFile.Regexp("asking")
 	// speakerRE finds the speaker's name in front of their words.
-	speakerRE = text.LazyRegexp(`(?i)^[\p{L}][\p{L}\p{N}_.() -]{0,30}?(\s*(?:说|said|says)\s*[:：]?\s*|\s*[:：]\s*)`)
+	speakerRE = ruleFile.Regexp("speaker")
 )
 
 // TrimLead returns a content without the words that name its speaker or ask to remember it: "张伟：记住我的工位在 B 区" becomes

@@ -15,7 +15,7 @@ var lists = map[string]phraseList{
 	"identifier": identifierRE, "remember": rememberRE, "recall": recallRE, "past": pastRE, "sensitive": sensitiveRE,
 	"order": orderRE, "conceal": concealRE, "widen": widenRE, "harmless": harmlessRE, "request": requestRE, "report": reportRE,
 	"scaffold": scaffoldRE, "style": styleRE, "self": selfRE, "product": productRE,
-	"toolTalk": toolTalkRE, "question": questionRE, "ordinal": ordinalRE, "identityCard": identityCardRE,
+	"toolTalk": toolTalkRE, "question": questionRE, "heading": headingRE, "ordinal": ordinalRE, "identityCard": identityCardRE,
 }
 
 // Law: to look for the words that a match must contain never hides a match. Whole matches are drawn from the expressions

@@ -16,19 +16,14 @@ func HasCredential(body string) bool {
 	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE().MatchString(plain) || loginRE().MatchString(plain)
 }
 
-const (
-	markOf  = `[\[【(<［（＜]\s*(?:已隐去|redacted)\s*[\]】)>］）＞]["'”’」` + "`" + `\\]*`
-	labelOf = `(?:密[码碼钥]|口令|令牌|[验驗][证證][码碼]|(?:校验|动态|门禁|授权|解锁|pin)码|凭[证据]|` +
-		`\b(?:[a-z0-9]+[_-])*(?:passw(?:or)?d|passphrase|passcode|pass|pwd|pin|otp|code|secret|(?:api|access)?[ -]?key|token|bearer|basic|authorization|credential)s?\b)`
-	joinOf = `["'”’」` + "`" + `\\]*(?:\s+(?:for|of|on|to)\s[\w. -]{1,40}?)?[\s:：=＝]*(?:(?:is|was|now|就?是|为|叫|都|默认|(?:改|换|设|重置)(?:为|成|到))[\s:：=＝]*){0,3}["'“‘「` + "`" + `\\]*`
-)
-
 var (
-	markRE = text.LazyRegexp(`(?i)` + markOf)
+	// markRE finds the mark that replaces a credential.
+	markRE = ruleFile.Regexp("mark")
 	// shellRE finds the remains of a credential: its name, or the account, and the mark in its place.
-	shellRE = text.LazyRegexp(`(?i)(?:(?:` + labelOf + joinOf + `)+|\b(?:root|admin|administrator|sa|oracle)\s?/\s?)` + markOf)
+	shellRE = ruleFile.Regexp("shell")
 	// loginRE finds it in a link.
-	loginRE  = text.LazyRegexp(`(?i)://[^\s/:@]*:` + markOf + `@`)
+	loginRE = ruleFile.Regexp("login")
+	// clauseRE cuts a text behind its punctuation.
 	clauseRE = text.LazyRegexp(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 

@@ -26,7 +26,7 @@ var (
 
 	// cardRE finds candidates for a bank card's number. Numbers of DingTalk and of logs are as long: Luhn's check digit
 	// excludes most of them, and a card begins with 3 to 6.
-	cardRE = text.LazyRegexp(`[0-9](?:[ -]?[0-9]){12,}`)
+	cardRE = ruleFile.Regexp("card")
 )
 
 // holdsCard reports whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
