@@ -48,6 +48,13 @@ type Speaker struct {
 	Last time.Time
 }
 
+// PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names no row and no cursor depends on
+// one.
+type PeopleFilter struct {
+	Part  string // part of an id, or of a name that the person went by; empty: all
+	Names bool
+}
+
 // Spoke counts the messages of a person, and the conversations in which they stand.
 type Spoke struct{ Messages, Private, Groups int }
 
@@ -57,9 +64,8 @@ type Records interface {
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
 	// ExpiringRows counts the rows past the periods, of events none.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
-	// People lists people who spoke, by id; with a name those who have it in a nick or the id. A person may be on several pages, by
-	// several nicks.
-	People(ctx context.Context, name string, p Page) (rows []Speaker, next string, err error)
+	// People lists people who spoke, by id. With a part of names they come by name, and may be on several pages by several names.
+	People(ctx context.Context, f PeopleFilter, p Page) (rows []Speaker, next string, err error)
 	// Spoke counts the messages of a person under one id. All are 0 for an unknown person.
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.

@@ -192,10 +192,10 @@ func TestPeopleByAPart(t *testing.T) {
 	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
 		VALUES ('robot/cid', 20000, 'user', 'x', 'p1', '改名', 'new'), ('robot/cid', 20001, 'user', 'x', 'p1', '', 'click')`)
 	execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id) VALUES ('user', 'gone1', 'fact', 'x', '\x01', 'robot/cid', 'gone1')`)
-	find := func(part string) (ids []string, turned int) {
+	find := func(f pages.PeopleFilter) (ids []string, turned int) {
 		t.Helper()
 		for p := (pages.Page{Limit: 50}); ; turned++ {
-			rows, next, err := s.Pages().People(t.Context(), part, p)
+			rows, next, err := s.Pages().People(t.Context(), f, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,14 +213,19 @@ func TestPeopleByAPart(t *testing.T) {
 			"p11995 员工11995", "p11996 员工11996", "p11997 员工11997", "p11998 员工11998", "p11999 员工11999"},
 		"改": {"p1 改名"}, "p12000": {"p12000 员工12000"}, "gone1": {"gone1 "}, "one1": nil, "%": nil, "_": nil,
 	} {
-		if got, _ := find(part); !slices.Equal(got, want) {
+		if got, _ := find(pages.PeopleFilter{Part: part, Names: true}); !slices.Equal(got, want) {
 			t.Errorf("%q finds %q, want %q", part, got, want)
 		}
 	}
-	if got, turned := find("小lu"); len(got) != 120 || turned < 2 {
+	if got, turned := find(pages.PeopleFilter{Part: "小lu", Names: true}); len(got) != 120 || turned < 2 {
 		t.Errorf("%d people of 120 are found in %d pages", len(got), turned+1)
 	}
-	if _, _, err := s.Pages().People(t.Context(), "x", pages.Page{Limit: 50, Cursor: "?"}); !errors.Is(err, pages.ErrCursor) {
+	for part, want := range map[string]int{"": 12001, "P1199": 11, "p9": 1111, "99": 318, "小lu": 0, "改": 0, "%": 0} {
+		if got, _ := find(pages.PeopleFilter{Part: part}); len(got) != want {
+			t.Errorf("%d people have an id with %q, want %d", len(got), part, want)
+		}
+	}
+	if _, _, err := s.Pages().People(t.Context(), pages.PeopleFilter{Part: "x", Names: true}, pages.Page{Limit: 50, Cursor: "?"}); !errors.Is(err, pages.ErrCursor) {
 		t.Errorf("a wrong cursor gave %v", err)
 	}
 }

@@ -1,10 +1,13 @@
 package console_test
 
 import (
+	"encoding/base64"
 	"html"
 	"net/url"
 	"strings"
 	"testing"
+
+	"ebb/pages"
 )
 
 // A private chat is found by no word of its title, a fact from it by no word of it, and for a viewer a person by no name. A filter
@@ -54,6 +57,51 @@ func TestFiltersRevealNoMaskedText(t *testing.T) {
 			t.Errorf("the list %s of the API finds the title: %s", list, text)
 		}
 	}
+}
+
+// The pages of people reveal no name to a viewer. The link to the next one has ids alone, and a cursor with a name finds the same
+// people, whatever the name.
+func TestPagesOfPeopleRevealNoName(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+		SELECT '` + privateKey + `', 1000 + i, 'user', 'x', 'staff9' || lpad(i::text, 3, '0'), 'hiddennick' || i, 'h' || i FROM generate_series(1, 120) i`)
+	viewer := w.enter(w.serve(nil), viewerToken)
+	for _, filter := range []string{"", "staff", "hiddennick"} {
+		people := map[string]bool{}
+		for path := "/people?q=" + filter; path != ""; {
+			_, page := viewer.get(path)
+			for _, row := range strings.Split(page, `"><a href="/people/`)[1:] {
+				id, _, _ := strings.Cut(row, `"`)
+				people[id] = true
+			}
+			next, err := url.Parse(html.UnescapeString(nextPage(page)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			place, err := base64.RawURLEncoding.DecodeString(next.Query().Get("cursor"))
+			if err != nil || strings.Contains(string(place), "nick") || filter != "hiddennick" && strings.Contains(page, "nick") {
+				t.Fatalf("a page of %q has a name, or leads to %s (%v)", filter, place, err)
+			}
+			path = next.String()
+		}
+		if want := map[string]int{"": 122, "staff": 122}[filter]; len(people) != want {
+			t.Errorf("%q finds %d people, want %d", filter, len(people), want)
+		}
+	}
+	for _, name := range []string{"secretnicj", "secretnicl"} {
+		cursor := pages.Place{Key: name + "\x00"}.Cursor()
+		if _, page := viewer.get("/people?q=staff0002&cursor=" + cursor); !strings.Contains(page, `href="/people/staff0002"`) {
+			t.Errorf("a cursor after the name %s hides the person", name)
+		}
+	}
+}
+
+// nextPage is the address of the page after one, empty at the end.
+func nextPage(page string) string {
+	_, rest, _ := strings.Cut(page, `<p class="pager"><a href="`)
+	address, _, _ := strings.Cut(rest, `"`)
+	return address
 }
 
 // The switch of the language keeps the filter and the place of a page.

@@ -105,7 +105,7 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if r.acts() {
-		named, _, err := c.cfg.Records.People(r.Context(), id, pages.Page{Limit: 1})
+		named, _, err := c.cfg.Records.People(r.Context(), pages.PeopleFilter{Part: id, Names: true}, pages.Page{Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -256,15 +256,12 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 // people lists people who spoke to the bot, or those with a text in a name or the id. The name may be known from a private chat alone, so that
 // a role that does not act sees none, and finds people by id.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
-	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) {
-		return c.cfg.Records.People(r.Context(), strings.TrimSpace(r.FormValue("q")), p)
-	})
+	f := pages.PeopleFilter{Part: strings.TrimSpace(r.FormValue("q")), Names: r.acts()}
+	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) { return c.cfg.Records.People(r.Context(), f, p) })
 	if err != nil {
 		return err
 	}
-	if !r.acts() {
-		part := strings.ToLower(strings.TrimSpace(v.Filter))
-		v.Rows = slices.DeleteFunc(v.Rows, func(s pages.Speaker) bool { return !strings.Contains(strings.ToLower(string(s.ID)), part) })
+	if !f.Names {
 		for i := range v.Rows {
 			v.Rows[i].Nick = ""
 		}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,11 +48,7 @@ func TestPeople(t *testing.T) {
 	for path != "" {
 		_, page := b.get(path)
 		seen += strings.Count(page, `"><a href="/people/`)
-		_, rest, ok := strings.Cut(page, `<p class="pager"><a href="`)
-		path, _, _ = strings.Cut(rest, `"`)
-		if path = strings.ReplaceAll(path, "&amp;", "&"); !ok {
-			path = ""
-		}
+		path = html.UnescapeString(nextPage(page))
 	}
 	if seen != 122 {
 		t.Errorf("all pages have %d people, want 122", seen)

@@ -170,27 +170,35 @@ func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
 }
 
 // People implements pages.Records.
-func (s *Store) People(ctx context.Context, name string, p pages.Page) ([]pages.Speaker, string, error) {
-	if name != "" {
-		return s.peopleLike(ctx, name, p)
+func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) ([]pages.Speaker, string, error) {
+	if f.Names && f.Part != "" {
+		return s.peopleLike(ctx, f.Part, p)
 	}
 	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.db.Q.PagePeople(ctx, s.db.Pool, &dbsqlc.PagePeopleParams{AfterID: pg.Clean(place.Key), MaxRows: pg.Clamp(p.Limit) + 1})
+	rows, err := s.db.Q.PagePeople(ctx, s.db.Pool, &dbsqlc.PagePeopleParams{
+		AfterID: pg.Clean(place.Key), MostIds: mostNames, Part: strings.ToLower(pg.Clean(f.Part)), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing people: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.SenderID)} })
-	list := make([]pages.Speaker, len(rows))
-	for i, r := range rows {
-		list[i] = pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt}
+	placeOf := func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.SenderID)} }
+	rows, next := cut(rows, p.Limit, placeOf)
+	list := make([]pages.Speaker, 0, len(rows))
+	for _, r := range rows {
+		if r.Matches {
+			list = append(list, pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt})
+		}
+		if r.Bounded {
+			next = placeOf(r).Cursor()
+		}
 	}
 	return list, next, nil
 }
 
-// mostNames bounds the names of people that one page is searched in.
+// mostNames bounds the names or ids of people that one page is searched in.
 const mostNames = 5000
 
 // peopleLike lists people by a part of a name or an id: at first those with exactly that name or id, of whom memories alone may

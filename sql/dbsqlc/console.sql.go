@@ -594,15 +594,19 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 
 const pagePeople = `-- name: PagePeople :many
 WITH RECURSIVE ids AS (
-    (SELECT e.sender_id FROM dingtalk_session_events e
-     WHERE e.sender_id <> '' AND e.sender_id > $2::text ORDER BY e.sender_id LIMIT 1)
+    (SELECT e.sender_id, 1 AS place FROM dingtalk_session_events e
+     WHERE e.sender_id <> '' AND e.sender_id > $4::text ORDER BY e.sender_id LIMIT 1)
     UNION ALL
-    SELECT n.sender_id FROM ids CROSS JOIN LATERAL (
+    SELECT n.sender_id, ids.place + 1 FROM ids CROSS JOIN LATERAL (
         SELECT e.sender_id FROM dingtalk_session_events e
         WHERE e.sender_id <> '' AND e.sender_id > ids.sender_id ORDER BY e.sender_id LIMIT 1) n
+    WHERE ids.place < $1::int
 )
-SELECT p.sender_id, l.sender_nick, l.created_at
-FROM (SELECT ids.sender_id FROM ids LIMIT $1::int) p
+SELECT p.sender_id, p.matches, (p.place = $1::int)::boolean AS bounded, l.sender_nick, l.created_at
+FROM (
+    SELECT m.sender_id, m.place, m.matches FROM (SELECT ids.sender_id, ids.place, (strpos(lower(ids.sender_id), $2::text) > 0)::boolean AS matches FROM ids) m
+    WHERE m.matches OR m.place = $1::int LIMIT $3::int
+) p
 CROSS JOIN LATERAL (
     SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
     WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
@@ -610,20 +614,29 @@ ORDER BY p.sender_id
 `
 
 type PagePeopleParams struct {
+	MostIds int
+	Part    string
 	MaxRows int
 	AfterID string
 }
 
 type PagePeopleRow struct {
 	SenderID   sessions.UserID
+	Matches    bool
+	Bounded    bool
 	SenderNick string
 	CreatedAt  time.Time
 }
 
-// PagePeople lists people who spoke, by id, after one, with the name and the time of their newest message. For each person
-// it reads one row of an index.
+// PagePeople lists people who spoke with a lower-case text in their id, by id, after one, with the name and the time of their newest
+// message. For each person it reads one row of an index, of at most a number of people. bounded and matches are as in PagePeopleLike.
 func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams) ([]PagePeopleRow, error) {
-	rows, err := db.Query(ctx, pagePeople, arg.MaxRows, arg.AfterID)
+	rows, err := db.Query(ctx, pagePeople,
+		arg.MostIds,
+		arg.Part,
+		arg.MaxRows,
+		arg.AfterID,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -631,7 +644,13 @@ func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams
 	var items []PagePeopleRow
 	for rows.Next() {
 		var i PagePeopleRow
-		if err := rows.Scan(&i.SenderID, &i.SenderNick, &i.CreatedAt); err != nil {
+		if err := rows.Scan(
+			&i.SenderID,
+			&i.Matches,
+			&i.Bounded,
+			&i.SenderNick,
+			&i.CreatedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
