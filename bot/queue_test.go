@@ -175,6 +175,61 @@ func TestStopOfAWaitingTurn(t *testing.T) {
 	}
 }
 
+// A /stop of a turn that waits, whose messages are then answered in another turn than the one that waited, gives no place
+// beside the slots: the question waits on.
+func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
+	t.Parallel()
+	t.Run("its asker is over a limit", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w, board, release := full(t, func(c *Config) { c.Limits = sessions.Limits{PersonTurns: llm.TurnsPerCall} })
+			w.post(inGroup(10, "alice", "late question"))
+			w.post(inGroup(10, "bob", "late answer"))
+			after(time.Second)
+			w.post(inGroup(10, "alice", "/stop"))
+			after(10 * time.Second)
+			if got := board.seen("late"); strings.Contains(got, "runs") {
+				t.Errorf("without a free slot people see: %s", got)
+			}
+			release()
+			after(time.Second)
+			want(t, "shown in the end", board.seen("runs late"), "runs late answer")
+			want(t, "requests of the model", len(w.model.requests("chat")), llm.TurnsPerCall+1)
+		})
+	})
+	t.Run("it was written during the turn before", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			first, others, board := make(chan struct{}), make(chan struct{}), &queueBoard{}
+			w := start(t, setup{config: func(c *Config) { c.MaxConcurrent, c.Display = 1, board }, model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+				if hold := others; !strings.Contains(lastWords(r), "first") {
+					<-hold
+				} else {
+					<-first
+				}
+				return text("re: " + lastWords(r)), nil
+			}}})
+			w.post(inGroup(0, "alice", "first"))
+			after(queueGrace)
+			for i := range llm.TurnsPerCall { // the last one waits for a slot
+				w.post(inGroup(1+i, "alice", "other"))
+			}
+			w.post(inGroup(0, "bob", "late question"))
+			w.post(inGroup(0, "bob", "/stop"))
+			after(time.Second)
+			close(first)
+			after(time.Minute)
+			if got := board.seen("late"); strings.Contains(got, "runs") {
+				t.Errorf("without a free slot people see: %s", got)
+			}
+			close(others)
+			after(time.Second)
+			want(t, "shown in the end", board.seen("runs late"), "runs late question")
+			want(t, "answers", len(w.wire.sends()), llm.TurnsPerCall+3)
+		})
+	})
+}
+
 // More stopped turns than places beside the slots are answered all the same.
 func TestManyStopsOfWaitingTurns(t *testing.T) {
 	t.Parallel()

@@ -250,21 +250,26 @@ func TestStopReserved(t *testing.T) {
 // A stop that waits when its turn begins stops it before the model is asked, and so does one whose wake-up was lost.
 func TestStopWithoutItsWakeUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: halfway("slow", "")}, config: func(c *Config) { c.Gather = time.Second }})
-		w.post(said("m1", "alice", "a slow question"))
-		w.post(said("m2", "alice", "/停止"))
-		after(2 * time.Second)
-		want(t, "requests", len(w.model.requests("chat")), 0)
-		want(t, "answers", w.wire.texts(), []string{wording.Say(wording.CutShort, "en"), wording.Say(wording.TurnStopped, "zh", "a slow question")})
-		w.post(said("m3", "alice", "another slow question"))
-		after(2 * time.Second)
-		if _, err := w.store.mem.Accept(t.Context(), "b", group, said("m4", "alice", "/停")); err != nil {
-			t.Fatal(err)
-		}
-		after(6 * time.Second)
-		want(t, "the last answer", w.last().Reply.Text, wording.Say(wording.TurnStopped, "zh", "another slow question"))
-	})
+	for _, alone := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { testStopWithoutItsWakeUp(t, alone) })
+	}
+}
+
+func testStopWithoutItsWakeUp(t *testing.T, alone bool) {
+	t.Helper()
+	w := start(t, setup{model: &script{chat: halfway("slow", "")}, config: func(c *Config) { c.Gather, c.AloneEach = time.Second, alone }})
+	w.post(said("m1", "alice", "a slow question"))
+	w.post(said("m2", "alice", "/停止"))
+	after(2 * time.Second)
+	want(t, "requests", len(w.model.requests("chat")), 0)
+	want(t, "answers", w.wire.texts(), []string{wording.Say(wording.CutShort, "en"), wording.Say(wording.TurnStopped, "zh", "a slow question")})
+	w.post(said("m3", "alice", "another slow question"))
+	after(2 * time.Second)
+	if _, err := w.store.mem.Accept(t.Context(), "b", group, said("m4", "alice", "/停")); err != nil {
+		t.Fatal(err)
+	}
+	after(6 * time.Second)
+	want(t, "the last answer", w.last().Reply.Text, wording.Say(wording.TurnStopped, "zh", "another slow question"))
 }
 
 // A /stop ends no later turn than the one that ran when it was written. That turn ended before the stop was seen, or its

@@ -22,8 +22,9 @@ func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
 
-// attempt runs a turn, and abandons it in the storage if it ends without a commit.
-func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.View) (more bool, err error) {
+// attempt runs a turn, and abandons it in the storage if it ends without a commit. aside is the message that gave it a place
+// beside the slots; 0: it has a slot.
+func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil
 	}
@@ -38,6 +39,13 @@ func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 		return false, end
 	}
 	end = errPanic
+	if t.plan.Kind == kindAsk {
+		t.stopWaits = waiting{r}.stops(ctx, t)
+		if aside != 0 && !t.stopWaits {
+			end = &unstoppedError{by: aside}
+			return false, end
+		}
+	}
 	taken = t.Asked
 	more, err = r.answerAndCommit(ctx, t)
 	end = err
@@ -63,22 +71,22 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 }
 
 // begin waits for a slot and reads the session. A suspect also waits until no other suspect runs; nothing is marked
-// before. It returns the lease under which the turn runs. leave frees the slots, and is never nil.
-func (r *Runner) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, leave func(), err error) {
-	l, v, leave, err = r.beginWith(ctx, l, r.store.Begin)
+// before. It returns the lease under which the turn runs, and its place.
+func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, p place, err error) {
+	l, v, p, err = r.beginWith(ctx, l, r.store.Begin)
 	if err != nil || v.Suspect == 0 {
-		return l, v, leave, err
+		return l, v, p, err
 	}
-	leave()
+	p.leave()
 	free, err := r.suspects.Enter(ctx, v.Suspect)
 	if err != nil {
-		return l, v, func() {}, err
+		return l, v, place{leave: func() {}}, err
 	}
-	l, v, place, err := r.beginWith(ctx, l, r.store.BeginAlone)
+	l, v, second, err := r.beginWith(ctx, l, r.store.BeginAlone)
 	if v.Suspect == 1 {
 		time.AfterFunc(suspectAlone, free)
 	}
-	return l, v, func() { place(); free() }, err
+	return l, v, place{leave: func() { second.leave(); free() }, stop: second.stop}, err
 }
 
 // leaseTries bounds the leases that one turn takes. A lease that is lost again and again passes the slot on.
@@ -86,14 +94,14 @@ const leaseTries = 3
 
 // beginWith waits for a slot, and opens the turn. An erasure during the wait takes the lease: the turn takes it again and
 // keeps its slot. Otherwise erasures that come faster than a slot would starve it, and no mark would count them.
-func (r *Runner) beginWith(
+func (r opening) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
-) (_ sessions.Lease, v sessions.View, leave func(), err error) {
-	if leave, err = (waiting{r}).enterSlot(ctx, l); err != nil {
-		return l, v, func() {}, llm.ErrStop
+) (_ sessions.Lease, v sessions.View, p place, err error) {
+	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.judged); err != nil {
+		return l, v, place{leave: func() {}}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long
-		return l, v, leave, ErrHeartbeat
+		return l, v, p, ErrHeartbeat
 	}
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
@@ -101,11 +109,11 @@ func (r *Runner) beginWith(
 	for tries := 1; ; tries++ {
 		v, err = open(one, l, r.cfg.MaxMerged)
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
-			return l, v, leave, err
+			return l, v, p, err
 		}
 		_ = r.leases.Check(l.Key, err)
 		if l, err = r.lease(one, l.Key); err != nil {
-			return l, v, leave, err
+			return l, v, p, err
 		}
 	}
 }

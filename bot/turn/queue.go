@@ -15,25 +15,37 @@ import (
 // queueGrace is the wait for a slot after which people see that their turn waits. A shorter wait costs no further frame.
 const queueGrace = 200 * time.Millisecond
 
-// enterSlot waits for a slot. After a grace the display shows that the turn waits. A /stop of the waiting turn takes a place
-// beside the slots: its turn asks no model.
-func (w waiting) enterSlot(ctx context.Context, l sessions.Lease) (leave func(), err error) {
+// place is the right of a turn to run: a slot, or a place beside the slots.
+type place struct {
+	leave func() // frees it; not nil, without a place either
+	stop  int64  // the message for which the place is beside the slots; 0: it is a slot
+}
+
+// unstoppedError ends a turn beside the slots that its message does not stop after all. It would ask the model. A limit or a
+// suspect leaves the turn other messages than those that waited.
+type unstoppedError struct{ by int64 }
+
+func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
+
+// enterSlot waits for a slot. After a grace the display shows that the turn waits. A /stop of the waiting turn after judged takes
+// a place beside the slots: its turn asks no model.
+func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) (place, error) {
 	if leave, ok := w.slots.TryEnter(); ok {
-		return leave, nil
+		return place{leave: leave}, nil
 	}
 	wait, end := context.WithCancelCause(ctx)
-	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l)}
-	over := make(chan func(), 1)
+	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged}
+	over := make(chan place, 1)
 	go func() { over <- q.watch(wait, end) }()
-	leave, err = w.slots.Enter(wait, llm.WaiterOf(l.Key))
+	leave, err := w.slots.Enter(wait, llm.WaiterOf(l.Key))
 	end(nil)
 	aside := <-over
 	switch {
-	case aside == nil:
-		return leave, err
+	case aside.stop == 0:
+		return place{leave: leave}, err
 	case err == nil: // both at once
-		aside()
-		return leave, nil
+		aside.leave()
+		return place{leave: leave}, nil
 	}
 	return aside, nil
 }
@@ -41,14 +53,15 @@ func (w waiting) enterSlot(ctx context.Context, l sessions.Lease) (leave func(),
 // queued is a turn that waits for a slot.
 type queued struct {
 	*Runner
-	lease sessions.Lease
-	ctx   context.Context // outlives the wait: a call that shows the turn is not broken off
-	leave func()          // ends the display; nil: not shown
+	lease  sessions.Lease
+	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
+	judged int64           // messages up to this id stop it no more
+	leave  func()          // ends the display; nil: not shown
 }
 
-// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait, and aside frees the place that the
-// turn has then; nil for none.
-func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside func()) {
+// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with the place that the turn has
+// then; the zero value: none.
+func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
 	defer func() {
 		if q.leave != nil {
 			q.leave()
@@ -62,7 +75,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 	for {
 		select {
 		case <-wait.Done():
-			return nil
+			return place{}
 		case <-grace.C:
 			late = true
 		case <-arrived:
@@ -79,10 +92,11 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 		if len(asked) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(pending, func(e sessions.Event) bool { return stops(q.handler, q.lease.Key, e, asked, asked[0].ID) }) {
-			if place, ok := q.asides.TryEnter(); ok {
+		before := max(asked[0].ID, q.judged)
+		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return stops(q.handler, q.lease.Key, e, asked, before) }); at >= 0 {
+			if leave, ok := q.asides.TryEnter(); ok {
 				end(errStopped)
-				return place
+				return place{leave: leave, stop: pending[at].ID}
 			}
 		}
 		if late && q.leave == nil && len(pending) < stopWindow { // otherwise the first message may not be listed

@@ -75,10 +75,8 @@ func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, lea
 	w := watch{
 		Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), before: t.before, lang: t.Lang, arrived: r.running.arrivals(t.Key), live: t.live,
 	}
-	if slices.ContainsFunc(t.View.Pending[len(t.Asked):], w.stops) {
-		cancel(errStopped) // it waited before the turn began
-	} else if t.View.More {
-		r.running.note(t.Key)
+	if t.stopWaits {
+		cancel(errStopped)
 	}
 	done := make(chan struct{})
 	go func() {

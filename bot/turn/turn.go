@@ -40,6 +40,7 @@ type Turn struct {
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
 	before         int64             // id of the newest event of the turns before
+	stopWaits      bool              // a message that waited before it began stops it
 	stopped        bool              // a member stopped it
 	stalled        bool              // the storage did not record a tool call at once
 	live           chat.Live         // shows the turn while it runs; nil: not shown
@@ -54,6 +55,24 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	waiting{r}.show(ctx, key)
 	r.gather(ctx, key)
 	defer r.cfg.Current.Pin(key)()
+	for judged := int64(0); ; {
+		more, err = opening{r, judged}.run(ctx, key)
+		unstopped, ok := errors.AsType[*unstoppedError](err)
+		if !ok {
+			return more, err
+		}
+		judged = unstopped.by
+	}
+}
+
+// opening runs a turn from the wait for its place on.
+type opening struct {
+	*Runner
+	judged int64 // messages up to this id give no place beside the slots
+}
+
+// run runs the turn, or gives its place up with an unstoppedError.
+func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err error) {
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
@@ -67,8 +86,8 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	}
 	ctx = llm.WithWaiter(ctx, key)
 	defer r.running.enter(key)() // before the view is read: each later message is noted
-	lease, view, leave, err := r.begin(ctx, lease)
-	defer leave()
+	lease, view, p, err := r.begin(ctx, lease)
+	defer p.leave()
 	if errors.Is(err, llm.ErrStop) {
 		return true, nil // the next owner answers the messages in the log
 	}
@@ -80,7 +99,7 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 		return false, fmt.Errorf("look up quotes of session %s: %w", key, err)
 	}
 	r.handler.Confirmations(ctx, &view)
-	return r.attempt(ctx, lease, view)
+	return r.attempt(ctx, lease, view, p.stop)
 }
 
 // answerAndCommit answers the messages of a turn, commits and sends the reply. more reports whether messages still

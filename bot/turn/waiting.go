@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// waiting shows messages before their turn begins, if the display can.
+// waiting looks at messages before their turn begins, and shows them if the display can.
 type waiting struct{ *Runner }
 
 // show shows that the first message of the next turn waits, before the turn waits for others and for a slot. A failure is
@@ -31,6 +31,20 @@ func (w waiting) show(ctx context.Context, key sessions.Key) {
 		return
 	}
 	w.showFirst(ctx, l, pending, nil)
+}
+
+// stops reports whether a message that waits stops a turn before it begins.
+func (w waiting) stops(ctx context.Context, t *Turn) bool {
+	behind := t.View.Pending[len(t.Asked):]
+	if t.View.More { // the view has the oldest only
+		pending, err := w.pending(ctx, t.Key)
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop before the turn")
+			w.running.note(t.Key) // the running turn looks
+		}
+		behind = slices.Concat(behind, pending)
+	}
+	return slices.ContainsFunc(behind, func(e sessions.Event) bool { return stops(w.handler, t.Key, e, t.Asked, t.before) })
 }
 
 // showFirst shows the oldest pending message besides those of the running turn, if it waits for the model. The newest is
