@@ -31,18 +31,20 @@ func Read(lines string) File {
 
 func parse(lines string) []Rule {
 	var rules []Rule
-	var parts []string // names and expressions
+	var names []string // of parts, each with its expression behind it
+	parts := strings.NewReplacer()
 	for line := range strings.Lines(lines) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if f[0] == "part" {
-			parts = append(parts, "{"+f[1]+"}", f[2])
+			names = append(names, "{"+f[1]+"}", f[2])
+			parts = strings.NewReplacer(names...)
 			continue
 		}
 		n := len(f) - 3
-		expr := strings.ReplaceAll(strings.NewReplacer(parts...).Replace(f[n+2]), " ", `\s*`)
+		expr := strings.ReplaceAll(parts.Replace(f[n+2]), " ", `\s*`)
 		rules = append(rules, Rule{List: f[0], Columns: f[1:n], Match: f[n], Miss: f[n+1], Expr: expr})
 	}
 	return rules

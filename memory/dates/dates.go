@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/memory/text"
+	"ebb/rules"
 )
 
 // Span is a stretch of whole days in one zone, From included and To not.
@@ -81,9 +82,10 @@ type dateGrammar struct {
 	rules []*dateRule
 }
 
-func newDateGrammar(rules ...*dateRule) dateGrammar {
+func newDateGrammar(list ...*dateRule) dateGrammar {
 	var patterns, short []string
-	for _, r := range rules {
+	for _, r := range list {
+		r.pattern = rules.Union(ruleFile.Exprs(r.name))
 		patterns = append(patterns, r.pattern)
 		if !r.english {
 			short = append(short, r.pattern)
@@ -91,7 +93,7 @@ func newDateGrammar(rules ...*dateRule) dateGrammar {
 		r.re = text.LazyRegexp("^(?:" + "(?i)" + r.pattern + ")$")
 	}
 	return dateGrammar{
-		text.LazyRegexp("(?i)" + strings.Join(patterns, "|")), text.LazyRegexp("(?i)" + strings.Join(short, "|")), rules,
+		text.LazyRegexp("(?i)" + strings.Join(patterns, "|")), text.LazyRegexp("(?i)" + strings.Join(short, "|")), list,
 	}
 }
 
@@ -288,32 +290,25 @@ func (c clause) at(text string, offset int) clause {
 }
 
 var (
-	habitRE = text.LazyRegexp(`(?i)每|周会|例会|例行|一般|通常|平时|平常|经常|总是|习惯|喜欢|固定|定期|隔周|双周|单周|[一二三四五六日天末]都|` +
-		`\b(?:every|each|weekly|biweekly|usually|always|regular(?:ly)?|recurring|standing|often|likes?|hours|weekdays?)\b`)
-	willBeRE = text.LazyRegexp(`(?i)截止|到期|要交|会不会|打算|计划|安排|之前要|将|即将|\b(?:will|going to|due|deadline|plans?|upcoming|schedule)\b`)
+	habitRE  = ruleFile.Regexp("habit")
+	willBeRE = ruleFile.Regexp("willBe")
 
-	dateBeforeRE = text.LazyRegexp(`(?i)(?:[0-9]{1,2}\s*[日号]|[0-9][-/.][0-9]{1,2}|` + monthNames + `\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?)` +
-		`\s*[）)]*\s*[（(,，]?\s*$`)
-	dateBehindRE = text.LazyRegexp(`(?i)^\s*[,，]?\s*[（(]?\s*(?:即|就是|也就是|i\.e\.,?)?\s*(?:the\s+)?(?:[0-9]{4}|` +
-		`[0-9]{1,2}\s*(?:月|/|-|\.)\s*[0-9]{1,2}|` + monthNames + `\.?\s+[0-9]|[0-9]{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b)`)
-	rangeBeforeRE = text.LazyRegexp(`(?i)(?:[一二三四五六日天末]|[）)]|day|\b(?:mon|tue|wed|thu|fri|sat|sun))\s*(?:到|至|~|～|-|–|—|to|thru|through|till|until)\s*$`)
-	rangeBehindRE = text.LazyRegexp(`(?i)^\s*(?:到|至|~|～|-|–|—|to\b|thru\b|through\b|till\b|until\b)\s*(?:周|星期|礼拜|(?:mon|tue|wed|thu|fri|sat|sun))`)
+	dateBeforeRE  = ruleFile.Regexp("dateBefore")
+	dateBehindRE  = ruleFile.Regexp("dateBehind")
+	rangeBeforeRE = ruleFile.Regexp("rangeBefore")
+	rangeBehindRE = ruleFile.Regexp("rangeBehind")
 
-	// Patterns of the words before or behind a day of the week that put it in the past.
-	pastBeforeRE = text.LazyRegexp(`(?i)\b` + pastVerbs + `(?:\s+(?:it|them|that|him|her|us|this|with\s+\w+))?(?:\s+(?:on|back|this))*\s*$`)
-	pastBehindRE = text.LazyRegexp(`(?i)^[,\s]*(?:(?:morning|afternoon|evening|night),?\s+)?(?:\w+\s+){0,2}` + pastVerbs + `\b`)
-	pastChinese  = text.LazyRegexp(`^[^，,。；;！!？?\n就要快该会得将]{0,16}(?:已经|刚刚|过了|[^就要快该会得将]了(?:$|[，,。；;！!？?\n]))`)
+	// These match the words before or behind a day of the week that put it in the past.
+	pastBeforeRE        = ruleFile.Regexp("pastBefore")
+	pastBehindRE        = ruleFile.Regexp("pastBehind")
+	pastBehindChineseRE = ruleFile.Regexp("pastBehindChinese")
 )
-
-// pastVerbs are the past forms of verbs about meetings and work that chats commonly have.
-const pastVerbs = `(?:was|were|did|had|met|went|said|told|sent|got|made|saw|came|left|bought|spoke|gave|shipped|released|finished|` +
-	`discussed|talked|called|signed|merged|deployed|launched|announced|arrived|happened|decided|agreed)`
 
 // isInPast reports whether the words around a day of the week put it in the past.
 func isInPast(text string, at, end int) bool {
 	const window = 60
 	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
-	return pastBeforeRE().MatchString(before) || pastBehindRE().MatchString(behind) || pastChinese().MatchString(behind)
+	return pastBeforeRE().MatchString(before) || pastBehindRE().MatchString(behind) || pastBehindChineseRE().MatchString(behind)
 }
 
 func isDated(text string, at, end int) bool {
@@ -378,7 +373,7 @@ func insideWord(text string, at, end int) bool {
 }
 
 // domainRE matches the rest of a host name, as behind "monday" in "monday.com".
-var domainRE = text.LazyRegexp(`^\.[a-z]`)
+var domainRE = ruleFile.Regexp("domain")
 
 // IsTime reports whether a folded text consists of times only: dates of any kind, hours, parts of the day, spans of them,
 // and their connectives.

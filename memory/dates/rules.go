@@ -1,36 +1,34 @@
 package dates
 
 import (
+	_ "embed"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"ebb/memory/text"
+	"ebb/rules"
 )
 
-// dateRule is one way to write a date. days gets the folded words that its pattern's groups matched, and the reference
+//go:embed rules.tsv
+var ruleLines string
+
+// ruleFile has the expressions of the grammar.
+var ruleFile = rules.Read(ruleLines)
+
+// dateRule is one way to write a date. days gets the folded words that the groups of its pattern matched, and the reference
 // day. It returns false if the words mean no date.
 type dateRule struct {
-	pattern string
-	english bool // in words of which dateWords has a part, and nothing else
-	bare    bool // a day of some week, and nothing in the words says of which
+	name    string // its list in the file of rules
+	english bool   // in words of which dateWords has a part, and nothing else
+	bare    bool   // a day of some week, and nothing in the words says of which
 	days    func(m []string, day time.Time) (Span, bool)
+	pattern string
 	re      func() *regexp.Regexp
 }
 
-const (
-	chineseDigits = "一二两三四五六七八九十"
-	chineseNumber = `([0-9０-９]{1,3}|[一二两三四五六七八九十]{1,3}|半)`
-	englishNumber = `([0-9]{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a\s+couple\s+of)`
-	whichOne      = `(本|这个?|下下个?|下个?|上上个?|上个?)`
-	whichMonth    = `(本月|当月|这个?月|下下个?月|下个?月|上上个?月|上个?月)`
-	whichYear     = `(今年|明年|去年|前年|后年)`
-	dayOfMonth    = `([0-9０-９]{1,2}|[一二三四五六七八九十]{1,3})`
-	weekdayName   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
-	weekdayShort  = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thur?s?|fri|sat|sun)`
-	monthNames    = `(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
-)
+const chineseDigits = "一二两三四五六七八九十"
 
 // relativeDates are relative to the day of the text; allDates are dates of any kind. In both the longer words come
 // before those that they contain.
@@ -56,51 +54,51 @@ var chineseDays = map[string][2]int{
 }
 
 var chineseRules = []*dateRule{
-	{pattern: whichYear + dayOfMonth + `月(?:份|` + dayOfMonth + `[号日])?`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "yearMonthDay", days: func(m []string, day time.Time) (Span, bool) {
 		month, ok := number(m[2])
 		if !ok || m[3] == "" {
 			return monthOf(day.Year()+years[m[1]], month, day), ok && 1 <= month && month <= 12
 		}
 		return dateOf(day.Year()+years[m[1]], month, m[3], day)
 	}},
-	{pattern: `(?:(今年|明年|去年)年?|年)[底末]`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "yearEnd", days: func(m []string, day time.Time) (Span, bool) {
 		return dateOf(day.Year()+years[m[1]], 12, "31", day)
 	}},
-	{pattern: whichYear, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "year", days: func(m []string, day time.Time) (Span, bool) {
 		return yearOf(day.Year()+years[m[1]], day), true
 	}},
-	{pattern: whichMonth + dayOfMonth + `[号日]`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "monthDay", days: func(m []string, day time.Time) (Span, bool) {
 		month := addMonths(day, offset(m[1]))
 		return dateOf(month.Year(), int(month.Month()), m[2], day)
 	}},
-	{pattern: `(?:` + whichMonth + `月?|月)[底末]`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "monthEnd", days: func(m []string, day time.Time) (Span, bool) {
 		return lastDay(addMonths(day, offset(m[1])), 1), true
 	}},
-	{pattern: whichMonth + `初`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "monthBegin", days: func(m []string, day time.Time) (Span, bool) {
 		month := addMonths(day, offset(m[1]))
 		from := monthOf(month.Year(), int(month.Month()), day).From
 		return Span{From: from, To: from.AddDate(0, 0, 10)}, true
 	}},
-	{pattern: whichMonth, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "month", days: func(m []string, day time.Time) (Span, bool) {
 		month := addMonths(day, offset(m[1]))
 		return monthOf(month.Year(), int(month.Month()), day), true
 	}},
-	{pattern: whichOne + `季度`, days: func(m []string, day time.Time) (Span, bool) { return quarterOf(day, offset(m[1])), true }},
-	{pattern: whichOne + `(?:周|星期|礼拜)?的?(?:周|星期|礼拜)([一二三四五六日天末])`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "quarter", days: func(m []string, day time.Time) (Span, bool) { return quarterOf(day, offset(m[1])), true }},
+	{name: "weekday", days: func(m []string, day time.Time) (Span, bool) {
 		return weekday(monday(day).AddDate(0, 0, 7*offset(m[1])), m[2]), true
 	}},
-	{pattern: whichOne + `(?:周|星期|礼拜)`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "week", days: func(m []string, day time.Time) (Span, bool) {
 		from := monday(day).AddDate(0, 0, 7*offset(m[1]))
 		return Span{From: from, To: from.AddDate(0, 0, 7)}, true
 	}},
-	{pattern: `周([一二三四五六日末])|(?:星期|礼拜)([一二三四五六日天])`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "bareWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]+m[2]), day), true
 	}},
-	{pattern: `大前天|前天|昨[天日晚夜儿]|今[天日晚早晨夜儿]|今明两天|明后两?天|明[天日晚早晨儿]|大?后天`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "day", days: func(m []string, day time.Time) (Span, bool) {
 		d, ok := chineseDays[m[0]]
 		return Span{From: day.AddDate(0, 0, d[0]), To: day.AddDate(0, 0, d[0]+d[1])}, ok
 	}},
-	{pattern: chineseNumber + `(天|周|个?星期|个?礼拜|个月|年)(?:之|以)?([前后])`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "away", days: func(m []string, day time.Time) (Span, bool) {
 		n := 1
 		if m[3] == "前" {
 			n = -1
@@ -112,7 +110,7 @@ var chineseRules = []*dateRule{
 		span, known := spanAhead(day, n*count, m[2])
 		return span, ok && known
 	}},
-	{pattern: `再过` + chineseNumber + `(天|周|个?星期|个?礼拜|个月)`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "awayAgain", days: func(m []string, day time.Time) (Span, bool) {
 		n, ok := number(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
@@ -120,18 +118,18 @@ var chineseRules = []*dateRule{
 }
 
 var englishRules = []*dateRule{
-	{pattern: `\b(?:the\s+)?day\s+(after\s+tomorrow|before\s+yesterday)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishBeyond", days: func(m []string, day time.Time) (Span, bool) {
 		if strings.HasPrefix(m[1], "after") {
 			return oneDay(day.AddDate(0, 0, 2)), true
 		}
 		return oneDay(day.AddDate(0, 0, -2)), true
 	}},
-	{pattern: `\b(?:today|tonight|this\s+morning|this\s+afternoon|this\s+evening)\b`, days: func(_ []string, day time.Time) (Span, bool) {
+	{name: "englishToday", days: func(_ []string, day time.Time) (Span, bool) {
 		return oneDay(day), true
 	}},
-	{pattern: `\btomorrow\b`, days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, 1)), true }},
-	{pattern: `\b(?:yesterday|last\s+night)\b`, days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, -1)), true }},
-	{pattern: `\b(next|last)\s+` + weekdayShort + `\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishTomorrow", days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, 1)), true }},
+	{name: "englishYesterday", days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, -1)), true }},
+	{name: "englishNextWeekday", days: func(m []string, day time.Time) (Span, bool) {
 		this := weekday(monday(day), m[2])
 		if m[1] == "next" {
 			return shiftDays(this, 7), true
@@ -141,18 +139,18 @@ var englishRules = []*dateRule{
 		}
 		return shiftDays(this, -7), true
 	}},
-	{pattern: `\b(?:this|this\s+coming|on|by|until|till|before)\s+` + weekdayShort + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishOnWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
-	{pattern: `\b` + weekdayName + `\b`, bare: true, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
 		return nextIfPast(weekday(monday(day), m[1]), day), true
 	}},
-	{pattern: `\bin\s+` + englishNumber + `\s+(day|week|month|year)s?\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishIn", days: func(m []string, day time.Time) (Span, bool) {
 		n, ok := number(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
-	{pattern: `\b` + englishNumber + `\s+(day|week|month|year)s?\s+(ago|from\s+now)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishAgo", days: func(m []string, day time.Time) (Span, bool) {
 		n, ok := number(m[1])
 		if m[3] == "ago" {
 			n = -n
@@ -160,7 +158,7 @@ var englishRules = []*dateRule{
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
-	{pattern: `\b(?:the\s+)?end\s+of\s+(the|this|next|last)\s+(month|quarter|year)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishEnd", days: func(m []string, day time.Time) (Span, bool) {
 		switch n := englishOffset[m[1]]; m[2] {
 		case "month":
 			return lastDay(addMonths(day, n), 1), true
@@ -170,7 +168,7 @@ var englishRules = []*dateRule{
 			return dateOf(day.Year()+n, 12, "31", day)
 		}
 	}},
-	{pattern: `\b(this|next|last)\s+(week|weekend|month|quarter|year)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "englishUnit", days: func(m []string, day time.Time) (Span, bool) {
 		n := englishOffset[m[1]]
 		week := monday(day).AddDate(0, 0, 7*n)
 		switch m[2] {
@@ -192,25 +190,25 @@ var englishRules = []*dateRule{
 // absoluteRules are for questions only: a fact keeps the date that it names. Without a year the last such date is
 // meant, or the next one if that is at most a month ahead.
 var absoluteRules = []*dateRule{
-	{pattern: `([0-9]{4})(?:-|/|\.| ?年 ?)([0-9]{1,2})(?:-|/|\.| ?月 ?)([0-9]{1,2})(?: ?[日号])?`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "dateInFigures", days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
 		month, _ := number(m[2])
 		return dateOf(year, month, m[3], day)
 	}},
-	{pattern: `([0-9]{4})(?: ?年 ?|-)([0-9]{1,2})(?: ?月)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "monthInFigures", days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
 		month, _ := number(m[2])
 		return monthOf(year, month, day), 1 <= month && month <= 12
 	}},
-	{pattern: dayOfMonth + ` ?月 ?` + dayOfMonth + `(?: ?[日号])?|\b([0-9]{1,2})/([0-9]{1,2})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "dateWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1] + m[3])
 		return lastDate(month, m[2]+m[4], "", day)
 	}},
-	{pattern: dayOfMonth + ` ?月份?`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "monthWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
 		month, _ := number(m[1])
 		return recentMonth(month, "", day)
 	}},
-	{pattern: dayOfMonth + ` ?号`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "dayWithoutMonth", days: func(m []string, day time.Time) (Span, bool) {
 		span, ok := dateOf(day.Year(), int(day.Month()), m[1], day)
 		if ok && !span.From.After(day.AddDate(0, 0, 7)) {
 			return span, true
@@ -218,46 +216,34 @@ var absoluteRules = []*dateRule{
 		before := addMonths(day, -1)
 		return dateOf(before.Year(), int(before.Month()), m[1], day)
 	}},
-	{pattern: `(?:前几|这几|前两|这两|前些)天|\bthe\s+other\s+day\b|\b(?:a\s+)?few\s+days\s+ago\b`, days: func(_ []string, day time.Time) (Span, bool) {
+	{name: "recentDays", days: func(_ []string, day time.Time) (Span, bool) {
 		return Span{From: day.AddDate(0, 0, -7), To: day.AddDate(0, 0, 1)}, true
 	}},
-	{english: true, pattern: `\b(` + monthNames + `)\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, name: "englishDate", days: func(m []string, day time.Time) (Span, bool) {
 		return lastDate(months[m[1][:3]], m[2], m[3], day)
 	}},
-	{english: true, pattern: `\b([0-9]{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, name: "englishDayOf", days: func(m []string, day time.Time) (Span, bool) {
 		return lastDate(months[m[2][:3]], m[1], m[3], day)
 	}},
-	{english: true, pattern: `\b(` + monthNames + `),?\s+([0-9]{4})\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, name: "englishMonthAndYear", days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
 	// "may" and "march" alone are words of every day.
-	{english: true, pattern: `\b(?:in|since|during|last|of|by|before|after|until|for|early|late|mid)[\s-]+(` + monthNames + `)\b(?:,?\s+([0-9]{4})\b)?`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, name: "englishMonthBehind", days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], m[2], day)
 	}},
-	{english: true, pattern: `\b(january|february|april|june|july|august|september|october|november|december)\b`, days: func(m []string, day time.Time) (Span, bool) {
+	{english: true, name: "englishMonth", days: func(m []string, day time.Time) (Span, bool) {
 		return recentMonth(months[m[1][:3]], "", day)
 	}},
-	{pattern: `\b(?:in|since|during)\s+((?:19|20)[0-9]{2})\b|((?:19|20)[0-9]{2}) ?年`, days: func(m []string, day time.Time) (Span, bool) {
+	{name: "yearInFigures", days: func(m []string, day time.Time) (Span, bool) {
 		year, ok := number(m[1] + m[2])
 		return yearOf(year, day), ok
 	}},
 }
 
-// timeParts are the words of a time besides the dates of the rules: parts of a month, of a week and of the day, hours,
+// timeRE matches texts of the words of a time only: dates of the rules, and parts of a month, of a week and of the day, hours,
 // holidays, connectives.
-var timeParts = []string{
-	`[(（]?\d{4}-\d{2}(?:-\d{2})?[)）]?|\d{4} ?年`,
-	dayOfMonth + ` ?(?:月(?:底|初|中旬?|上旬|下旬)|[日号])|(?:本|这个?|下个?)月中|[月年]初`,
-	`每?(?:周|星期|礼拜)[一二三四五六日天末]?|节[前后]|(?:国庆|春节|五一|元旦)(?:节?[前后])?`,
-	`凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|晚`,
-	`(?:\d{1,2}|[一二两三四五六七八九十]{1,3}) ?点(?:半|钟|整|[一三]刻|\d{1,2}分?|[一二三四五六七八九十]{1,3}分)?`,
-	`\d{1,2}:\d{2}(?: ?[ap]m)?|\d{1,2} ?[ap]m`,
-	`\b(?:` + weekdayShort + `|` + monthNames + `|noon|midnight|morning|afternoon|evening|week|weekend|month|quarter|year)s?\b`,
-	`\b(?:next|this|the|on|at|of|in|to|early|late|end|mid|after|day|and)\b|\d{1,2}(?:st|nd|rd|th)\b|q[1-4]\b`,
-	`[ ,、()~.-]|到|至|的|之?间|开始|进行|举行|召开`,
-}
-
-var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), timeParts...), "|") + `)+$`)
+var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), ruleFile.Exprs("timePart")...), "|") + `)+$`)
 
 var (
 	years         = map[string]int{"前年": -2, "去年": -1, "今年": 0, "": 0, "明年": 1, "后年": 2}

@@ -1,0 +1,17 @@
+package dates
+
+import (
+	"regexp"
+	"testing"
+
+	"ebb/rules"
+	"ebb/rules/rulestest"
+)
+
+// Each rule of rules.tsv matches its first example, and not its second.
+func TestRuleExamples(t *testing.T) {
+	t.Parallel()
+	rulestest.Examples(t, ruleFile, func(r rules.Rule, example string) bool {
+		return regexp.MustCompile("(?i)" + r.Expr).MatchString(example)
+	})
+}
