@@ -6,6 +6,7 @@
 //	synonyms.go                   words of like meaning
 //	index.go                      terms as keys of one scope
 //	query.go                      the terms, people and time of a question
+//	rules.tsv                     what a question asks for, as rules with examples
 //	pool.go, score.go             BM25 and the weights for chats
 //	feedback.go                   terms that the best texts have in common
 //	fuse.go                       one ranking of two: by words, by meaning

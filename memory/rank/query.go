@@ -1,13 +1,14 @@
 package rank
 
 import (
+	_ "embed"
 	"math"
-	"regexp"
 	"slices"
 	"time"
 
 	"ebb/memory/dates"
 	"ebb/memory/text"
+	"ebb/rules"
 )
 
 // wanted is a term of a query.
@@ -48,7 +49,7 @@ var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 func ParseQuery(body string, now time.Time) Query {
 	folded := text.Fold(body)
 	q := Query{
-		text: folded, now: now, dates: dates.Find(folded, now), when: asksWhen.MatchString(folded), you: asksYou.MatchString(folded),
+		text: folded, now: now, dates: dates.Find(folded, now), when: asksWhen().MatchString(folded), you: asksYou().MatchString(folded),
 	}
 	place := make(map[string]int)
 	var times []float64
@@ -87,12 +88,14 @@ func (q *Query) widen(known map[string]int) {
 	}
 }
 
+//go:embed rules.tsv
+var ruleLines string
+
 var (
-	asksWhen = regexp.MustCompile(`\bwhen\b|\bhow long\b|\bwhat (?:day|date|time|year|month)\b|\bwhich (?:day|month|year)\b|` +
-		`什么时候|什么时间|何时|哪天|哪一天|几号|几点|多久|哪年|几月|什么日子|啥时候`)
-	asksYou = regexp.MustCompile(`你.{0,6}(?:推荐|建议|告诉|教|介绍|提到|说|给我|分享|提议|安慰|回答|讲)|(?:你的|给我|给了我|给过我).{0,4}(?:建议|推荐|意见)|` +
-		`\byou (?:\w+ )?(?:recommend|suggest|advise|told|tell|taught|teach|give|gave|say|said|mention|share|introduce)|` +
-		`\b(?:did|have|had) you \w+|\byour (?:advice|suggestion|recommendation)`)
+	ruleFile = rules.Read(ruleLines)
+
+	asksWhen = ruleFile.Regexp("asksWhen")
+	asksYou  = ruleFile.Regexp("asksYou") // for the bot's words
 )
 
 // Person is a participant of a conversation.
