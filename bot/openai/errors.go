@@ -3,17 +3,18 @@ package openai
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
+	"ebb/rules"
 )
 
 type providerError struct {
@@ -53,11 +54,23 @@ func parseFailure(status int, body []byte) *providerError {
 	return &providerError{status: status, code: string(b.Code), message: string(b.Message + b.Detail)}
 }
 
+//go:embed rules.tsv
+var ruleLines string
+
 var (
-	saysOverflow = regexp.MustCompile(`(?i)context[_ ]?(length|window|size)|maximum context|too many (input )?tokens|(input|prompt|request)[^.]{0,20} too (long|large)|input length|input token count|prompt exceeds|model token limit|reduce the length`)
-	saysFiltered = regexp.MustCompile(`(?i)content[_ ]?(filter|policy|management)|data_?inspection|inappropriate content|responsible ?ai|sensitive (content|information)|safety (system|policy)`)
-	saysDenied   = regexp.MustCompile(`(?i)insufficient[_ ](quota|balance)|arrear|overdue|billing[_ ](hard[_ ])?(limit|not)|credit balance|invalid[_ ]api[_ -]?key|incorrect api key`)
-	saysBusy     = regexp.MustCompile(`(?i)rate.?limit|throttl|overload|too many requests|try again|timed? ?out|unavailable|internal[_ ]?(server[_ ])?error|server_error`)
+	ruleFile = rules.Read(ruleLines)
+
+	saysOverflow = ruleFile.Regexp("overflow")
+	saysFiltered = ruleFile.Regexp("filtered")
+	saysDenied   = ruleFile.Regexp("denied")
+	saysBusy     = ruleFile.Regexp("busy")
+	saysOutput   = ruleFile.Regexp("output") // it refuses an answer's length
+
+	// These find refusals of a way to force a tool.
+	refusesChoice   = ruleFile.Regexp("refusesChoice")
+	refusesThinking = ruleFile.Regexp("refusesThinking")
+	refusesTools    = ruleFile.Regexp("refusesTools")
+	refusesJSON     = ruleFile.Regexp("refusesJSON")
 )
 
 // statusCode is the HTTP status, or the one that an error inside a stream names; 0 for none.
@@ -73,7 +86,7 @@ func (e *providerError) class() llm.ErrorClass {
 	words, s := e.code+" "+e.message, e.statusCode()
 	switch {
 	case s == 401 || s == 402 || s == 403:
-		if s == 403 && saysFiltered.MatchString(words) {
+		if s == 403 && saysFiltered().MatchString(words) {
 			return llm.Refused
 		}
 		return llm.Denied
@@ -85,15 +98,15 @@ func (e *providerError) class() llm.ErrorClass {
 		return llm.Missing
 	case s == 413:
 		return llm.Overflow
-	case s == 0 && saysBusy.MatchString(words):
+	case s == 0 && saysBusy().MatchString(words):
 		return llm.Busy
 	}
 	switch {
-	case saysFiltered.MatchString(words):
+	case saysFiltered().MatchString(words):
 		return llm.Refused
-	case saysOverflow.MatchString(words):
+	case saysOverflow().MatchString(words):
 		return llm.Overflow
-	case saysDenied.MatchString(words):
+	case saysDenied().MatchString(words):
 		return llm.Denied
 	case s == 0:
 		return llm.Busy

@@ -30,29 +30,20 @@ func (r rung) String() string {
 	return names[r]
 }
 
-// Refusals of a way by providers. Words of other refusals must not match: lower rungs would be tried in vain, and the
-// lowest would stick.
-var (
-	refusesChoice   = regexp.MustCompile(`(?i)tool[_ -]?choice|thinking|reasoning|function[_ ]call\b`)
-	refusesThinking = regexp.MustCompile(`(?i)chat_template|extra (inputs|fields)|unrecogni[sz]ed|unknown (field|param|arg|name)`)
-	refusesTools    = regexp.MustCompile(`(?i)(support|allow|enable|recogni[sz]e)[^.]{0,60}\b(tools?|functions?)\b|\b(tools?|functions?)\b[^.]{0,60}(support|allow|enable|recogni[sz]e)`)
-	refusesJSON     = regexp.MustCompile(`(?i)response_?format|json[_ ](object|mode|schema)`)
-)
-
 func (r rung) refused(err *llm.CallError) bool {
 	if err.Class != llm.Malformed {
 		return false
 	}
 	text := err.Err.Error()
-	ways := []*regexp.Regexp{refusesChoice, refusesTools}
+	ways := []func() *regexp.Regexp{refusesChoice, refusesTools}
 	switch r {
 	case rungNoThinking:
 		ways = append(ways, refusesThinking)
 	case rungJSON:
-		ways = []*regexp.Regexp{refusesJSON}
+		ways = []func() *regexp.Regexp{refusesJSON}
 	}
 	for _, w := range ways {
-		if w.MatchString(text) {
+		if w().MatchString(text) {
 			return true
 		}
 	}

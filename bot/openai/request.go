@@ -60,16 +60,13 @@ func (m *model) adapt(cl call, err *llm.CallError) bool {
 		m.ownThoughts.Store(true)
 	case cl.req.MaxTokens > 0 && strings.Contains(text, "max_completion_tokens"):
 		m.completionTokens.Store(true)
-	case m.MaxOutput > 0 && max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) > m.MaxOutput && saysOutput.MatchString(text):
+	case m.MaxOutput > 0 && max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) > m.MaxOutput && saysOutput().MatchString(text):
 		m.ownOutput.Store(true)
 	default:
 		return false
 	}
 	return true
 }
-
-// saysOutput matches the refusal of an answer's length.
-var saysOutput = regexp.MustCompile(`max_(completion_|output_|new_)?tokens`)
 
 // outputLimit is the requested limit, or the model's own if none or a larger one than accepted is requested.
 func (m *model) outputLimit(asked int) int {

@@ -1,0 +1,13 @@
+package openai
+
+import (
+	"testing"
+
+	"ebb/rules/rulestest"
+)
+
+// Each rule of rules.tsv matches its first example, and not its second.
+func TestRuleExamples(t *testing.T) {
+	t.Parallel()
+	rulestest.Examples(t, ruleFile, nil)
+}
