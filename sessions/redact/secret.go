@@ -1,49 +1,39 @@
 package redact
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"ebb/rules"
 )
 
 // Mark replaces a credential.
 const Mark = "[已隐去]"
 
-// Names of chosen passwords and of codes, and the forms of a value behind a name, with and without a joining word.
-const (
-	chosen    = `password|passwd|passphrase|passcode|pwd|(?:\b(?:admin|root|user|login|wi-?fi|db|vpn|ftp|ssh)|/)\s?pass\b`
-	hanChosen = `密[码碼]|口令`
-	codes     = `\botp\b|\b(?:verification|security|access|door|gate|2fa|mfa|sms|auth|authentication|confirmation|login|unlock)\scode`
-	hanCodes  = `验证码|校验码|动态码|驗證碼|门禁码|授权码|解锁码`
-	isValue   = "[\\\\\"'`”」]*(\\s+(?:for|of|on|to)\\s[\\w. -]+?\\b)?\\s*('s|’s|is|was|就?是(?:\\s*[:：])?|还是|为|叫|(?:改|换|设|设置|重置|更新|统一|默认)(?:为|成|到|是)了?|默认|[:：=]\\s*是?)\\s*([\\\\\"'`“「]*)([!-~]+)(\\s*\\p{Han})?"
-	bareValue = "([\\\\\"'`“「]*)([!-~]+)(\\s*(?:\\p{Han}|[0-9A-Za-z]))?"
-)
+//go:embed rules.tsv
+var ruleLines string
 
 var (
+	ruleFile = rules.Read(ruleLines)
+
 	// A private key stands between two lines. One that was cut has no last line, only more of its letters.
 	keyBeginRE = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
 	keyEndRE   = regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY[A-Z ]*-*`)
 	keyBodyRE  = regexp.MustCompile(`^[A-Za-z0-9+/=\s\\]*`)
-	// bearerRE matches bearer tokens.
-	bearerRE = regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{8,}=*)`)
-	// These find what a text calls a credential: the name, what it is for, what joins, the quote, and the value in ASCII
-	// with what follows it. Three searches for the names that occur are faster than one for all.
-	namedRE    = regexp.MustCompile("(?i)(" + chosen + "|" + codes + "|\\bpin(?:\\s?code|\\b))" + isValue)
-	namedHanRE = regexp.MustCompile("(?i)(" + hanChosen + "|" + hanCodes + "|\\bpin码)" + isValue)
-	keyRE      = regexp.MustCompile("(?i)(secret|api[_ -]?key|access[_ -]?key|token|密钥|令牌)" + isValue)
-	// bareRE and bareHanRE find a password's name with nothing but a blank before the value, as in "root 密码 Abc@12345",
-	// or nothing behind a Chinese name. PIN is a word of its own in capitals only: to pin something is common.
-	bareRE    = regexp.MustCompile("((?i:" + chosen + "|" + codes + "|\\bpin\\s?code)|\\bPIN)" + `[\\"'` + "`" + `]*([ \t\x{3000}]+)` + bareValue)
-	bareHanRE = regexp.MustCompile("((?i:" + hanChosen + "|" + hanCodes + "|\\bpin码))" + `[\\"'` + "`" + `”」]*([ \t\x{3000}]*)` + bareValue)
-	// accountRE finds a password behind an account's name and a slash.
-	accountRE = regexp.MustCompile(`(?i)(?:^|[^\w/.-])(?:root|admin|administrator|sa|oracle)\s?/\s?([\w!@#$%^&*+=.-]*[!@#$%^&*][\w!@#$%^&*+=.-]*)`)
-	// aboutRE matches what follows the name of a kind of password, rather than a password.
-	aboutRE = regexp.MustCompile(`^\s*(?:来|进行)?(?:加密|哈希|存储|存放|管理|生成|认证|校验|策略|算法|格式|规则|登录|重置|统一|过期|失效|有效|服务|接口|页)`)
-	// measureRE matches versions, lengths, times, dates, links and mail addresses, which stand beside the word password
-	// without being one.
-	measureRE = regexp.MustCompile(`(?i)^(?:v?[0-9]+(?:\.[0-9]+)+|v[0-9]+|[0-9.,~-]+(?:s|ms|sec|min|mins|h|hrs?|d|days?|k|m|%|px|bits?|chars?|x)?|[0-9]{4}-[0-9]{2}-[0-9]{2}|` +
-		`[a-z][a-z0-9+.-]*://.*|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}|[a-z]{1,10}-[0-9]{1,6}|[a-z]+(?:[-/_][a-z]+)+|q[1-4]|sha-?[0-9]+|md5|aes-?[0-9]*|rsa-?[0-9]*|oauth2?|mfa|2fa|fido2|sm[2-4]|totp|k8s|s3|web[0-9]?)$`)
+
+	bearerRE = ruleFile.Regexp("bearer")()
+	// Three searches for the names that occur are faster than one for all.
+	namedRE    = ruleFile.Regexp("named")()
+	namedHanRE = ruleFile.Regexp("namedHan")()
+	keyRE      = ruleFile.Regexp("key")()
+	bareRE     = ruleFile.Regexp("bare")()
+	bareHanRE  = ruleFile.Regexp("bareHan")()
+	accountRE  = ruleFile.Regexp("account")()
+	aboutRE    = ruleFile.Regexp("about")()
+	measureRE  = ruleFile.Regexp("measure")()
 )
 
 // maxPurpose bounds the purpose between a password's name and its joining word, in bytes.
@@ -62,8 +52,8 @@ var (
 	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
 	keyNames   = []string{"secret", "token", "密钥", "令牌"}
 	accountees = []string{"root", "admin", "administrator", "sa", "oracle"}
-	// latinRE finds the whole name around a hint, since "pin" and "code" are common. A PIN is a word of its own.
-	latinRE = regexp.MustCompile(chosen + "|" + codes + `|\bpin(?:\s?code|\b)`)
+	// latinRE finds the whole name around a hint, since "pin" and "code" are common.
+	latinRE = ruleFile.Regexp("latin")()
 )
 
 // Maximum length of a name in Latin letters, before its hint and from there on, in bytes.
