@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ebb/rules"
 )
 
 // pattern finds one form of identifier in a folded text.
@@ -54,41 +56,29 @@ func (p pattern) trimMatch(text []byte, from, to int) (begin, end int) {
 	return from, to
 }
 
-const (
-	number = `(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)`
-	months = `(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?`
-	half   = `(凌晨|早上|上午|中午|下午|傍晚|晚上|晚)? *`
-	files  = `go|py|js|ts|tsx|java|rs|rb|sh|sql|json|jsonc|yaml|yml|toml|xml|html|css|md|txt|csv|log|conf|ini|env|lock|xls|xlsx|doc|docx|ppt|pptx|pdf|png|jpg|jpeg|gif|svg|mp4|zip|tar|gz|exe|apk`
-)
-
 //go:embed patterns.tsv
 var patternLines string
 
 // patterns are the rules of patterns.tsv, in the order of the search.
-var patterns = parsePatterns(patternLines)
+var patterns = newPatterns(rules.Read(patternLines).All())
 
-// parsePatterns reads rules. The text is linked in and tested, so a mistake panics.
-func parsePatterns(text string) []pattern {
-	parts := strings.NewReplacer("{number}", number, "{months}", months, "{half}", half, "{files}", files)
-	var rules []pattern
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		p := pattern{typ: Type(f[0]), read: readers[f[1]], match: f[4], miss: f[5], re: regexp.MustCompile(parts.Replace(f[6]))}
+func newPatterns(all []rules.Rule) []pattern {
+	var list []pattern
+	for _, r := range all {
+		reader, hints, trim := r.Columns[0], r.Columns[1], r.Columns[2]
+		p := pattern{typ: Type(r.List), read: readers[reader], match: r.Match, miss: r.Miss, re: regexp.MustCompile(r.Expr)}
 		if p.read == nil {
-			p.read = readKeyed(f[0] + ":")
+			p.read = readKeyed(r.List + ":")
 		}
-		if f[2] != "none" {
-			p.hints = strings.Fields(f[2])
+		if hints != "none" {
+			p.hints = strings.Fields(hints)
 		}
-		if f[3] != "none" {
-			p.trim = f[3]
+		if trim != "none" {
+			p.trim = trim
 		}
-		rules = append(rules, p)
+		list = append(list, p)
 	}
-	return rules
+	return list
 }
 
 // readers are the functions of the second column. Other rules make the key of the text itself.
