@@ -31,7 +31,7 @@ func Read(lines string) File {
 
 func parse(lines string) []Rule {
 	var rules []Rule
-	var names []string // of parts, each with its expression behind it
+	var names []string // Each name of a part has its expression behind it.
 	parts := strings.NewReplacer()
 	for line := range strings.Lines(lines) {
 		if strings.HasPrefix(line, "#") {
