@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,7 +242,7 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
 	lease, err := b.leases.Get(ctx, key)
 	if err != nil {
-		return 0, fmt.Errorf("take lease of session %s: %w", key, err)
+		return 0, err
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = llm.WithWaiter(log.WithContext(ctx), key) // a last flush has the priority of a turn

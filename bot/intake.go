@@ -19,7 +19,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	m, seen, err := b.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
-		return fmt.Errorf("identify the sender of message %s: %w", m.ID, err)
+		return err
 	}
 	if why := b.current.Get().Access.Check(m); why != "" {
 		b.refuse(ctx, m, why)
@@ -28,7 +28,7 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	key, err := b.sessionOf(ctx, m, append(seen, sent))
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
-		return fmt.Errorf("find the session of message %s: %w", m.ID, err)
+		return err
 	}
 	return b.keep(ctx, key, m)
 }
@@ -39,7 +39,7 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
-		return fmt.Errorf("store message %s of session %s: %w", m.ID, key, err)
+		return fmt.Errorf("session %s: %w", key, err)
 	}
 	outcome := "duplicate"
 	if done.New {

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -70,7 +69,7 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	}
 	outs, err := o.store.Unsent(ctx, l)
 	if err != nil {
-		return fmt.Errorf("read unsent replies of session %s: %w", l.Key, err)
+		return err
 	}
 	var cards, others []*pending
 	took := map[int64]bool{}
@@ -262,7 +261,7 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
 	next := o.now()
 	if err != nil {
-		zerolog.Ctx(o.ctx).Warn().Err(err).Msg("Replies not claimed, trying again")
+		batch[0].log.Warn().Err(err).Msg("Replies not claimed, trying again")
 		next = next.Add(pauseAfter(0, &chat.SendError{}))
 		o.mu.Lock()
 		q.until = next

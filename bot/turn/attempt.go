@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -61,13 +60,9 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 			guilty = append(guilty, e.ID)
 		}
 	}
-	err := r.persist(ctx, "Turn not abandoned, trying again", func(one context.Context) error {
+	return r.persist(ctx, "Turn not abandoned, trying again", func(one context.Context) error {
 		return r.store.Abandon(one, l, guilty)
 	})
-	if err != nil {
-		return fmt.Errorf("abandon turn of session %s: %w", l.Key, err)
-	}
-	return nil
 }
 
 // begin waits for a slot and reads the session. A suspect also waits until no other suspect runs; nothing is marked
@@ -122,7 +117,7 @@ func (r opening) beginWith(
 func (r *Runner) lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
 	l, err := r.leases.Get(ctx, key)
 	if err != nil {
-		return l, fmt.Errorf("take lease of session %s: %w", key, err)
+		return l, err
 	}
 	return l, r.outbox.Resume(withLease(ctx, l), l)
 }

@@ -22,7 +22,7 @@ func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	}
 	reached, err := r.store.Admit(ctx, limits, askersOf(t))
 	if err != nil {
-		return fmt.Errorf("count turn of session %s: %w", t.Key, err)
+		return fmt.Errorf("count turn: %w", err)
 	}
 	if len(reached) == 0 {
 		return nil

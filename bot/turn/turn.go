@@ -92,11 +92,11 @@ func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err erro
 		return true, nil // the next owner answers the messages in the log
 	}
 	if err != nil {
-		return false, fmt.Errorf("begin turn of session %s: %w", key, err)
+		return false, err
 	}
 	ctx = withLease(ctx, lease)
 	if err := r.views.Quotes(ctx, lease, &view); err != nil {
-		return false, fmt.Errorf("look up quotes of session %s: %w", key, err)
+		return false, err
 	}
 	r.handler.Confirmations(ctx, &view)
 	return r.attempt(ctx, lease, view, p.stop)
@@ -119,12 +119,12 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 	}
 	if err != nil {
 		r.worker.Charge(ctx, t.Key, a.spending())
-		return false, fmt.Errorf("turn of session %s: %w", t.Key, err)
+		return false, err
 	}
 	done, err := r.commit(ctx, t, a)
 	if err != nil {
 		r.outbox.Invalidate(t.Key) // a commit with a lost answer may have stored a reply
-		return false, fmt.Errorf("commit turn of session %s: %w", t.Key, err)
+		return false, err
 	}
 	if t.plan.Kind == kindStale {
 		r.staleNotices.record(t.Key, t.Asked)

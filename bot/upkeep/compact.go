@@ -55,13 +55,13 @@ type Compacted struct {
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
-		return Compacted{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+		return Compacted{}, fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
 	began := time.Now()
 	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
-		return Compacted{}, fmt.Errorf("read session %s: %w", l.Key, err)
+		return Compacted{}, fmt.Errorf("read session: %w", err)
 	}
 	v.Session.Settings = settingsFrom(ctx, v.Session.Settings)
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
@@ -225,7 +225,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
 	src, err := r.store.OpenJob(ctx, r.lease, job)
 	if err != nil {
-		return cut, summarize.Draft{}, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+		return cut, summarize.Draft{}, "", err
 	}
 	var draft summarize.Draft
 	if src.Staged != nil && json.Unmarshal(src.Staged, &draft) == nil {
@@ -252,7 +252,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	}
 	r.recordDraft(draft)
 	if err != nil {
-		err = fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+		err = fmt.Errorf("%w: %w", errNoSummary, err)
 		part, ok := r.summarizedPart(draft)
 		if !ok {
 			return cut, draft, "", err
@@ -262,7 +262,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*r.cfg.CommitTimeout) // the part is paid for
 		defer stop()
 		if src, err = r.store.OpenJob(one, r.lease, job); err != nil {
-			return cut, draft, "", fmt.Errorf("open compaction of session %s: %w", r.Key, err)
+			return cut, draft, "", err
 		}
 		ctx = one
 	}
@@ -271,10 +271,10 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	}
 	text, err := json.Marshal(draft)
 	if err != nil {
-		return cut, draft, "", fmt.Errorf("encode draft of session %s: %w", r.Key, err)
+		return cut, draft, "", fmt.Errorf("encode draft: %w", err)
 	}
 	if err := r.store.StageJob(ctx, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
-		return cut, draft, "", fmt.Errorf("stage compaction of session %s: %w", r.Key, err)
+		return cut, draft, "", err
 	}
 	r.staged = true
 	return cut, draft, src.Hash, nil
@@ -309,7 +309,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 	s, p := r.view.Session, r.set.Policy
 	job, err := r.store.Job(ctx, r.Key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-		return cut, fmt.Errorf("read job of session %s: %w", r.Key, err)
+		return cut, err
 	}
 	if err == nil && job.Staged && job.Gen == s.Gen && job.From == s.CompactedSeq && job.Version == r.version() {
 		if cut, ok := cutAt(r.view.Tail, job.Through); ok {
@@ -379,7 +379,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
 	text, err := json.Marshal(auditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
 	if err != nil {
-		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
+		return fmt.Errorf("encode audit: %w", err)
 	}
 	r.Audit, r.Outcome, r.EndSeq = string(text), OutcomeCommitted, c.Through
 	r.TokensAfter = max(0, after+view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
@@ -397,7 +397,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	if err != nil {
 		r.Outcome = OutcomeFailed
 		r.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
-		return fmt.Errorf("commit compaction of session %s: %w", r.Key, err)
+		return err
 	}
 	r.BlobsDeleted = done.BlobsDeleted
 	if len(done.Replies) > 0 {

@@ -75,8 +75,10 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	if ctx.Err() != nil || !u.leases.Trusted() {
 		return
 	}
+	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
+	ctx = log.WithContext(ctx)
 	if err := u.writeDigest(ctx, d); err != nil {
-		periodic.LogFailure(ctx, fmt.Errorf("summarize %s of session %s: %w", d.Date, d.Key, u.leases.Check(d.Key, err)), "Daily digest failed")
+		periodic.LogFailure(ctx, u.leases.Check(d.Key, err), "Daily digest failed")
 	}
 }
 
@@ -88,17 +90,14 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	}
 	defer u.slots.Release(1)
 	lease, err := u.leases.Get(ctx, d.Key) // before the first read: an erasure takes the lease away
-	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		return fmt.Errorf("take lease: %w", err)
-	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Int64("term", lease.Term).Str("day", d.Date).Logger()
+	log := zerolog.Ctx(ctx).With().Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
 	s, err := u.store.Session(ctx, d.Key)
 	if err != nil {
-		return fmt.Errorf("read session: %w", err)
+		return err
 	}
 	if lowBudgetSpent(u.views.Settings(s), s) {
 		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})

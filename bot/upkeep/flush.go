@@ -36,12 +36,12 @@ func (u *Worker) flushIfDue(
 ) (extract.Outcome, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
-		return extract.Outcome{}, fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+		return extract.Outcome{}, fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
 	s, err := u.store.Session(ctx, l.Key)
 	if err != nil {
-		return extract.Outcome{}, fmt.Errorf("read session %s: %w", l.Key, err)
+		return extract.Outcome{}, err
 	}
 	epoch, due := as(s)
 	if !due {
@@ -55,7 +55,7 @@ func (u *Worker) flushIfDue(
 	if trigger == flushDebt { // a compaction resets the session's failures, but not those of the owed flush
 		d, err := u.memory.Owed(ctx, l.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-			return extract.Outcome{}, fmt.Errorf("read owed flush of session %s: %w", l.Key, err)
+			return extract.Outcome{}, err
 		}
 		s.FlushFailures = max(s.FlushFailures, d.Failures)
 	}

@@ -48,7 +48,7 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 	defer u.slots.Release(1)
 	lease, err := u.leases.Get(ctx, key)
 	if err != nil {
-		return false, fmt.Errorf("take lease of session %s: %w", key, err)
+		return false, err
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx = log.WithContext(ctx)
@@ -72,7 +72,7 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 		limit = min(limit, time.Until(deadline))
 	}
 	if err := u.store.MarkUpkeep(ctx, l, limit); err != nil {
-		return nil, fmt.Errorf("mark upkeep of session %s: %w", l.Key, err)
+		return nil, err
 	}
 	return func() {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
@@ -87,7 +87,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	defer stop()
 	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
-		return false, fmt.Errorf("read session %s: %w", l.Key, err)
+		return false, fmt.Errorf("read session: %w", err)
 	}
 	u.views.Show(&v)
 	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {

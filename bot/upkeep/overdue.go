@@ -3,7 +3,6 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -64,6 +63,12 @@ func (n *timeouts) record(err error) {
 
 func (n timeouts) tooMany() bool { return n >= maxTimeouts }
 
+// withSession adds the session to the logger, for a line that is logged without its lease.
+func withSession(ctx context.Context, key sessions.Key) context.Context {
+	log := zerolog.Ctx(ctx).With().EmbedObject(key).Logger()
+	return log.WithContext(ctx)
+}
+
 // flushOwed repeats failed flushes. Their events are read from the log.
 func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
@@ -77,7 +82,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 			after = d.FlushCandidate
 			out, err := u.flushLow(ctx, d.FlushCandidate, flushDebt, func(sessions.Session) bool { return true })
 			if err != nil {
-				periodic.LogFailure(ctx, err, "Owed flush failed, it rests")
+				periodic.LogFailure(withSession(ctx, d.Key), err, "Owed flush failed, it rests")
 			} else if out.Through > 0 {
 				zerolog.Ctx(ctx).Info().EmbedObject(d.Key).Str("outcome", out.String()).Msg("Owed flush settled")
 			}
@@ -103,7 +108,7 @@ func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 				return u.views.Settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
-				periodic.LogFailure(ctx, err, "Flush of an idle session failed; its range is owed")
+				periodic.LogFailure(withSession(ctx, w.Key), err, "Flush of an idle session failed; its range is owed")
 			}
 			if u.endsLook(ctx, look, out, err) {
 				return
@@ -141,7 +146,7 @@ func (u *Worker) flushLow(
 		return out, nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("take lease of session %s: %w", key, err)
+		return out, err
 	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
 	ctx, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)

@@ -37,7 +37,9 @@ func (u requests) compactAll(ctx context.Context) error {
 		}
 		running.Go(func() {
 			defer u.slots.Release(1)
-			errs[i] = u.compactOne(ctx, r)
+			if err := u.compactOne(ctx, r); err != nil {
+				errs[i] = fmt.Errorf("session %s: %w", r.Key, err)
+			}
 		})
 	}
 	running.Wait()

@@ -32,13 +32,13 @@ func (u *Worker) rewriteDue(v sessions.View) bool {
 func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
-		return fmt.Errorf("wait for upkeep of session %s: %w", l.Key, err)
+		return fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
 	began := time.Now()
 	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
-		return fmt.Errorf("read session %s: %w", l.Key, err)
+		return fmt.Errorf("read session: %w", err)
 	}
 	u.views.Show(&v)
 	if !u.rewriteDue(v) { // an earlier run has done it
@@ -70,13 +70,13 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	}
 	report, err := json.Marshal(auditRecord{Report: r.Report})
 	if err != nil {
-		return fmt.Errorf("encode audit of session %s: %w", r.Key, err)
+		return fmt.Errorf("encode audit: %w", err)
 	}
 	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
 	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), OutcomeCommitted
 	if err := r.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
 		r.Outcome = OutcomeFailed
-		return fmt.Errorf("commit rewritten summary of session %s: %w", r.Key, err)
+		return err
 	}
 	zerolog.Ctx(ctx).Info().Int64("from", old.StartSeq).Int64("through", old.EndSeq).Int("tokens", tokens).Msg("Summary rewritten")
 	return nil
@@ -110,7 +110,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	}
 	r.recordDraft(draft)
 	if err != nil {
-		return "", 0, fmt.Errorf("summarize session %s: %w: %w", r.Key, errNoSummary, err)
+		return "", 0, fmt.Errorf("%w: %w", errNoSummary, err)
 	}
 	text = note + draft.Summaries[0].Text
 	return text, r.counter.Count(text), nil
@@ -121,7 +121,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
-		return nil, 0, fmt.Errorf("read events %d to %d of session %s: %w", from, old.EndSeq, r.Key, err)
+		return nil, 0, err
 	}
 	events = slices.DeleteFunc(r.views.WithoutCommands(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context

@@ -3,7 +3,6 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -110,7 +109,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 		p.Held = 0
 		for held > most && calls < maxScopeCalls && c.calls < maxTidyCalls && time.Now().After(c.pauses[p].until) {
 			if affords, err := u.hasBudget(ctx, p); err != nil {
-				periodic.LogFailure(ctx, err, "Overfull scope skipped: failed to read the budget of its session")
+				periodic.LogFailure(withSession(ctx, p.Session), err, "Overfull scope skipped: failed to read the budget of its session")
 				return
 			} else if !affords {
 				waits = true
@@ -147,7 +146,7 @@ func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read session %s: %w", p.Session, err)
+		return false, err
 	}
 	return !lowBudgetSpent(u.views.Settings(s), s), nil
 }
@@ -159,6 +158,7 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 		return 0, err
 	}
 	defer u.slots.Release(1)
+	ctx = withSession(ctx, p.Session)
 	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
 	done, err := u.consolidations(p.Session).Run(one, p)

@@ -30,7 +30,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	talk := slices.Concat(v.Tail, v.Pending)
 	ms, err := b.memory.Pinned(ctx, draft.ReaderOf(draft.ChatOf(v.Session, talk)), pinnedMemories)
 	if err != nil {
-		return nil, fmt.Errorf("read memory of session %s: %w", v.Session.Key, err)
+		return nil, fmt.Errorf("read memory: %w", err)
 	}
 	speaks := map[sessions.UserID]bool{}
 	for _, e := range talk {

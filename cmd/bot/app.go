@@ -140,12 +140,20 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *conf
 	return useDatabase(ctx, app, cfg, do)
 }
 
-// noSession explains an unknown key.
+// noSession explains an unknown key, and names the session of another error.
 func noSession(key string, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
 	}
-	return err
+	return ofSession(key, err)
+}
+
+// ofSession names the session of an error: the storage does not, since lines of a log have a field for it.
+func ofSession(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("session %s: %w", key, err)
 }
 
 // version is set by the linker in a release: -X main.version=1.2.3.

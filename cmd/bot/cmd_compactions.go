@@ -71,7 +71,7 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 			return usageError{fmt.Errorf("session %s has no compaction to undo; bot compactions list --session shows them", c.Session)}
 		}
 		if err != nil {
-			return err
+			return ofSession(c.Session, err)
 		}
 		_, err = fmt.Fprintf(app.Stdout, "the last compaction is undone: events %d-%d are back in full, %d -> %d tokens\n",
 			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)

@@ -56,10 +56,10 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 		}
 		done, err := m.EraseEvents(withWaits(ctx, app), operator, key, seqs, ids)
 		if errors.Is(err, sessions.ErrNotFound) {
-			return usageError{fmt.Errorf("%w; nothing was erased, bot sessions export shows the events", err)}
+			return usageError{fmt.Errorf("session %s: %w; nothing was erased, bot sessions export shows the events", key, err)}
 		}
 		if err != nil {
-			return err
+			return ofSession(c.Key, err)
 		}
 		return writeRows(app.Stdout, [][2]string{
 			{"events erased", fmt.Sprint(done.Events)},

@@ -101,7 +101,7 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 		for after := int64(0); ; {
 			page, err := st.Events(ctx, sessions.Key(c.Key), after, exportPage)
 			if err != nil || len(page) == 0 {
-				return err
+				return ofSession(c.Key, err)
 			}
 			err = table(app.Stdout, c.JSON, views(page, viewEvent), head, func(e eventView) string {
 				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, at.cell(e.said()), e.Role, e.SenderNick, e.State, excerpt(e.Content))

@@ -208,7 +208,7 @@ func setUp(env *testscript.Env) error {
 }
 
 // tearDown ends everything, and checks the laws of every scenario: no request that a provider would refuse, no panic,
-// no data race.
+// no data race, no line of a log that states a fact twice.
 func (w *world) tearDown() {
 	if err := w.letTableGo(); err != nil {
 		w.t.Error(err)
@@ -221,6 +221,7 @@ func (w *world) tearDown() {
 				w.t.Errorf("the log of replica %s has %q", name, bad)
 			}
 		}
+		w.checkFacts(r)
 	}
 	for _, m := range []*scriptModel{w.main, w.spare} {
 		if m != nil {

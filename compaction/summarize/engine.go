@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"ebb/compaction"
@@ -85,7 +84,7 @@ func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 		if res.Through > 0 {
 			d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: res.Through, Text: res.Text, Tokens: res.Tokens}}
 		}
-		return d, fmt.Errorf("session %s: %w", t.Session.Key, err)
+		return d, err
 	}
 	d.Summaries = []sessions.NewSummary{{StartSeq: first, EndSeq: t.Through, Text: res.Text, Tokens: res.Tokens}}
 	e.rollUp(ctx, t, &d)

@@ -74,7 +74,7 @@ func (r *reading) overspent() bool {
 }
 
 func (r *reading) wrapError(err error) error {
-	return fmt.Errorf("extract facts of session %s: %w", r.due.Session.Key, err)
+	return fmt.Errorf("extract facts: %w", err)
 }
 
 // ownFault reports whether a request fails because of its content.
@@ -122,7 +122,7 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
-		return nil, fmt.Errorf("read events after %d of session %s: %w: %w", from, r.due.Session.Key, ErrStorage, err)
+		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return events, nil
 }
@@ -278,13 +278,12 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	if !last {
 		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
 	}
-	key := r.due.Session.Key
 	got, err := r.Store.Flush(ctx, r.due.Lease, memory.Flush{
 		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
 		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
 	})
 	if err != nil {
-		return fmt.Errorf("store facts of events %d to %d of session %s: %w: %w", r.out.Through+1, through, key, ErrStorage, err)
+		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	r.paid, r.paidCost = sessions.Usage{}, 0
 	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)

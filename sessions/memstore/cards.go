@@ -16,7 +16,7 @@ func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, ho
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.fencedSession(l); err != nil {
-		return "", false, fmt.Errorf("recording card %s of session %s: %w", c.Track, l.Key, err)
+		return "", false, fmt.Errorf("recording card %s: %w", c.Track, err)
 	}
 	c.Key, c.Prepaid, c.CreatedAt = l.Key, true, time.Now()
 	row, known := m.recordCard(c)
@@ -47,7 +47,7 @@ func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string) 
 		}
 	}
 	if len(found) == 0 {
-		return sessions.Card{}, fmt.Errorf("looking for an open card of session %s: %w", key, sessions.ErrNotFound)
+		return sessions.Card{}, fmt.Errorf("looking for an open card: %w", sessions.ErrNotFound)
 	}
 	return slices.MinFunc(found, func(a, b sessions.Card) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.Track, b.Track))

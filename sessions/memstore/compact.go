@@ -20,7 +20,7 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 	}
 	defer m.mu.Unlock()
 	if err := s.checkCompaction(c); err != nil {
-		return sessions.Compacted{}, fmt.Errorf("compacting session %s: %w", l.Key, err)
+		return sessions.Compacted{}, fmt.Errorf("compacting events: %w", err)
 	}
 	undo := &viewBefore{cursor: c.From, summaries: s.activeSummaries(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
 	s.upkeep.cut = 0

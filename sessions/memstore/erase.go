@@ -26,12 +26,12 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {
-		return done, fmt.Errorf("erasing events of session %s: %w", key, sessions.ErrNotFound)
+		return done, fmt.Errorf("erasing events: %w", sessions.ErrNotFound)
 	}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
 	for _, seq := range seqs {
 		if s.eventAt(seq) == nil {
-			return done, fmt.Errorf("erasing event %d of session %s: %w", seq, key, sessions.ErrNotFound)
+			return done, fmt.Errorf("erasing event %d: %w", seq, sessions.ErrNotFound)
 		}
 	}
 	if len(seqs) == 0 {
@@ -247,7 +247,7 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		return sum.ID == w.ID && sum.Status == sessions.Active && sum.Text == sessions.ErasedText
 	})
 	if at < 0 {
-		return fmt.Errorf("rewriting summary %d of session %s: %w", w.ID, l.Key, sessions.ErrConflict)
+		return fmt.Errorf("rewriting summary %d: %w", w.ID, sessions.ErrConflict)
 	}
 	s.summaries[at].Text, s.summaries[at].Tokens = w.Text, w.Tokens
 	s.upkeep.cut = 0
@@ -276,7 +276,7 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {
-		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, sessions.ErrNotFound)
+		return sessions.Deleted{}, fmt.Errorf("deleting a session: %w", sessions.ErrNotFound)
 	}
 	delete(m.sessions, key)
 	maps.DeleteFunc(m.cardRows, func(id cardID, c *cardRow) bool { return id.key == key && c.state != sessions.CardOpen })

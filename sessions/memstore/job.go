@@ -23,7 +23,7 @@ func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.J
 	}
 	defer m.mu.Unlock()
 	if st := s.state; st.Gen != j.Gen || st.CompactedSeq != j.From || j.Through < j.From || j.Through > st.LastSeq {
-		return src, fmt.Errorf("opening a compaction of session %s: %w", l.Key, sessions.ErrConflict)
+		return src, fmt.Errorf("opening a compaction: %w", sessions.ErrConflict)
 	}
 	src.Events = copyAll(s.eventSpan(j.From, j.Through))
 	src.Hash = sessions.HashEvents(src.Events)
@@ -65,7 +65,7 @@ func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.
 	}
 	defer m.mu.Unlock()
 	if !s.job.isSame(j) {
-		return fmt.Errorf("staging a compaction of session %s: %w", l.Key, sessions.ErrConflict)
+		return fmt.Errorf("staging a compaction: %w", sessions.ErrConflict)
 	}
 	s.job.staged, s.job.Staged = slices.Clone(staged), staged != nil
 	s.addSpending(paid)
@@ -90,7 +90,7 @@ func (m compactions) Job(_ context.Context, key sessions.Key) (sessions.Job, err
 	if s, ok := m.sessions[key]; ok && s.job != nil {
 		return s.job.Job, nil
 	}
-	return sessions.Job{}, fmt.Errorf("reading the compaction under way of session %s: %w", key, sessions.ErrNotFound)
+	return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", sessions.ErrNotFound)
 }
 
 // Blob implements sessions.Store.
@@ -107,7 +107,7 @@ func (m compactions) Blob(_ context.Context, key sessions.Key, blob string) (str
 			}
 		}
 	}
-	return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, sessions.ErrNotFound)
+	return "", fmt.Errorf("reading a result that was moved out of a view: %w", sessions.ErrNotFound)
 }
 
 // Undo implements sessions.Store.
@@ -127,7 +127,7 @@ func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, re
 		}
 	}
 	if i < 0 {
-		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s: %w", l.Key, sessions.ErrNotFound)
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction: %w", sessions.ErrNotFound)
 	}
 	done := &s.log[i]
 	done.Undone = time.Now()

@@ -121,7 +121,7 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, sessions.ErrNotFound)
+	return fmt.Errorf("settling reply %d: %w", t.ID, sessions.ErrNotFound)
 }
 
 // Trim replaces the text of a reply that is still to be sent, as an erasure of words in it does.

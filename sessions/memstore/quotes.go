@@ -31,7 +31,7 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 			}
 		}
 	}
-	return sessions.Event{}, fmt.Errorf("looking for a quoted message of session %s: %w", key, sessions.ErrNotFound)
+	return sessions.Event{}, fmt.Errorf("looking for a quoted message: %w", sessions.ErrNotFound)
 }
 
 // sentAt is the answer whose reply was sent at a time; nil where there is none, or more than one reply may be meant.
@@ -59,7 +59,7 @@ func (m *Store) Requote(ctx context.Context, l sessions.Lease, event int64, cont
 	defer m.mu.Unlock()
 	e := s.findEvent(event)
 	if e == nil || e.State != sessions.Pending || e.Message == nil {
-		return fmt.Errorf("message %d of session %s is not pending: %w", event, l.Key, sessions.ErrLeaseLost)
+		return fmt.Errorf("message %d is not pending: %w", event, sessions.ErrLeaseLost)
 	}
 	message := *e.Message
 	message.Text, message.Quote = content, &q

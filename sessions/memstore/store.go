@@ -50,7 +50,7 @@ func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, 
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {
-		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, sessions.ErrNotFound)
+		return sessions.Session{}, fmt.Errorf("reading a session: %w", sessions.ErrNotFound)
 	}
 	return s.readState(), nil
 }
@@ -74,7 +74,7 @@ func (m *Store) Accept(
 		return sessions.Accepted{}, err
 	}
 	if msg.ID == "" {
-		return sessions.Accepted{}, fmt.Errorf("storing a message of session %s: it has no id to know it by: %w", key, sessions.ErrRefused)
+		return sessions.Accepted{}, fmt.Errorf("storing a message: it has no id to know it by: %w", sessions.ErrRefused)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,11 +175,11 @@ func (m leases) Acquire(
 	defer m.mu.Unlock()
 	s, ok := m.sessions[key]
 	if !ok {
-		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrNotFound)
+		return sessions.Lease{}, fmt.Errorf("acquiring a lease: %w", sessions.ErrNotFound)
 	}
 	m.takeLease(s, owner)
 	if s.state.Lease.Owner != owner {
-		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, sessions.ErrLeaseHeld)
+		return sessions.Lease{}, fmt.Errorf("acquiring a lease: %w", sessions.ErrLeaseHeld)
 	}
 	return s.state.Lease, nil
 }

@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -107,7 +106,7 @@ func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRow
 func (m *tables) fencedSession(l sessions.Lease) (*sessionRows, error) {
 	s, ok := m.sessions[l.Key]
 	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
-		return nil, fmt.Errorf("session %s at term %d: %w", l.Key, l.Term, sessions.ErrLeaseLost)
+		return nil, sessions.ErrLeaseLost
 	}
 	return s, nil
 }

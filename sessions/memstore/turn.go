@@ -172,7 +172,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	defer m.mu.Unlock()
 	for _, id := range append(slices.Clone(t.Taken), t.Dead...) {
 		if e := s.findEvent(id); e == nil || e.State != sessions.Pending {
-			return c, fmt.Errorf("message %d of session %s is not pending: %w", id, l.Key, sessions.ErrConflict)
+			return c, fmt.Errorf("message %d is not pending: %w", id, sessions.ErrConflict)
 		}
 	}
 	first := s.state.LastSeq

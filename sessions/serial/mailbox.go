@@ -3,7 +3,6 @@ package serial
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -144,12 +143,14 @@ func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 	return true
 }
 
+var errPanicked = errors.New("work panicked")
+
 // runOnce runs the work and turns a panic into an error, so that sessions do not affect each other.
 func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(m.ctx).Error().EmbedObject(key).Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Session work panicked")
-			err = fmt.Errorf("session %s: work panicked", key)
+			err = errPanicked
 		}
 	}()
 	return m.work(m.ctx, key)

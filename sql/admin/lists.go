@@ -34,7 +34,7 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, er
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	row, err := s.Q.SessionFind(ctx, s.Pool, key)
 	if err != nil {
-		return sessions.Session{}, fmt.Errorf("reading session %s: %w", key, pg.AsNotFound(err))
+		return sessions.Session{}, fmt.Errorf("reading a session: %w", pg.AsNotFound(err))
 	}
 	return convert.Session(&row.Session, row.SpentToday), nil
 }
@@ -46,7 +46,7 @@ func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit
 		SessionKey: key, AfterID: after, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing events of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing events: %w", err)
 	}
 	return convert.Events(rows)
 }
@@ -57,7 +57,7 @@ func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([
 		SessionKey: string(key), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing compactions of session %q: %w", key, err)
+		return nil, fmt.Errorf("listing compactions: %w", err)
 	}
 	list := make([]sessions.LogEntry, 0, len(rows))
 	for i := range rows {
@@ -98,7 +98,7 @@ func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]Comp
 func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
 	r, err := s.Q.SummaryFind(ctx, s.Pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
 	if err != nil {
-		return sessions.Summary{}, fmt.Errorf("reading summary %d of session %s: %w", id, key, pg.AsNotFound(err))
+		return sessions.Summary{}, fmt.Errorf("reading summary %d: %w", id, pg.AsNotFound(err))
 	}
 	return sessions.Summary{
 		ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq, StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID,

@@ -56,8 +56,7 @@ func (s *Store) Compact(
 		return err
 	})
 	if err != nil {
-		return sessions.Compacted{}, fmt.Errorf("compacting events %d to %d of session %s at term %d: %w",
-			c.From+1, c.Through, l.Key, l.Term, pg.AsRefused(err))
+		return sessions.Compacted{}, fmt.Errorf("compacting events %d to %d: %w", c.From+1, c.Through, pg.AsRefused(err))
 	}
 	return done, nil
 }
@@ -186,7 +185,7 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("logging a compaction attempt of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("logging a compaction attempt: %w", pg.AsRefused(err))
 	}
 	return nil
 }

@@ -41,8 +41,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 		return s.Q.JobOpen(ctx, tx, p)
 	})
 	if err != nil {
-		return sessions.Source{}, fmt.Errorf("opening a compaction of events %d to %d of session %s at term %d: %w",
-			j.From+1, j.Through, l.Key, l.Term, pg.AsRefused(err))
+		return sessions.Source{}, fmt.Errorf("opening a compaction of events %d to %d: %w", j.From+1, j.Through, pg.AsRefused(err))
 	}
 	return src, nil
 }
@@ -94,8 +93,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 		return spend.Add(ctx, tx, l.Key, paid)
 	})
 	if err != nil {
-		return fmt.Errorf("staging a compaction of events %d to %d of session %s at term %d: %w",
-			j.From+1, j.Through, l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("staging a compaction of events %d to %d: %w", j.From+1, j.Through, pg.AsRefused(err))
 	}
 	return nil
 }
@@ -109,7 +107,7 @@ func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 		err = sessions.ErrLeaseLost
 	}
 	if err != nil {
-		return fmt.Errorf("marking upkeep of session %s at term %d: %w", l.Key, l.Term, err)
+		return fmt.Errorf("marking upkeep: %w", err)
 	}
 	return nil
 }
@@ -118,7 +116,7 @@ func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	row, err := s.Q.JobFind(ctx, s.Pool, key)
 	if err != nil {
-		return sessions.Job{}, fmt.Errorf("reading the compaction under way of session %s: %w", key, pg.AsNotFound(err))
+		return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", pg.AsNotFound(err))
 	}
 	return sessions.Job{
 		Gen: row.Gen, From: row.FromSeq, Through: row.ThroughSeq, Version: row.Version, Attempts: row.Attempts,

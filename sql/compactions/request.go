@@ -19,7 +19,7 @@ func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequ
 		err = sessions.ErrConflict
 	}
 	if err != nil {
-		return fmt.Errorf("requesting a compaction of session %s: %w", r.Key, err)
+		return fmt.Errorf("requesting a compaction: %w", err)
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r se
 		return r, false, nil
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("reading the requested compaction of session %s: %w", key, err)
+		return r, false, fmt.Errorf("reading the requested compaction: %w", err)
 	}
 	return requestOf(row), true, nil
 }
@@ -55,7 +55,7 @@ func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID
 func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
 	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
-		return 0, fmt.Errorf("starting the requested compaction of session %s: %w", l.Key, pg.AsNotFound(err))
+		return 0, fmt.Errorf("starting the requested compaction: %w", pg.AsNotFound(err))
 	}
 	return n, nil
 }
@@ -65,7 +65,7 @@ func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int
 	if err := s.Q.CompactionRequestReturn(ctx, s.Pool, &dbsqlc.CompactionRequestReturnParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
 	}); err != nil {
-		return fmt.Errorf("returning the requested compaction of session %s: %w", l.Key, err)
+		return fmt.Errorf("returning the requested compaction: %w", err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) e
 	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, &dbsqlc.CompactionRequestEndParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
 	}); err != nil {
-		return fmt.Errorf("ending the requested compaction of session %s: %w", l.Key, err)
+		return fmt.Errorf("ending the requested compaction: %w", err)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
 		err = sessions.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("retrying the owed flush of session %s: %w", key, err)
+		return fmt.Errorf("retrying the owed flush: %w", err)
 	}
 	return nil
 }

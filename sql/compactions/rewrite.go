@@ -35,7 +35,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
 	})
 	if err != nil {
-		return fmt.Errorf("rewriting summary %d of session %s at term %d: %w", w.ID, l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("rewriting summary %d: %w", w.ID, pg.AsRefused(err))
 	}
 	return nil
 }

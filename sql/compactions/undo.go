@@ -22,7 +22,7 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 		return err
 	})
 	if err != nil {
-		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction: %w", pg.AsRefused(err))
 	}
 	return entry, nil
 }
@@ -40,7 +40,7 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, 
 		return err
 	})
 	if err != nil {
-		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction of session %s: %w", key, pg.AsRefused(err))
+		return sessions.LogEntry{}, fmt.Errorf("undoing a compaction: %w", pg.AsRefused(err))
 	}
 	return entry, nil
 }

@@ -71,7 +71,7 @@ func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string
 		body, err = s.logged(ctx, key, blob)
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading a result that was moved out of session %s: %w", key, pg.AsNotFound(err))
+		return "", fmt.Errorf("reading a result that was moved out of a view: %w", pg.AsNotFound(err))
 	}
 	return body, nil
 }

@@ -122,7 +122,7 @@ func (s *Store) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]ses
 	}
 	rows, err := s.db.Q.PageTalk(ctx, s.db.Pool, &dbsqlc.PageTalkParams{SessionKey: key, BeforeSeq: place.ID, MaxRows: pg.Clamp(p.Limit) + 1})
 	if err != nil {
-		return nil, "", fmt.Errorf("listing events of session %s: %w", key, err)
+		return nil, "", fmt.Errorf("listing events: %w", err)
 	}
 	rows, next := cut(rows, p.Limit, func(r dbsqlc.Event) pages.Place { return pages.Place{ID: pg.OrZero(r.Seq)} })
 	slices.Reverse(rows)
@@ -134,7 +134,7 @@ func (s *Store) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]ses
 func (s *Store) Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
 	rows, err := s.db.Q.PageOpen(ctx, s.db.Pool, &dbsqlc.PageOpenParams{SessionKey: key, MaxRows: pg.Clamp(limit)})
 	if err != nil {
-		return nil, fmt.Errorf("listing open messages of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing open messages: %w", err)
 	}
 	return convert.Events(rows)
 }
@@ -143,7 +143,7 @@ func (s *Store) Open(ctx context.Context, key sessions.Key, limit int) ([]sessio
 func (s *Store) Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error) {
 	rows, err := s.db.Q.PageCuts(ctx, s.db.Pool, &dbsqlc.PageCutsParams{SessionKey: key, FromSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit)})
 	if err != nil {
-		return nil, fmt.Errorf("listing cuts of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing cuts: %w", err)
 	}
 	list := make([]sessions.LogEntry, len(rows))
 	for i := range rows {
@@ -156,7 +156,7 @@ func (s *Store) Cuts(ctx context.Context, key sessions.Key, from, through int64,
 func (s *Store) Undoable(ctx context.Context, key sessions.Key) (int64, error) {
 	id, err := s.db.Q.PageUndoable(ctx, s.db.Pool, key)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, fmt.Errorf("finding the compaction of session %s to undo: %w", key, err)
+		return 0, fmt.Errorf("finding the compaction to undo: %w", err)
 	}
 	return id, nil
 }

@@ -23,7 +23,7 @@ import (
 func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
 	entry, err := s.lists.Compaction(ctx, id)
 	if err == nil && entry.Key != key {
-		err = fmt.Errorf("reading compaction %d of session %s: %w", id, key, sessions.ErrNotFound)
+		err = fmt.Errorf("reading compaction %d: %w", id, sessions.ErrNotFound)
 	}
 	if err != nil {
 		return pages.Attempt{}, err
@@ -58,7 +58,7 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]pages.Flush, error) {
 	rows, err := s.db.Q.PageFlushes(ctx, s.db.Pool, &dbsqlc.PageFlushesParams{SessionKey: key, MaxRows: pg.Clamp(limit)})
 	if err != nil {
-		return nil, fmt.Errorf("listing flushes of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing flushes: %w", err)
 	}
 	list := make([]pages.Flush, len(rows))
 	for i, r := range rows {
@@ -134,10 +134,10 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) {
 	r, err := s.db.Q.PageWork(ctx, s.db.Pool, key)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return pages.Work{}, fmt.Errorf("work of session %s: %w", key, sessions.ErrNotFound)
+		return pages.Work{}, fmt.Errorf("work: %w", sessions.ErrNotFound)
 	}
 	if err != nil {
-		return pages.Work{}, fmt.Errorf("reading the work of session %s: %w", key, err)
+		return pages.Work{}, fmt.Errorf("reading the work: %w", err)
 	}
 	w := pages.Work{
 		Owner: sessions.ReplicaID(r.Owner), Silent: time.Duration(r.SilentSeconds * float64(time.Second)), Waiting: int(r.Waiting), Answering: int(r.Answered),

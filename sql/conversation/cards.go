@@ -29,7 +29,7 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 		err = sessions.ErrLeaseLost
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("recording card %s of session %s: %w", c.Track, l.Key, err)
+		return "", false, fmt.Errorf("recording card %s: %w", c.Track, err)
 	}
 	return sessions.CardState(row.State), row.Known, nil
 }
@@ -38,7 +38,7 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []string) (sessions.Card, error) {
 	r, err := s.Q.CardOpenOf(ctx, s.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks})
 	if err != nil {
-		return sessions.Card{}, fmt.Errorf("looking for an open card of session %s: %w", key, pg.AsNotFound(err))
+		return sessions.Card{}, fmt.Errorf("looking for an open card: %w", pg.AsNotFound(err))
 	}
 	return sessions.Card{Key: key, Kind: sessions.ReplyCard, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt}, nil
 }
@@ -47,7 +47,7 @@ func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []strin
 func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
 	err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
 	if err != nil {
-		return fmt.Errorf("settling card %s of session %s: %w", track, key, err)
+		return fmt.Errorf("settling card %s: %w", track, err)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, 
 func (s *Cards) SetPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
 	err := s.Q.CardPrepaid(ctx, s.Pool, &dbsqlc.CardPrepaidParams{SessionKey: key, OutTrackID: track, Prepaid: prepaid})
 	if err != nil {
-		return fmt.Errorf("recording the end of card %s of session %s: %w", track, key, err)
+		return fmt.Errorf("recording the end of card %s: %w", track, err)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 		err = sessions.ErrConflict
 	}
 	if err != nil {
-		return fmt.Errorf("leaving the card of reply %d of session %s: %w", o.ID, o.Key, err)
+		return fmt.Errorf("leaving the card of reply %d: %w", o.ID, err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserI
 func (s *Cards) RateCard(ctx context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
 	n, err := s.Q.CardRate(ctx, s.Pool, &dbsqlc.CardRateParams{SessionKey: key, OutTrackID: track, Rating: string(r)})
 	if err != nil {
-		return false, fmt.Errorf("rating card %s of session %s: %w", track, key, err)
+		return false, fmt.Errorf("rating card %s: %w", track, err)
 	}
 	return n == 1, nil
 }

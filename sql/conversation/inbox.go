@@ -27,7 +27,7 @@ func (s *Store) Accept(
 		return err
 	})
 	if err != nil {
-		return sessions.Accepted{}, fmt.Errorf("storing message %s of session %s: %w", m.ID, key, err)
+		return sessions.Accepted{}, fmt.Errorf("storing a message: %w", err)
 	}
 	a.New = a.New || lost && a.EventID != 0
 	return a, nil
@@ -176,7 +176,7 @@ func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]ses
 		SessionKey: key, MaxChars: sessions.MaxPeek, MaxMessages: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing pending messages of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing pending messages: %w", err)
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {

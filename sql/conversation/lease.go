@@ -60,7 +60,7 @@ func (s *Store) Acquire(
 		err = sessions.ErrLeaseHeld
 	}
 	if err != nil {
-		return sessions.Lease{}, fmt.Errorf("acquiring session %s: %w", key, pg.AsNotFound(err))
+		return sessions.Lease{}, fmt.Errorf("acquiring a lease: %w", pg.AsNotFound(err))
 	}
 	return sessions.Lease{Key: key, Owner: owner, Term: row.Term}, nil
 }
@@ -69,7 +69,7 @@ func (s *Store) Acquire(
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 	_, err := s.Q.LeaseRelease(ctx, s.Pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
-		return fmt.Errorf("releasing session %s at term %d: %w", l.Key, l.Term, err)
+		return fmt.Errorf("releasing a lease: %w", err)
 	}
 	return nil
 }

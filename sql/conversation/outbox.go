@@ -38,7 +38,7 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 		return o, r.Target
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing unsent replies of session %s: %w", l.Key, err)
+		return nil, fmt.Errorf("listing unsent replies: %w", err)
 	}
 	return unsent, nil
 }
@@ -57,7 +57,7 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("storing a notice of session %s: %w", l.Key, err)
+		return nil, fmt.Errorf("storing a notice: %w", err)
 	}
 	return []sessions.Outgoing{{ID: row.ID, Key: l.Key, Reply: r, Created: row.CreatedAt}}, nil
 }
@@ -74,7 +74,7 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 		}, r.Target
 	})
 	if err != nil {
-		return nil, fmt.Errorf("claiming replies of session %s: %w", l.Key, err)
+		return nil, fmt.Errorf("claiming replies: %w", err)
 	}
 	return claimed, nil
 }
@@ -117,7 +117,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 		Maybe: t.Maybe, Refused: t.Refused, Attempt: pg.Clamp(t.Attempt), Card: string(t.Card), Erased: sessions.ErasedText,
 	})
 	if err != nil {
-		return fmt.Errorf("settling reply %d of session %s: %w", t.ID, t.Key, pg.AsRefused(err))
+		return fmt.Errorf("settling reply %d: %w", t.ID, pg.AsRefused(err))
 	}
 	return nil
 }

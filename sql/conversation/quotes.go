@@ -22,7 +22,7 @@ const replyLife = 25 * time.Hour
 func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	e, err := s.quoted(ctx, key, q)
 	if err != nil {
-		return e, fmt.Errorf("looking for a quoted message of session %s: %w", key, pg.AsNotFound(err))
+		return e, fmt.Errorf("looking for a quoted message: %w", pg.AsNotFound(err))
 	}
 	return e, nil
 }
@@ -65,7 +65,7 @@ func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, cont
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("storing what message %d of session %s quotes: %w", event, l.Key, pg.AsRefused(err))
+		return fmt.Errorf("storing what message %d quotes: %w", event, pg.AsRefused(err))
 	}
 	return nil
 }

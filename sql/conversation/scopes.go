@@ -33,7 +33,7 @@ func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.P
 		return err
 	})
 	if err != nil {
-		return sessions.Place{}, fmt.Errorf("looking up message %s of %d sessions: %w", q.ID, len(q.Keys), err)
+		return sessions.Place{}, fmt.Errorf("looking up a message in %d sessions: %w", len(q.Keys), err)
 	}
 	return sessions.Place{Chosen: sessions.Scope(row.Chosen), Earlier: sessions.Key(row.Earlier), Waiting: sessions.Key(row.Waiting)}, nil
 }
@@ -48,7 +48,7 @@ func (s *Scopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessio
 		return s.Q.ScopeChoose(ctx, tx, &dbsqlc.ScopeChooseParams{GroupKey: group, Scope: string(scope)})
 	})
 	if err != nil {
-		return fmt.Errorf("choosing the scope of the group of session %s: %w", l.Key, pg.AsRefused(err))
+		return fmt.Errorf("choosing the scope of the group: %w", pg.AsRefused(err))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 		return s.Q.JobDelete(ctx, tx, l.Key)
 	})
 	if err != nil {
-		return fmt.Errorf("renewing session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("renewing a session: %w", pg.AsRefused(err))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string
 		return s.Q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})
 	})
 	if err != nil {
-		return fmt.Errorf("configuring session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("configuring a session: %w", pg.AsRefused(err))
 	}
 	return nil
 }

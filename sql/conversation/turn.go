@@ -28,7 +28,7 @@ func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (se
 func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
 	v, err := s.view(ctx, l, limit, alone)
 	if err != nil {
-		return sessions.View{}, fmt.Errorf("beginning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+		return sessions.View{}, fmt.Errorf("beginning a turn: %w", err)
 	}
 	return v, nil
 }
@@ -84,7 +84,7 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
 	})
 	if err != nil {
-		return fmt.Errorf("abandoning a turn of session %s at term %d: %w", l.Key, l.Term, err)
+		return fmt.Errorf("abandoning a turn: %w", err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
-		return sessions.Committed{}, fmt.Errorf("committing a turn of session %s at term %d: %w", l.Key, l.Term, pg.AsRefused(err))
+		return sessions.Committed{}, fmt.Errorf("committing a turn: %w", pg.AsRefused(err))
 	}
 	return c, nil
 }
@@ -210,7 +210,7 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 		err = sessions.ErrLeaseLost
 	}
 	if err != nil {
-		return fmt.Errorf("recording tool call %s of session %s: %w", r.Call.ID, l.Key, pg.AsRefused(err))
+		return fmt.Errorf("recording tool call %s: %w", r.Call.ID, pg.AsRefused(err))
 	}
 	return nil
 }

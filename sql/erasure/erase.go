@@ -40,7 +40,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 		})
 	})
 	if err != nil {
-		return sessions.Erased{}, fmt.Errorf("erasing %d events of session %s: %w", len(seqs)+len(ids), key, pg.AsRefused(err))
+		return sessions.Erased{}, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), pg.AsRefused(err))
 	}
 	return done, nil
 }
@@ -308,7 +308,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		return err
 	})
 	if err != nil {
-		return sessions.Deleted{}, fmt.Errorf("deleting session %s: %w", key, err)
+		return sessions.Deleted{}, fmt.Errorf("deleting a session: %w", err)
 	}
 	return done, nil
 }

@@ -223,7 +223,7 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 		return s.forgetFacts(ctx, tx, ids, "", &done)
 	})
 	if err != nil {
-		return memory.Forgotten{}, fmt.Errorf("forgetting what session %s taught: %w", key, err)
+		return memory.Forgotten{}, fmt.Errorf("forgetting what a session taught: %w", err)
 	}
 	return done, nil
 }

@@ -24,13 +24,13 @@ func (s *Store) MessagesBefore(
 	}
 	ids, err := s.identities.IDs(ctx, s.Pool, pg.RobotOf(key), person)
 	if err != nil {
-		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing a person's messages: %w", err)
 	}
 	rows, err := s.Q.MessagesBefore(ctx, s.Pool, &dbsqlc.MessagesBeforeParams{
 		SessionKey: key, People: ids, BeforeID: event, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing a person's messages of session %s: %w", key, err)
+		return nil, fmt.Errorf("listing a person's messages: %w", err)
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
@@ -59,7 +59,7 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 		})
 	})
 	if err != nil {
-		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d of session %s: %w", event, key, pg.AsRefused(err))
+		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d: %w", event, pg.AsRefused(err))
 	}
 	return done, nil
 }

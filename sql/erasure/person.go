@@ -136,14 +136,14 @@ func (g *forgetting) run(ctx context.Context) error {
 		if spoke {
 			var err error
 			if sv, err = g.prepare(ctx, asking, final); err != nil {
-				return fmt.Errorf("session %s: %w", asking, err)
+				return err
 			}
 		}
 		return g.InTx(ctx, func(tx pgx.Tx) error {
 			*g.done = before
 			if asking != "" {
 				if err := g.asking(ctx, tx, asking, sv); err != nil {
-					return fmt.Errorf("session %s: %w", asking, err)
+					return err
 				}
 			}
 			return g.memory(ctx, tx)

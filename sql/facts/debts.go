@@ -24,7 +24,7 @@ const (
 func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
 	row, err := s.Q.DebtFind(ctx, s.Pool, key)
 	if err != nil {
-		return memory.Debt{}, fmt.Errorf("reading what session %s owes: %w", key, pg.AsNotFound(err))
+		return memory.Debt{}, fmt.Errorf("reading what a session owes: %w", pg.AsNotFound(err))
 	}
 	return memory.Debt{Through: row.ThroughSeq, Failures: row.Failures, Reason: row.Reason}, nil
 }
@@ -86,14 +86,14 @@ func (s *Store) Idle(
 func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
 	users, err := s.identities.IDs(ctx, s.Pool, r.Robot, r.Users...)
 	if err != nil {
-		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
+		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)
 	}
 	rows, err := s.Q.MemoryValues(ctx, s.Pool, &dbsqlc.MemoryValuesParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
 		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the values of memory %d for session %s: %w", id, r.Key, err)
+		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)
 	}
 	values := make([]memory.Memory, 0, len(rows))
 	for _, row := range rows {
@@ -109,7 +109,7 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 		}))
 	}
 	if err := s.identities.NameIn(ctx, r.Key, values); err != nil {
-		return nil, fmt.Errorf("reading the nicks of memory %d for session %s: %w", id, r.Key, err)
+		return nil, fmt.Errorf("reading the nicks of memory %d: %w", id, err)
 	}
 	return values, nil
 }

@@ -92,7 +92,7 @@ func (s *Store) DigestEvents(
 		Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the events of %s after %d of session %s: %w", d.Date, after, d.Key, err)
+		return nil, fmt.Errorf("reading the events of %s after %d: %w", d.Date, after, err)
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
@@ -148,7 +148,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost})
 	})
 	if err != nil {
-		return 0, fmt.Errorf("storing the digest of %s of session %s at term %d: %w", d.Date, l.Key, l.Term, pg.AsRefused(err))
+		return 0, fmt.Errorf("storing the digest of %s: %w", d.Date, pg.AsRefused(err))
 	}
 	return id, nil
 }
@@ -170,7 +170,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost})
 	})
 	if err != nil {
-		return fmt.Errorf("putting off the digest of %s of session %s at term %d: %w", f.Date, l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("putting off the digest of %s: %w", f.Date, pg.AsRefused(err))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Ti
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing digests for session %s: %w", r.Key, err)
+		return nil, fmt.Errorf("listing digests: %w", err)
 	}
 	digests := make([]memory.Memory, 0, len(rows))
 	for _, m := range rows {

@@ -36,8 +36,7 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 		return err
 	})
 	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("saving %d facts of session %s at term %d: %w",
-			len(drafts), l.Key, l.Term, pg.AsRefused(err))
+		return memory.Receipt{}, fmt.Errorf("saving %d facts: %w", len(drafts), pg.AsRefused(err))
 	}
 	return receipt, nil
 }
@@ -67,8 +66,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		return s.settleDebt(ctx, tx, l.Key, f.Through)
 	})
 	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("flushing events %d to %d of session %s at term %d: %w",
-			f.From+1, f.Through, l.Key, l.Term, pg.AsRefused(err))
+		return memory.Receipt{}, fmt.Errorf("flushing events %d to %d: %w", f.From+1, f.Through, pg.AsRefused(err))
 	}
 	return receipt, nil
 }
@@ -100,7 +98,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("owing a flush up to event %d of session %s at term %d: %w", d.Through, l.Key, l.Term, pg.AsRefused(err))
+		return fmt.Errorf("owing a flush up to event %d: %w", d.Through, pg.AsRefused(err))
 	}
 	return nil
 }
@@ -113,7 +111,7 @@ func (s *Store) Range(
 		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading events %d to %d of session %s: %w", from+1, through, key, err)
+		return nil, fmt.Errorf("reading events %d to %d: %w", from+1, through, err)
 	}
 	return convert.RangeEvents(rows)
 }

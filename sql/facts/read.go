@@ -14,7 +14,7 @@ func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memor
 		err = s.identities.NameIn(ctx, r.Key, memories)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing memories for session %s: %w", r.Key, err)
+		return nil, fmt.Errorf("listing memories: %w", err)
 	}
 	return memories, nil
 }

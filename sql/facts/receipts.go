@@ -44,7 +44,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
 	rows, err := s.Q.CompactionFlushes(ctx, s.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {
-		return nil, fmt.Errorf("listing flushes before compaction %d of session %s: %w", id, key, err)
+		return nil, fmt.Errorf("listing flushes before compaction %d: %w", id, err)
 	}
 	return toReceipts(rows), nil
 }

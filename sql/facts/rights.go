@@ -19,7 +19,7 @@ import (
 func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
 	list, total, err := s.known(ctx, a, 0, skip, limit)
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing the memories for session %s: %w", a.Reader.Key, err)
+		return nil, 0, fmt.Errorf("listing the memories: %w", err)
 	}
 	return list, total, nil
 }
@@ -31,7 +31,7 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 		err = sessions.ErrNotFound
 	}
 	if err != nil {
-		return memory.Known{}, fmt.Errorf("reading memory %d for session %s: %w", id, a.Reader.Key, err)
+		return memory.Known{}, fmt.Errorf("reading memory %d: %w", id, err)
 	}
 	return list[0], nil
 }

@@ -29,7 +29,7 @@ type OpenWork struct {
 }
 
 // Error implements error.
-func (o *OpenWork) Error() string { return fmt.Sprintf("session %s has work under way", o.Key) }
+func (o *OpenWork) Error() string { return "the session has work under way" }
 
 // IsWorkOpen reports whether the work is still under way in a living replica. A turn or upkeep has the current lease. The
 // try of a reply is not older than [sessions.SendTime].

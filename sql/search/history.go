@@ -32,7 +32,7 @@ const (
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
-		return memory.LogMatches{}, fmt.Errorf("reading the history of session %s: %w", key, err)
+		return memory.LogMatches{}, fmt.Errorf("reading the history: %w", err)
 	}
 	return finds, nil
 }

@@ -119,7 +119,7 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 	}
 	v, floor, err := s.meaning.vector(ctx, head(q.Text, vectors.MaxEmbedded))
 	if err != nil {
-		return nil, fmt.Errorf("embedding a query of session %s: %w", r.Key, err)
+		return nil, fmt.Errorf("embedding a query: %w", err)
 	}
 	if len(v) == 0 {
 		return nil, nil
@@ -129,13 +129,13 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 	var hits []memory.Hit
 	if q.From != memory.FromEvents {
 		if hits, err = s.nearMemories(ctx, r, v, floor, limit); err != nil {
-			return nil, fmt.Errorf("comparing memories for session %s: %w", r.Key, err)
+			return nil, fmt.Errorf("comparing memories: %w", err)
 		}
 	}
 	if q.From != memory.FromMemories {
 		events, err := s.nearEvents(ctx, r.Key, v, floor, limit)
 		if err != nil {
-			return nil, fmt.Errorf("comparing events of session %s: %w", r.Key, err)
+			return nil, fmt.Errorf("comparing events: %w", err)
 		}
 		hits = append(hits, events...)
 	}

@@ -50,7 +50,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 	fuse := s.startDense(ctx, r, q)
 	hits, err := s.byWords(ctx, r, q)
 	if err != nil {
-		return nil, fmt.Errorf("searching memory for session %s: %w", r.Key, err)
+		return nil, fmt.Errorf("searching memory: %w", err)
 	}
 	return fuse(hits), nil
 }

@@ -37,7 +37,7 @@ func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending
 // Charge implements sessions.Store.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
 	if err := s.InTx(ctx, func(tx pgx.Tx) error { return Add(ctx, tx, key, one) }); err != nil {
-		return fmt.Errorf("charging session %s with a %s: %w", key, one.Kind, pg.AsRefused(err))
+		return fmt.Errorf("charging a %s: %w", one.Kind, pg.AsRefused(err))
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
 	costs, err := s.Costs(ctx, []sessions.Key{key}, since, CostsBy{})
 	if err != nil {
-		return nil, fmt.Errorf("reading what session %s spent: %w", key, err)
+		return nil, fmt.Errorf("reading what a session spent: %w", err)
 	}
 	list := make([]sessions.Spending, 0, len(costs))
 	for _, c := range costs {

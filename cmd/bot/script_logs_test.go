@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ebb/memory/text"
+)
+
+// checkFacts reports lines of a replica's log that state a fact twice.
+func (w *world) checkFacts(r *replica) {
+	for line := range strings.Lines(r.log()) {
+		if twice := repeatedFact(line); twice != "" {
+			w.t.Errorf("replica %s logged a fact twice, %s: %s", r.name, twice, line)
+		}
+	}
+}
+
+// repeatedFact names a fact that a log line states twice, or is empty: the session, the term or the message of the line in
+// its error, or two wraps of an error with the same words. "read session" and "reading session" are the same.
+func repeatedFact(line string) string {
+	var fields map[string]any
+	d := json.NewDecoder(bytes.NewReader([]byte(line)))
+	d.UseNumber() // a term of 12 stays 12
+	if d.Decode(&fields) != nil {
+		return "" // text of another program, such as PostgreSQL
+	}
+	failure, _ := fields["error"].(string)
+	if failure == "" {
+		return ""
+	}
+	for _, name := range []string{"session", "msg_id"} {
+		if value, _ := fields[name].(string); value != "" && strings.Contains(failure, value) {
+			return "the field " + name
+		}
+	}
+	if term, ok := fields["term"]; ok && text.ContainsWord(failure, fmt.Sprintf("term %v", term)) {
+		return "the field term"
+	}
+	var wraps []string
+	for part := range strings.SplitSeq(failure, ": ") {
+		var words []string
+		for w := range strings.FieldsSeq(strings.ToLower(part)) {
+			if w != "a" && w != "an" && w != "the" {
+				words = append(words, text.Stem(w))
+			}
+		}
+		wrap := strings.Join(words, " ")
+		if slices.Contains(wraps, wrap) {
+			return fmt.Sprintf("the wrap %q", part)
+		}
+		wraps = append(wraps, wrap)
+	}
+	return ""
+}
+
+func TestLogLinesThatStateAFactTwiceAreFound(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"session":"bot1/cid7","error":"committing a turn of session bot1/cid7: no lease"}`: "the field session",
+		`{"session":"bot1/cid7","term":3,"error":"committing a turn at term 3: no lease"}`:   "the field term",
+		`{"msg_id":"msg77","error":"storing message msg77: timeout"}`:                        "the field msg_id",
+		`{"error":"read session: reading the session: timeout"}`:                             `the wrap "reading the session"`,
+		`{"session":"bot1/cid7","term":3,"error":"committing a turn: 31 events: no lease"}`:  "",
+		`{"session":"bot1/cid7","term":3,"error":"committing a turn at term 31: no lease"}`:  "",
+		`{"session":"bot1/cid7","message":"Turn done in bot1/cid7"}`:                         "",
+		`session bot1/cid7`: "",
+	} {
+		if got := repeatedFact(line); got != want {
+			t.Errorf("%s states %q twice, want %q", line, got, want)
+		}
+	}
+}
