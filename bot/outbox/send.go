@@ -48,7 +48,7 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 	if end := out.Reply.Target.WebhookExpires; !end.IsZero() && o.now().Add(expiryMargin).After(end) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
-	sent, err := o.transport.Send(ctx, out)
+	sent, err := o.transport.Send(batch[0].log.WithContext(ctx), out)
 	if err == nil && sent.More {
 		return sendResult{more: true, part: sent.Part, via: sent.Via}
 	}

@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -129,7 +130,11 @@ func (c *Cleaner) events(ctx context.Context, deleted map[string]int) error {
 		}
 		for _, key := range keys {
 			if err := c.repeat(ctx, events, deleted, func(ctx context.Context, period time.Duration) (int, error) {
-				return c.cfg.Store.ExpireEvents(ctx, key, period)
+				n, err := c.cfg.Store.ExpireEvents(ctx, key, period)
+				if err != nil {
+					err = fmt.Errorf("session %s: %w", key, err)
+				}
+				return n, err
 			}); err != nil {
 				return err
 			}

@@ -20,14 +20,19 @@ func (w *world) checkFacts(r *replica) {
 	}
 }
 
-// repeatedFact names a fact that a log line states twice, or is empty: the session, the term or the message of the line in
-// its error, or two wraps of an error with the same words. "read session" and "reading session" are the same.
+// repeatedFact names a fact that a log line states twice, or is empty. Each of session, term and message has one field.
+// The error must not have their values, nor two wraps with the same words. "read session" and "reading session" are the same words.
 func repeatedFact(line string) string {
 	var fields map[string]any
 	d := json.NewDecoder(bytes.NewReader([]byte(line)))
 	d.UseNumber() // a term of 12 stays 12
 	if d.Decode(&fields) != nil {
 		return "" // text of another program, such as PostgreSQL
+	}
+	for _, name := range []string{"session", "msg_id", "term"} {
+		if strings.Count(line, fmt.Sprintf("%q:", name)) > 1 {
+			return "the key " + name
+		}
 	}
 	failure, _ := fields["error"].(string)
 	if failure == "" {
@@ -62,6 +67,7 @@ func TestLogLinesThatStateAFactTwiceAreFound(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"session":"bot1/cid7","error":"committing a turn of session bot1/cid7: no lease"}`: "the field session",
 		`{"session":"bot1/cid7","term":3,"error":"committing a turn at term 3: no lease"}`:   "the field term",
+		`{"session":"bot1/cid7","event":2,"session":"bot1/cid7"}`:                            "the key session",
 		`{"msg_id":"msg77","error":"storing message msg77: timeout"}`:                        "the field msg_id",
 		`{"error":"read session: reading the session: timeout"}`:                             `the wrap "reading the session"`,
 		`{"session":"bot1/cid7","term":3,"error":"committing a turn: 31 events: no lease"}`:  "",

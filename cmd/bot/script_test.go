@@ -208,7 +208,7 @@ func setUp(env *testscript.Env) error {
 }
 
 // tearDown ends everything, and checks the laws of every scenario: no request that a provider would refuse, no panic,
-// no data race, no line of a log that states a fact twice.
+// no data race, no log line with a fact twice.
 func (w *world) tearDown() {
 	if err := w.letTableGo(); err != nil {
 		w.t.Error(err)

@@ -92,7 +92,7 @@ func (s *Cards) PostponeCard(ctx context.Context, c sessions.Card, pause time.Du
 		SessionKey: c.Key, OutTrackID: c.Track, PauseSeconds: pause.Seconds(), Made: made, Tries: pg.Clamp(c.Tries),
 	})
 	if err != nil {
-		return fmt.Errorf("postponing the end of card %s of session %s: %w", c.Track, c.Key, err)
+		return fmt.Errorf("postponing the end of card %s: %w", c.Track, err)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 		return err
 	})
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-		return 0, fmt.Errorf("deleting expired events of session %s: %w", key, err)
+		return 0, fmt.Errorf("deleting expired events: %w", err)
 	}
 	return n, nil
 }

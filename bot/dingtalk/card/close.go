@@ -67,6 +67,8 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 // closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted. A card that DingTalk
 // does not end is given up after a number of attempts.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
+	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
+	ctx = log.WithContext(ctx)
 	_, id := one.Key.Conversation()
 	u := Update{Track: one.Track, Key: c.cfg.Key, Text: closed(c.cfg.Language(id)), ID: frameID(one.Track, "closed"), State: Failed}
 	var err error

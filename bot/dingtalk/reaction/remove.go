@@ -58,7 +58,9 @@ func (r *Reactions) removeAnswered(ctx context.Context) error {
 // remove removes one mark. A mark that DingTalk refuses to remove is given up.
 func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	id := sessions.MessageID(one.Track)
-	log := zerolog.Ctx(ctx).With().Str("msg_id", one.Track).Int("attempt", one.Tries).Logger()
+	of := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
+	ctx = of.WithContext(ctx)
+	log := of.With().Str("msg_id", one.Track).Int("attempt", one.Tries).Logger()
 	m := r.mark(one.Key, id)
 	var err error
 	if m.Reserved, err = r.cfg.Governor.ReserveEnd(ctx, one, calls.ReactionRecall); err != nil {
