@@ -58,8 +58,9 @@ type Governor struct {
 	made   map[API]int64
 	status Status
 	until  time.Time // DingTalk refuses calls until then, as last read
-	// storing is the number of refusals that are being stored: until is newer than the storage then.
-	storing int
+	local  time.Time // the end of a refusal that the storage may not have: no read ends it before
+	// raised is the number of later values of until. A read that began before the last of them does not end it.
+	raised int
 }
 
 // Status is the state of a month, as this process last read it.
@@ -135,12 +136,13 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 		names[i] = string(api)
 	}
 	for last := false; ; last = true {
+		began := g.beginRead()
 		m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), int(need.lowest()), g.now())
 		if err != nil {
 			return Reservation{}, err
 		}
 		if ok {
-			g.note(ctx, sessions.MonthOf(day), m)
+			g.note(ctx, began, sessions.MonthOf(day), m)
 			return Reservation{g, day}, nil
 		}
 		if err := g.Refresh(ctx); err != nil {
@@ -163,11 +165,12 @@ func (r Reservation) Return(ctx context.Context, api API) error {
 	if r.governor == nil {
 		return nil
 	}
+	began := r.governor.beginRead()
 	m, err := r.governor.store.ReturnCall(ctx, r.day, string(api))
 	if err != nil {
 		return err
 	}
-	r.governor.note(ctx, sessions.MonthOf(r.day), m)
+	r.governor.note(ctx, began, sessions.MonthOf(r.day), m)
 	return nil
 }
 
@@ -198,13 +201,15 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 	}
 	month, until := sessions.MonthOf(day), g.now().Add(d)
 	g.mu.Lock()
-	g.until, g.storing = until, g.storing+1
+	g.until, g.local = until, until
 	calls := g.status.Calls
 	g.mu.Unlock()
 	first, err := g.store.ExhaustCalls(ctx, month, until)
 	g.mu.Lock()
-	if g.storing--; err != nil {
-		g.until = g.now().Add(min(d, refreshEvery)) // the next call shows whether it still holds
+	g.raised++ // a read that began before may not see it
+	if g.local = (time.Time{}); err != nil {
+		g.local = g.now().Add(min(d, refreshEvery)) // the next call shows whether it still holds
+		g.until = g.local
 	}
 	g.mu.Unlock()
 	if first {
@@ -259,12 +264,12 @@ func (g *Governor) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	month := sessions.MonthOf(day)
+	month, began := sessions.MonthOf(day), g.beginRead()
 	m, err := g.store.CallMonth(ctx, month)
 	if err != nil {
 		return err
 	}
-	g.note(ctx, month, m)
+	g.note(ctx, began, month, m)
 	return nil
 }
 
@@ -275,7 +280,7 @@ func (g *Governor) open(ctx context.Context) (day string, err error) {
 	day = g.day()
 	month := sessions.MonthOf(day)
 	g.mu.Lock()
-	opened := g.status.Month == month
+	opened, began := g.status.Month == month, g.raised
 	g.mu.Unlock()
 	if opened {
 		return day, nil
@@ -288,29 +293,39 @@ func (g *Governor) open(ctx context.Context) (day string, err error) {
 		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("quota", g.quota).Stringer("level", Streaming).
 			Msg("DingTalk API calls available again: a new month began")
 	}
-	g.note(ctx, month, m)
+	g.note(ctx, began, month, m)
 	return day, nil
 }
 
-// note keeps what the store returned, and reports a lower level once over all replicas.
-func (g *Governor) note(ctx context.Context, month string, m sessions.CallMonth) {
+// beginRead marks the begin of a read for note.
+func (g *Governor) beginRead() (began int) {
 	g.mu.Lock()
-	level, until := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil
+	defer g.mu.Unlock()
+	return g.raised
+}
+
+// note keeps what the store returned to a read, and reports a lower level once over all replicas.
+func (g *Governor) note(ctx context.Context, began int, month string, m sessions.CallMonth) {
+	g.mu.Lock()
+	level, until, resumed := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil, false
 	switch {
 	case month < g.status.Month: // a call of the month before was returned
 		g.mu.Unlock()
 		return
 	case month == g.status.Month:
 		level = max(level, g.status.Level)
-		if g.storing > 0 && g.until.After(until) {
+		if newer := began == g.raised && !g.local.After(g.now()); !newer && g.until.After(until) {
 			until = g.until
 		}
+		resumed = g.until.After(g.now()) && !until.After(g.now())
 	}
-	resumed := g.until.After(g.now()) && !until.After(g.now())
+	if until.After(g.until) {
+		g.raised++
+	}
 	g.status, g.until = Status{Month: month, Calls: m.Calls, Quota: g.quota, Level: level}, until
 	g.mu.Unlock()
 	if resumed {
-		zerolog.Ctx(ctx).Info().Str("month", month).Stringer("level", level).Msg("DingTalk API calls available again: an operator resumed them")
+		zerolog.Ctx(ctx).Info().Str("month", month).Stringer("level", level).Msg("DingTalk API calls available again: an operator resumed them, or changed their number")
 	}
 	if level <= Level(m.Level) {
 		return
