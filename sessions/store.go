@@ -443,7 +443,7 @@ type Outgoing struct {
 	Joint    string // the key of the message that the last try sent it in, together with others; empty: alone
 	Maybe    bool   // an attempt may have arrived: its process died before the mark, or DingTalk's answer was lost
 	Took     bool   // another process had it before this one
-	Due      bool   // the pause before its next attempt is over
+	Due      bool   // the pause before its next attempt is over, which has not begun
 	Created  time.Time
 	NextAt   time.Time
 	Joined   []Reply // the replies of a joined message

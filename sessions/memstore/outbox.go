@@ -23,7 +23,7 @@ func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 			continue
 		}
 		due := o.sending || !o.NextAt.After(now)
-		o.Took, o.Due = o.sender != l.Owner, !o.sending && due
+		o.Took, o.Due = o.sender != l.Owner, due && !o.inFlight
 		o.Maybe = o.Maybe || o.inFlight && o.Took && o.sender != ""
 		o.sender, o.sending = l.Owner, due
 		out := o.Outgoing

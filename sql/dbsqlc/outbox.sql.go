@@ -205,7 +205,8 @@ WITH held AS (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
 ), last AS (
-    SELECT o.id, o.sender, o.state = 'waiting' AND o.next_at <= now() AS due FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
+    SELECT o.id, o.sender, o.state = 'waiting' AND o.next_at <= now() OR o.state = 'sending' AND NOT o.in_flight AS due
+    FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
 ), listed AS (
     UPDATE outbox o SET
         resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', $2::text),
@@ -259,8 +260,8 @@ type OutboxUnsentRow struct {
 
 // OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
 // another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
-// replica had it last, due that its pause is over. At least one row comes back when the lease is the current one. Its id is 0 when no reply is
-// open.
+// replica had it last, due that it neither pauses nor is being tried. An earlier answer with a due row may have been lost. At
+// least one row comes back when the lease is the current one. Its id is 0 when no reply is open.
 func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
 	rows, err := db.Query(ctx, outboxUnsent,
 		arg.SessionKey,
