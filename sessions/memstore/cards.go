@@ -204,12 +204,11 @@ func (s *sessionRows) sameTurn(first, e *sessions.Event) bool {
 	if first.Seq == 0 {
 		return e.State == sessions.Pending && s.marks[e.ID].attempt != 0 && s.marks[e.ID].attempt == s.marks[first.ID].attempt
 	}
-	for _, other := range s.events {
-		if other.Seq > first.Seq && other.Seq <= e.Seq && other.Role != sessions.RoleUser {
-			return false
-		}
+	from, to := min(first.Seq, e.Seq), max(first.Seq, e.Seq)
+	between := func(other *sessions.Event) bool {
+		return from < other.Seq && other.Seq <= to && other.Role != sessions.RoleUser
 	}
-	return e.Seq > first.Seq
+	return from > 0 && !slices.ContainsFunc(s.events, between)
 }
 
 // RateCard implements sessions.Cards.

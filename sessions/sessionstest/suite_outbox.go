@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -319,12 +320,24 @@ func testCardsOfReplies(b *suite) {
 }
 
 // A click is of a person who asked, or not, while the turn runs and after it. A turn of several messages has several
-// such people.
+// such people, whatever order they were sent and arrived in. Those of the turns before and after it are others.
 func testClickedCards(b *suite) {
-	l := b.leaseWithMessages(2)
+	accept := func(n int) {
+		b.Helper()
+		m := newMessage(n)
+		m.SenderID, m.SentAt = sessions.UserID(fmt.Sprint("person ", n)), time.Now().Add(time.Duration(-n)*time.Minute)
+		_, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		b.checkError(err)
+	}
+	others := []sessions.UserID{"stranger", "person 1", "person 4"}
+	accept(1)
+	l := b.leaseWithMessages(0)
+	b.runTurn(l, 1)
+	accept(2) // arrives first, and was sent last
+	accept(3)
 	v := b.beginTurn(l, 2)
-	asked, other := v.Pending[1].SenderID, sessions.UserID("stranger")
-	card := sessions.Card{Kind: sessions.ReplyCard, Track: "clicked", EventID: v.Pending[0].ID}
+	asked := v.Pending[0].SenderID
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "clicked", EventID: v.Pending[1].ID}
 	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	look := func(by sessions.UserID) sessions.Clicked {
@@ -333,23 +346,26 @@ func testClickedCards(b *suite) {
 		b.checkError(err)
 		return c
 	}
-	if c := look(asked); !c.Running || !c.Asked || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" {
+	if c := look(asked); !c.Running || !c.Asked || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" || c.Words != v.Pending[0].Content {
 		b.Errorf("a click of one who asked, while the turn runs: %+v", c)
 	}
-	if c := look(asked); c.Words != v.Pending[1].Content {
-		b.Errorf("the words of one who asked are %q, want %q", c.Words, v.Pending[1].Content)
-	}
-	if c := look(other); c.Asked || c.Words != "" {
+	if c := look(others[0]); c.Asked || c.Words != "" {
 		b.Errorf("a click of a stranger: %+v", c)
 	}
 	turn := newAnswer(v)
 	turn.Reply.Target.Card = card.Track
 	b.commitTurn(l, turn)
-	if c := look(asked); c.Running || !c.Asked || c.State != sessions.CardOpen {
-		b.Errorf("a click of one who asked, after the commit: %+v", c)
+	accept(4)
+	b.runTurn(l, 1)
+	for _, e := range v.Pending {
+		if c := look(e.SenderID); c.Running || !c.Asked || c.State != sessions.CardOpen {
+			b.Errorf("a click of one who asked, after the commit: %+v", c)
+		}
 	}
-	if c := look(other); c.Asked {
-		b.Errorf("a click of a stranger, after the commit: %+v", c)
+	for _, other := range others {
+		if c := look(other); c.Asked {
+			b.Errorf("a click of %s, after the commit: %+v", other, c)
+		}
 	}
 	_, err = b.Store.ClickedCard(b.ctx, "none", asked)
 	b.wantError(err, sessions.ErrNotFound, "a click on an unknown card")

@@ -20,9 +20,11 @@ SELECT
     EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = $1::text
-          AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending' OR e.seq > f.seq AND e.seq < (
-            SELECT min(a.seq) FROM dingtalk_session_events a
-            WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
+          AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending'
+            OR e.seq > coalesce((SELECT max(a.seq) FROM dingtalk_session_events a
+                WHERE a.session_key = c.session_key AND a.seq < f.seq AND a.role <> 'user'), 0)
+            AND e.seq < (SELECT min(a.seq) FROM dingtalk_session_events a
+                WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
     ) AS asked,
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
@@ -50,7 +52,8 @@ type CardClickedRow struct {
 }
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
-// answers. running: the turn has not committed. words: the person's newest words in the session, besides commands and quotes.
+// answers. A turn has them in a row. The card's is the first to arrive, which may have been sent after others. running: the
+// turn has not committed. words: the person's newest words in the session, besides commands and quotes.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow
