@@ -93,6 +93,41 @@ func TestHangingToolLeavesTimeForAnAnswer(t *testing.T) {
 	})
 }
 
+// Several calls of one request hang: together they leave the model half of the turn, however many they are.
+func TestHangingToolsShareOneDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var many []sessions.ToolCall
+		for i := range 4 {
+			many = append(many, call(fmt.Sprint(i), "look", fmt.Sprintf(`{"n":%d}`, i)))
+		}
+		next := rounds(calls(many...))
+		w := start(t, setup{
+			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+				select {
+				case <-time.After(20 * time.Second): // on the clock of the bubble
+					return next(ctx, r)
+				case <-ctx.Done():
+					return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: context.Cause(ctx)}
+				}
+			}},
+			config: func(c *Config) {
+				c.TurnTimeout = time.Minute + 20*time.Second
+				c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(ctx context.Context, _ chat.ToolInput) (string, error) {
+					<-ctx.Done()
+					return "", errors.New("memory is out of reach")
+				}}}
+			},
+		})
+		w.post(said("m1", "alice", "what was it?"))
+		after(2 * time.Minute)
+		want(t, "replies", w.wire.texts(), []string{"the end"})
+		for _, c := range many {
+			want(t, "result of call "+c.ID, w.results()[c.ID], "error: memory is out of reach")
+		}
+	})
+}
+
 // Calls of a tool that can't be recorded in time are a fault of the storage. People read the answer once it is back,
 // however long that takes, and the call has its effect once.
 func TestStorageStallsInsideATurn(t *testing.T) {

@@ -61,17 +61,30 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		}
 		msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		msgs[len(msgs)-1].Reasoning = resp.Reasoning
-		for _, call := range resp.ToolCalls {
-			result, err := r.callTool(ctx, t, call, seen)
-			if err != nil {
-				return a, err
-			}
-			if round == r.cfg.MaxToolRounds {
-				result += noMoreCalls
-			}
-			msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+		if msgs, err = r.runCalls(ctx, t, &a, msgs, resp.ToolCalls, seen, round == r.cfg.MaxToolRounds); err != nil {
+			return a, err
 		}
 	}
+}
+
+// runCalls runs the calls of one round and appends their results. Tools that hang, as their storage may, leave the model half
+// of the turn's remaining time: the calls share one deadline.
+func (r *Runner) runCalls(
+	ctx context.Context, t *Turn, a *answer, msgs []llm.Message, calls []sessions.ToolCall, seen map[string]bool, lastRound bool,
+) ([]llm.Message, error) {
+	part, stop := withHalf(ctx)
+	defer stop()
+	for _, call := range calls {
+		result, err := r.callTool(ctx, part, t, call, seen)
+		if err != nil {
+			return msgs, err
+		}
+		if lastRound {
+			result += noMoreCalls
+		}
+		msgs = r.appendEvent(t, a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+	}
+	return msgs, nil
 }
 
 // delta receives the streamed text; nil without a display, so that a model without streams is asked for none.
@@ -166,9 +179,9 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }
 
-// callTool runs one tool call. A tool's failure becomes a result for the model. The error is a lost lease or a storage
+// callTool runs one tool call within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a lost lease or a storage
 // that can't record the run; both end the turn.
-func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
+func (r *Runner) callTool(ctx, part context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	if isStopped(ctx) {
 		return NotRun, nil
 	}
@@ -182,7 +195,7 @@ func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, see
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
 		seen[id] = true
-		return r.runTool(ctx, t, tool, c), nil
+		return r.runTool(part, t, tool, c), nil
 	}
 	for _, before := range t.View.Runs {
 		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
@@ -199,7 +212,7 @@ func (r *Runner) callTool(ctx context.Context, t *Turn, c sessions.ToolCall, see
 	if err := r.recordRun(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	run.Result, run.Finished = r.runTool(ctx, t, tool, c), true
+	run.Result, run.Finished = r.runTool(part, t, tool, c), true
 	if err := r.recordRun(ctx, t, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
@@ -220,17 +233,14 @@ func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) e
 	})
 }
 
-// runTool calls the tool; its error becomes the result, so that the model can correct the call. A tool that hangs, as its
-// storage may, leaves the model half of the turn's remaining time.
+// runTool calls the tool; its error becomes the result, so that the model can correct the call.
 func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	if t.live != nil {
 		t.live.Tool(c.Name)
 	}
-	part, stop := withHalf(ctx)
-	defer stop()
-	result, err := tool.Call(part, chat.ToolInput{
+	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
 		Read: func(id int64) { t.read = append(t.read, id) },
