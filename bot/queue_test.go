@@ -230,6 +230,31 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 	})
 }
 
+// Thousands of turns wait, and few of them look for a stop at intervals. A /stop of any of them is answered all the same.
+func TestFewWaitingTurnsLookAtIntervals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const lookers, many = 200, 300
+		w, board, release := full(t, nil)
+		for i := range many {
+			w.post(inGroup(10+i, "bob", "late question"))
+		}
+		after(time.Second)
+		before := w.store.called("pending")
+		after(time.Minute)
+		if n := w.store.called("pending") - before; n > lookers*13+llm.TurnsPerCall*13 {
+			t.Errorf("%d looks in a minute", n)
+		}
+		want(t, "turns that are shown", strings.Count(board.seen("late"), "waits"), lookers)
+		for i := range many {
+			w.post(inGroup(10+i, "bob", "/stop"))
+		}
+		after(5 * time.Second)
+		want(t, "answers", len(w.wire.sends()), 2*many)
+		release()
+	})
+}
+
 // More stopped turns than places beside the slots are answered all the same.
 func TestManyStopsOfWaitingTurns(t *testing.T) {
 	t.Parallel()

@@ -57,12 +57,28 @@ type queued struct {
 	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
 	judged int64           // messages up to this id stop it no more
 	leave  func()          // ends the display; nil: not shown
+	looks  func()          // frees the place among the turns that look at intervals; nil: without one
+}
+
+// maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query. The
+// others look at new messages alone. It is as large as the number of waiting turns with a card.
+const maxLookers = 200
+
+// mayLook reports whether the turn is one of those that look at intervals. It becomes one once there is room.
+func (q *queued) mayLook() bool {
+	if q.looks == nil {
+		q.looks, _ = q.lookers.TryEnter()
+	}
+	return q.looks != nil
 }
 
 // watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with the place that the turn has
 // then; the zero value: none.
 func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
 	defer func() {
+		if q.looks != nil {
+			q.looks()
+		}
 		if q.leave != nil {
 			q.leave()
 		}
@@ -73,13 +89,18 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 	defer look.Stop()
 	arrived, late := q.running.arrivals(q.lease.Key), false
 	for {
+		isNew := false
 		select {
 		case <-wait.Done():
 			return place{}
 		case <-grace.C:
 			late = true
 		case <-arrived:
+			isNew = true
 		case <-look.C:
+		}
+		if !isNew && !q.mayLook() {
+			continue
 		}
 		pending, err := q.pending(wait, q.lease.Key)
 		if err != nil {
@@ -94,10 +115,12 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 		}
 		before := max(asked[0].ID, q.judged)
 		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return stops(q.handler, q.lease.Key, e, asked, before) }); at >= 0 {
-			if leave, ok := q.asides.TryEnter(); ok {
-				end(errStopped)
-				return place{leave: leave, stop: pending[at].ID}
+			leave, err := q.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
+			if err != nil { // a slot came first
+				return place{}
 			}
+			end(errStopped)
+			return place{leave: leave, stop: pending[at].ID}
 		}
 		if late && q.leave == nil && len(pending) < stopWindow { // otherwise the first message may not be listed
 			q.show(wait, asked)

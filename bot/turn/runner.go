@@ -67,6 +67,7 @@ type Runner struct {
 	draining     <-chan struct{}
 	slots        *llm.FairSemaphore // limits the turns, each of which holds a view
 	asides       *llm.FairSemaphore // limits the turns without a slot, which were stopped while they waited for one
+	lookers      *llm.FairSemaphore // limits the waiting turns that look for messages at intervals
 	suspects     *Suspects
 	staleNotices staleNotices
 	gathering    gathering
@@ -131,6 +132,7 @@ func New(cfg Config) *Runner {
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, leases: cfg.Leases, views: cfg.Views,
 		worker: cfg.Upkeep, handler: cfg.Commands, tools: map[string]chat.Tool{}, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
 		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
+		lookers:      llm.NewFairSemaphore(maxLookers, nil),
 		suspects:     &Suspects{Closed: cfg.Draining},
 		staleNotices: newStaleNotices(),
 	}
