@@ -230,6 +230,24 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 	})
 }
 
+// brokenBoard is a display that panics for a waiting turn.
+type brokenBoard struct{ queueBoard }
+
+func (*brokenBoard) Queue(context.Context, chat.Shown) func() { panic("broken display") }
+
+// A panic while the messages of a waiting turn are looked at ends neither the process nor the turn.
+func TestPanicOfAWaitingTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, release := full(t, func(c *Config) { c.Display = &brokenBoard{} })
+		w.post(inGroup(10, "bob", "late question"))
+		after(time.Minute)
+		release()
+		want(t, "answers", len(w.wire.sends()), llm.TurnsPerCall+1)
+		want(t, "lines of the log", len(w.log.lines(t, "Look at waiting messages panicked")), 1)
+	})
+}
+
 // Thousands of turns wait, and few of them look for a stop at intervals. A /stop of any of them is answered all the same.
 func TestFewWaitingTurnsLookAtIntervals(t *testing.T) {
 	t.Parallel()

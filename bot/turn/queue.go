@@ -75,6 +75,7 @@ func (q *queued) mayLook() bool {
 // watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with the place that the turn has
 // then; the zero value: none.
 func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
+	defer logPanic(q.ctx) // no message is marked yet: the turn itself counts the attempt
 	defer func() {
 		if q.looks != nil {
 			q.looks()

@@ -81,6 +81,7 @@ func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, lea
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer logPanic(ctx)
 		w.run(work, cancel)
 	}()
 	return work, func() {

@@ -2,6 +2,8 @@ package turn
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -13,12 +15,21 @@ import (
 // waiting looks at messages before their turn begins, and shows them if the display can.
 type waiting struct{ *Runner }
 
+// logPanic is deferred by looks at messages that wait: a panic there, which their words may cause, ends neither the process nor
+// a turn.
+func logPanic(ctx context.Context) {
+	if p := recover(); p != nil {
+		zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Look at waiting messages panicked")
+	}
+}
+
 // show shows that the first message of the next turn waits, before the turn waits for others and for a slot. A failure is
 // no reason to delay the turn, which finds out itself.
 func (w waiting) show(ctx context.Context, key sessions.Key) {
 	if _, ok := w.cfg.Display.(chat.Acknowledger); !ok {
 		return
 	}
+	defer logPanic(ctx)
 	one, stop := context.WithTimeout(ctx, w.cfg.CommitTimeout)
 	defer stop()
 	l, err := w.leases.Get(one, key)
