@@ -70,8 +70,8 @@ type Export interface {
 	// order of arrival, at most limit with an id above after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 
-	// RecordsOf lists the other rows that name a person, by kind and time. Logins and actions belong to no robot, so only an
-	// empty one finds them.
+	// RecordsOf lists the other rows that name a person, by kind and time. Logins belong to no robot, and each robot finds them, as
+	// an erasure does. Actions belong to none either, and only an empty robot finds them.
 	RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]Record, error)
 }
 

@@ -75,7 +75,9 @@ var overAllSessions = map[string]string{
 	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",
 
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
-	"AuditUnname":       "a person's rights: actions on their sessions, by an index on the person",
+	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
+	"AuditMembersGone":  "once an hour: sessions of members without a message, one row of two indexes for each session in the audit",
+	"AuditEnd":          "for admins: the end of an action by its number, by an index on it",
 	"PersonMessages":    "a person's rights: what they said anywhere",
 	"PersonNicks":       "a person's rights: their names anywhere",
 	"PersonSessions":    "a person's rights: where they are",

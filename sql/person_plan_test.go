@@ -155,10 +155,17 @@ func TestRecordPlans(t *testing.T) {
 			return err
 		},
 		"actions on their sessions": func() error {
-			return q.AuditUnname(ctx, p, &dbsqlc.AuditUnnameParams{People: []string{"p7"}})
+			_, err := q.AuditOfMembers(ctx, p, &dbsqlc.AuditOfMembersParams{People: []string{"p7"}})
+			return err
 		},
-		"usage of people without messages": func() error { _, err := q.UsagePeopleGone(ctx, p); return err },
-		"usage of deleted sessions":        func() error { return q.UsageSessionsGone(ctx, p) },
+		"actions that lose a member": func() error { return q.AuditUnname(ctx, p, []string{"r/c/p7"}) },
+		"the end of an action": func() error {
+			_, err := q.AuditEnd(ctx, p, &dbsqlc.AuditEndParams{ID: 7, Outcome: "done"})
+			return err
+		},
+		"actions on sessions of people without messages": func() error { _, err := q.AuditMembersGone(ctx, p); return err },
+		"usage of people without messages":               func() error { _, err := q.UsagePeopleGone(ctx, p); return err },
+		"usage of deleted sessions":                      func() error { return q.UsageSessionsGone(ctx, p) },
 	} {
 		if err := run(); err != nil {
 			t.Errorf("%s: %v", name, err)

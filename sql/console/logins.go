@@ -64,10 +64,17 @@ func (s *Store) Begin(ctx context.Context, a pages.Action) (int64, error) {
 	return id, nil
 }
 
-// End implements pages.Audit.
+// End implements pages.Audit. An erasure replaces the row under the same id. An update that waited for it finds no row, and its
+// repetition the new one.
 func (s *Store) End(ctx context.Context, a pages.Action, outcome string) error {
-	if err := s.db.Q.AuditEnd(ctx, s.db.Pool, &dbsqlc.AuditEndParams{SessionKey: a.Key, ID: a.ID, Outcome: pg.Clean(outcome)}); err != nil {
-		return fmt.Errorf("recording the end of the action %s: %w", a.Action, err)
+	for range 2 {
+		n, err := s.db.Q.AuditEnd(ctx, s.db.Pool, &dbsqlc.AuditEndParams{ID: a.ID, Outcome: pg.Clean(outcome)})
+		if err != nil {
+			return fmt.Errorf("recording the end of the action %s: %w", a.Action, err)
+		}
+		if n > 0 {
+			break
+		}
 	}
 	return nil
 }

@@ -12,19 +12,22 @@ import (
 	"ebb/sessions"
 )
 
-const auditEnd = `-- name: AuditEnd :exec
-UPDATE audit a SET outcome = $1 WHERE a.session_key = $2 AND a.id = $3
+const auditEnd = `-- name: AuditEnd :execrows
+UPDATE audit a SET outcome = $1 WHERE a.id = $2
 `
 
 type AuditEndParams struct {
-	Outcome    string
-	SessionKey sessions.Key
-	ID         int64
+	Outcome string
+	ID      int64
 }
 
-func (q *Queries) AuditEnd(ctx context.Context, db DBTX, arg *AuditEndParams) error {
-	_, err := db.Exec(ctx, auditEnd, arg.Outcome, arg.SessionKey, arg.ID)
-	return err
+// AuditEnd finds the row by its id alone, since an erasure may have moved it to another session.
+func (q *Queries) AuditEnd(ctx context.Context, db DBTX, arg *AuditEndParams) (int64, error) {
+	result, err := db.Exec(ctx, auditEnd, arg.Outcome, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const auditInsert = `-- name: AuditInsert :one
@@ -129,6 +132,16 @@ func (q *Queries) LoginStateTake(ctx context.Context, db DBTX, stateHash []byte)
 	var next string
 	err := row.Scan(&next)
 	return next, err
+}
+
+const loginsExpire = `-- name: LoginsExpire :exec
+DELETE FROM console_logins l WHERE l.expires_at <= now()
+`
+
+// LoginsExpire deletes the logins that are over: an erasure by an older release leaves those of the person.
+func (q *Queries) LoginsExpire(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, loginsExpire)
+	return err
 }
 
 const pageAudit = `-- name: PageAudit :many

@@ -68,20 +68,86 @@ func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnamePa
 	return err
 }
 
-const auditUnname = `-- name: AuditUnname :exec
-UPDATE audit a SET session_key = split_part(a.session_key, '/', 1) || '/' || split_part(a.session_key, '/', 2)
+const auditMembersGone = `-- name: AuditMembersGone :many
+WITH RECURSIVE named AS (
+    (SELECT a.session_key FROM audit a ORDER BY a.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM named CROSS JOIN LATERAL (
+        SELECT a.session_key FROM audit a WHERE a.session_key > named.session_key ORDER BY a.session_key LIMIT 1) n
+)
+SELECT named.session_key::text AS session_key FROM named
+WHERE split_part(named.session_key, '/', 3) <> ''
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = named.session_key AND e.role = 'user' AND e.sender_id <> '')
+`
+
+// AuditMembersGone lists the sessions of members that the audit names, and that have no message with a name: an erasure by an older
+// release leaves the actions, and retention deletes messages alone. For each session it reads one row of two indexes.
+func (q *Queries) AuditMembersGone(ctx context.Context, db DBTX) ([]string, error) {
+	rows, err := db.Query(ctx, auditMembersGone)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var session_key string
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditOfMembers = `-- name: AuditOfMembers :many
+SELECT DISTINCT a.session_key::text AS session_key FROM audit a
 WHERE split_part(a.session_key, '/', 3) = ANY($1::text[]) AND split_part(a.session_key, '/', 3) <> '' AND starts_with(a.session_key, $2::text)
 `
 
-type AuditUnnameParams struct {
+type AuditOfMembersParams struct {
 	People        []string
 	RobotSessions string
 }
 
-// AuditUnname takes a person from the names of sessions in the audit: the session of one member has the key of the group and the
-// member's id, as escaped there. The actions stay.
-func (q *Queries) AuditUnname(ctx context.Context, db DBTX, arg *AuditUnnameParams) error {
-	_, err := db.Exec(ctx, auditUnname, arg.People, arg.RobotSessions)
+// AuditOfMembers lists the sessions of some members that the audit names, at a robot or at all of them: the session of one member has
+// the key of the group and the member's id, as escaped there.
+func (q *Queries) AuditOfMembers(ctx context.Context, db DBTX, arg *AuditOfMembersParams) ([]string, error) {
+	rows, err := db.Query(ctx, auditOfMembers, arg.People, arg.RobotSessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var session_key string
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditUnname = `-- name: AuditUnname :exec
+WITH moved AS (
+    DELETE FROM audit a WHERE a.session_key = ANY($1::text[])
+    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome
+)
+INSERT INTO audit (session_key, id, at, actor, action, detail, outcome) OVERRIDING SYSTEM VALUE
+SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome
+FROM moved m
+`
+
+// AuditUnname moves the actions on sessions of members to the group, under the same ids. It replaces the rows, since engines that
+// spread them by session_key refuse to change it.
+func (q *Queries) AuditUnname(ctx context.Context, db DBTX, sessionKeys []string) error {
+	_, err := db.Exec(ctx, auditUnname, sessionKeys)
 	return err
 }
 
@@ -1288,7 +1354,7 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     WHERE m.promoted_by = ANY($1::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
     UNION ALL
     SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
-    WHERE $3::text = '' AND l.role = 'person' AND l.actor = ANY($1::text[])
+    WHERE l.role = 'person' AND l.actor = ANY($1::text[])
     UNION ALL
     SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
     WHERE $3::text = '' AND a.actor = ANY($1::text[])
@@ -1315,7 +1381,7 @@ type PersonRecordsRow struct {
 }
 
 // PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
-// promotions, and, unless a robot is given, logins of the console and its actions by day.
+// promotions, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
 	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)
 	if err != nil {

@@ -473,7 +473,11 @@ func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	for i, id := range g.who.ids {
 		members[i] = url.PathEscape(id)
 	}
-	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{People: members, RobotSessions: g.robotSessions()}); err != nil {
+	keys, err := g.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.robotSessions()})
+	if err != nil {
+		return err
+	}
+	if err := g.Q.AuditUnname(ctx, tx, keys); err != nil {
 		return err
 	}
 	return g.Q.LoginsForget(ctx, tx, g.who.ids)

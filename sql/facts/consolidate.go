@@ -47,7 +47,21 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	if err := s.tidyUsage(ctx); err != nil {
 		return 0, fmt.Errorf("removing people from usage: %w", err)
 	}
+	if err := s.tidyConsole(ctx); err != nil {
+		return 0, fmt.Errorf("removing people from the records of the console: %w", err)
+	}
 	return n, nil
+}
+
+func (s *Store) tidyConsole(ctx context.Context) error {
+	if err := s.Q.LoginsExpire(ctx, s.Pool); err != nil {
+		return err
+	}
+	keys, err := s.Q.AuditMembersGone(ctx, s.Pool)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return s.Q.AuditUnname(ctx, s.Pool, keys)
 }
 
 func (s *Store) tidyUsage(ctx context.Context) error {

@@ -109,6 +109,10 @@ WITH over AS (DELETE FROM console_logins l WHERE l.expires_at <= now())
 INSERT INTO console_logins (token_hash, role, actor, nick, expires_at)
 VALUES (@token_hash, @role, @actor, @nick, now() + interval '1 second' * @ttl_seconds::float8);
 
+-- name: LoginsExpire :exec
+-- LoginsExpire deletes the logins that are over: an erasure by an older release leaves those of the person.
+DELETE FROM console_logins l WHERE l.expires_at <= now();
+
 -- name: LoginFind :one
 SELECT l.role, l.actor, l.nick FROM console_logins l WHERE l.token_hash = @token_hash AND l.expires_at > now();
 
@@ -127,8 +131,9 @@ DELETE FROM console_login_states l WHERE l.state_hash = @state_hash AND l.expire
 -- name: AuditInsert :one
 INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @actor, @action, @detail) RETURNING id;
 
--- name: AuditEnd :exec
-UPDATE audit a SET outcome = @outcome WHERE a.session_key = @session_key AND a.id = @id;
+-- name: AuditEnd :execrows
+-- AuditEnd finds the row by its id alone, since an erasure may have moved it to another session.
+UPDATE audit a SET outcome = @outcome WHERE a.id = @id;
 
 -- name: PageAudit :many
 SELECT a.* FROM audit a

@@ -538,7 +538,7 @@ DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::te
 
 -- name: PersonRecords :many
 -- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
--- promotions, and, unless a robot is given, logins of the console and its actions by day.
+-- promotions, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
     SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
         sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
@@ -553,7 +553,7 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text)
     UNION ALL
     SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
-    WHERE @robot::text = '' AND l.role = 'person' AND l.actor = ANY(@people::text[])
+    WHERE l.role = 'person' AND l.actor = ANY(@people::text[])
     UNION ALL
     SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
     WHERE @robot::text = '' AND a.actor = ANY(@people::text[])
@@ -565,8 +565,32 @@ ORDER BY r.kind, r.at, r.name;
 -- LoginsForget ends the logins of a person, whose rows have the person's name.
 DELETE FROM console_logins l WHERE l.role = 'person' AND l.actor = ANY(@people::text[]);
 
--- name: AuditUnname :exec
--- AuditUnname takes a person from the names of sessions in the audit: the session of one member has the key of the group and the
--- member's id, as escaped there. The actions stay.
-UPDATE audit a SET session_key = split_part(a.session_key, '/', 1) || '/' || split_part(a.session_key, '/', 2)
+-- name: AuditOfMembers :many
+-- AuditOfMembers lists the sessions of some members that the audit names, at a robot or at all of them: the session of one member has
+-- the key of the group and the member's id, as escaped there.
+SELECT DISTINCT a.session_key::text AS session_key FROM audit a
 WHERE split_part(a.session_key, '/', 3) = ANY(@people::text[]) AND split_part(a.session_key, '/', 3) <> '' AND starts_with(a.session_key, @robot_sessions::text);
+
+-- name: AuditMembersGone :many
+-- AuditMembersGone lists the sessions of members that the audit names, and that have no message with a name: an erasure by an older
+-- release leaves the actions, and retention deletes messages alone. For each session it reads one row of two indexes.
+WITH RECURSIVE named AS (
+    (SELECT a.session_key FROM audit a ORDER BY a.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM named CROSS JOIN LATERAL (
+        SELECT a.session_key FROM audit a WHERE a.session_key > named.session_key ORDER BY a.session_key LIMIT 1) n
+)
+SELECT named.session_key::text AS session_key FROM named
+WHERE split_part(named.session_key, '/', 3) <> ''
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = named.session_key AND e.role = 'user' AND e.sender_id <> '');
+
+-- name: AuditUnname :exec
+-- AuditUnname moves the actions on sessions of members to the group, under the same ids. It replaces the rows, since engines that
+-- spread them by session_key refuse to change it.
+WITH moved AS (
+    DELETE FROM audit a WHERE a.session_key = ANY(@session_keys::text[])
+    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome
+)
+INSERT INTO audit (session_key, id, at, actor, action, detail, outcome) OVERRIDING SYSTEM VALUE
+SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome
+FROM moved m;
