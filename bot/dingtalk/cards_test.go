@@ -269,14 +269,18 @@ func TestReplyLeavesItsCardForGood(t *testing.T) {
 }
 
 // The end of a card is counted when the card is opened, and stays so through the commit. After a kill the next process ends
-// it in a month that is used up.
+// it in a month that is used up, also if no attempt was begun.
 func TestEndOfACardIsPrepaidForTheNextProcess(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		mode    card.Mode
+		begun   bool // the process is killed after the claim
 		sending bool // the process is killed during the call that ends the card
-	}{{"before the end", card.Auto, false}, {"during the end", card.Auto, true}, {"unstreamed, during the end", card.Never, true}} {
+	}{
+		{"before an attempt", card.Auto, false, false}, {"before the end", card.Auto, true, false},
+		{"during the end", card.Auto, true, true}, {"unstreamed, during the end", card.Never, true, true},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, tt.mode)
@@ -293,7 +297,9 @@ func TestEndOfACardIsPrepaidForTheNextProcess(t *testing.T) {
 			}
 			w.useUp()
 			made := w.governor.Status().Calls
-			o = w.claim(o)
+			if tt.begun {
+				o = w.claim(o)
+			}
 			o.Maybe = tt.sending
 			sent, err := w.process(tt.mode).Send(testContext(t), o)
 			if err != nil || sent.Via != chat.ViaCard {

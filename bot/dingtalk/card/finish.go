@@ -80,17 +80,19 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	return nil
 }
 
-// known returns the card of a reply as this process knows it, or as its row says after an earlier process.
+// known returns the card of a reply as this process knows it, or as its row says after another process, which may not have
+// begun the first attempt.
 func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	track := o.Reply.Target.Card
 	card, ok := c.opened.Get(track)
-	if ok || o.Attempts <= 1 {
+	if ok {
 		return card
 	}
 	one, stop := context.WithTimeout(ctx, storeTime)
 	defer stop()
 	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track})
 	if err != nil || !row.Prepaid {
+		card.created = err != nil && !errors.Is(err, sessions.ErrNotFound) // DingTalk knows whether it exists
 		return card
 	}
 	card.created, card.prepaid = true, true
