@@ -105,6 +105,7 @@ func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err erro
 // answerAndCommit answers the messages of a turn, commits and sends the reply. more reports whether messages still
 // wait.
 func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err error) {
+	session := ctx // its lines name no message
 	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.Asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
 	r.stats.TurnBegun(t.Key, t.Asked)
@@ -138,7 +139,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 		}
 	})
 	if t.stopped {
-		return true, r.answerStop(ctx, t)
+		return true, r.answerStop(session, t)
 	}
 	return len(t.Asked) < len(t.View.Pending) || t.View.More, nil
 }
