@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,39 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			after(time.Second)
 			want(t, "shown in the end", board.seen("runs late"), "runs late answer")
 			want(t, "requests of the model", len(w.model.requests("chat")), llm.TurnsPerCall+1)
+		})
+	})
+	t.Run("its asker is over a limit, and another one has one turn left", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			limits := sessions.Limits{PersonTurns: llm.TurnsPerCall, GroupTurns: 1}
+			w, board, release := full(t, func(c *Config) { c.Limits = limits })
+			for range llm.TurnsPerCall - 1 {
+				bob := sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-bob"}}
+				if reached, err := w.store.mem.Admit(t.Context(), limits, bob); err != nil || len(reached) > 0 {
+					t.Fatal(reached, err)
+				}
+			}
+			w.post(inGroup(10, "alice", "late question"))
+			w.post(inGroup(10, "bob", "late answer"))
+			after(time.Second)
+			for i := range 3 { // each begins a turn of Bob's message, which waits on
+				m := inGroup(10, "alice", "/stop")
+				m.ID = sessions.MessageID(fmt.Sprint("stop", i))
+				w.post(m)
+				after(5 * time.Second)
+			}
+			release()
+			after(time.Second)
+			want(t, "shown in the end", board.seen("runs late"), "runs late answer")
+			if !slices.ContainsFunc(w.wire.texts(), func(s string) bool { return strings.Contains(s, "late answer") }) {
+				t.Errorf("Bob has no answer: people read %q", w.wire.texts())
+			}
+			used, err := w.store.mem.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "group10", People: []sessions.UserID{"u-bob"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "turns of Bob and the group", []int{used.PersonTurns.Count, used.GroupTurns.Count}, []int{llm.TurnsPerCall, 1})
 		})
 	})
 	t.Run("it was written during the turn before", func(t *testing.T) {

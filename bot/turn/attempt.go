@@ -23,7 +23,7 @@ func countsAsAttempt(end error) bool {
 
 // attempt runs a turn, and abandons it in the storage if it ends without a commit. aside is the message that gave it a place
 // beside the slots; 0: it has a slot.
-func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
+func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil
 	}
@@ -34,14 +34,15 @@ func (r *Runner) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 		}
 	}()
 	t := r.openTurn(l, view)
+	t.admitted = r.before.admitted
 	if end = r.admit(ctx, t); end != nil {
 		return false, end
 	}
 	end = errPanic
 	if t.plan.Kind == kindAsk {
-		t.stopWaits = waiting{r}.stops(ctx, t)
+		t.stopWaits = waiting{r.Runner}.stops(ctx, t)
 		if aside != 0 && !t.stopWaits {
-			end = &unstoppedError{by: aside}
+			end = &unstoppedError{by: aside, admitted: t.admitted}
 			return false, end
 		}
 	}
@@ -92,7 +93,7 @@ const leaseTries = 3
 func (r opening) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
 ) (_ sessions.Lease, v sessions.View, p place, err error) {
-	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.judged); err != nil {
+	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before.by); err != nil {
 		return l, v, place{leave: func() {}}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long

@@ -14,18 +14,16 @@ import (
 
 // admit counts a turn against the limits before it calls the model. Messages of people over a limit wait behind the others.
 // If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the conversation or the
-// installation, else of one person. A turn that is tried again is counted again.
+// installation, else of one person. A turn that is tried again is counted again, except one that gave up a place beside the
+// slots: it ran nothing.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	limits := r.cfg.Current.For(t.Key).Limits
 	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
 		return nil
 	}
-	reached, err := r.store.Admit(ctx, limits, askersOf(t))
+	reached, err := r.store.Admit(ctx, limits, uncounted(t))
 	if err != nil {
 		return fmt.Errorf("count turn: %w", err)
-	}
-	if len(reached) == 0 {
-		return nil
 	}
 	stops := func(person sessions.UserID) *sessions.Reached { return latest(reached, person) }
 	take := t.movedFirst(func(e sessions.Event) bool { return stops(e.SenderID) == nil })
@@ -38,7 +36,18 @@ func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	}
 	t.plan.Take = take
 	t.Asked = t.Asked[:take]
+	t.admitted = slices.Concat(t.admitted, uncounted(t).People)
 	return nil
+}
+
+// uncounted are the askers for whom the turn is not counted yet. The group is counted with the first one.
+func uncounted(t *Turn) sessions.Askers {
+	a := askersOf(t)
+	if len(t.admitted) > 0 {
+		a.Group = ""
+	}
+	a.People = slices.DeleteFunc(a.People, func(p sessions.UserID) bool { return slices.Contains(t.admitted, p) })
+	return a
 }
 
 // askersOf are the senders of the turn's messages.

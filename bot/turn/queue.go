@@ -23,7 +23,10 @@ type place struct {
 
 // unstoppedError ends a turn beside the slots that its message does not stop after all. It would ask the model. A limit or a
 // suspect leaves the turn other messages than those that waited.
-type unstoppedError struct{ by int64 }
+type unstoppedError struct {
+	by       int64             // messages up to this id give no place beside the slots
+	admitted []sessions.UserID // people for whom the limits counted the turn, which begins again
+}
 
 func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
 

@@ -40,6 +40,7 @@ type Turn struct {
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
 	before         int64             // id of the newest event of the turns before
+	admitted       []sessions.UserID // people for whom the limits counted it, also before it gave a place up
 	stopWaits      bool              // a message that waited before it began stops it
 	stopped        bool              // a member stopped it
 	stalled        bool              // the storage did not record a tool call at once
@@ -55,20 +56,20 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	waiting{r}.show(ctx, key)
 	r.gather(ctx, key)
 	defer r.cfg.Current.Pin(key)()
-	for judged := int64(0); ; {
-		more, err = opening{r, judged}.run(ctx, key)
+	for before := new(unstoppedError); ; {
+		more, err = opening{r, before}.run(ctx, key)
 		unstopped, ok := errors.AsType[*unstoppedError](err)
 		if !ok {
 			return more, err
 		}
-		judged = unstopped.by
+		before = unstopped
 	}
 }
 
 // opening runs a turn from the wait for its place on.
 type opening struct {
 	*Runner
-	judged int64 // messages up to this id give no place beside the slots
+	before *unstoppedError // the last run that gave its place up; its zero value: none
 }
 
 // run runs the turn, or gives its place up with an unstoppedError.
