@@ -84,7 +84,8 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 }
 
-// logDropped records a request whose process died at each attempt as a failed compaction. It delays no automatic one.
+// logDropped records a request whose process died at each attempt as a failed compaction. It sets neither a time nor a
+// size from which automatic ones may run. Below a size that is set already, those by count rest, as after any failure.
 func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
 	s, err := u.store.Session(ctx, r.Key)
 	if err != nil {
