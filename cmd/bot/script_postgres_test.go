@@ -356,7 +356,8 @@ func (w *world) cmdStored(args []string) error {
 	return nil
 }
 
-// cmdFlock has people speak in a number of groups at once, in rounds. With a third argument the answers are not waited for.
+// cmdFlock has people speak in a number of groups at once, in rounds. With "later" the answers are not waited for, with
+// "acked" the acknowledgements alone are.
 func (w *world) cmdFlock(args []string) error {
 	groups, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -372,10 +373,15 @@ func (w *world) cmdFlock(args []string) error {
 			return err
 		}
 	}
-	if len(args) > 2 {
-		return nil
+	if len(args) == 2 {
+		return w.cmdAnswered(args)
 	}
-	return w.cmdAnswered(args)
+	for i := 0; i < groups && args[2] == "acked"; i++ {
+		if err := w.accepted(fmt.Sprint("crowd-", round*1000+i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // accepted waits until a message is acknowledged. Each push without success is followed by another, as DingTalk does it: a

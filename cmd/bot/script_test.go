@@ -72,7 +72,7 @@ import (
 //	bridged MSGID               wait for its ack; it is not refused long after the latest "postgres"
 //	calm NAME LINES             for two seconds the replica writes at most LINES lines, and keeps no core busy
 //	stored N                    N messages were acknowledged, and each is in the log once
-//	crowd GROUPS ROUND [later]  a member speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
+//	crowd GROUPS ROUND [later|acked]  a member speaks in each of crowd0, crowd1, … at once;  answered GROUPS ROUND  each once
 //	enter NICK BEGIN END [STATUS]   a person logs in to the console by DingTalk, from one replica to another;  leave NICK REPLICA
 //	visit NICK REPLICA PATH WORDS…  wait for a page in the person's browser that has all words;  ! visit  it has none of them
 //	secretive REPLICA           its log has no code and no state of a login
