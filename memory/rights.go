@@ -78,13 +78,14 @@ type Export interface {
 // RecordKind is a kind of rows that name a person, besides memories and messages.
 type RecordKind string
 
-// The kinds of records. An erasure deletes ids and logins, takes the name from usage and promotions, and leaves the audit.
+// The kinds of records. An erasure deletes ids and logins, takes the name from usage, promotions and compactions, and leaves the audit.
 const (
-	RecordUsage     RecordKind = "usage"     // use of models on a day: Text is the model
-	RecordID        RecordKind = "id"        // an encrypted id of the person: Text
-	RecordPromotion RecordKind = "promotion" // a memory of another author that the person shared with the team: Text
-	RecordLogin     RecordKind = "login"     // a login of the console: Text is the name
-	RecordAction    RecordKind = "action"    // actions of one kind on a day, in the audit: Text
+	RecordUsage      RecordKind = "usage"      // use of models on a day: Text is the model
+	RecordID         RecordKind = "id"         // an encrypted id of the person: Text
+	RecordPromotion  RecordKind = "promotion"  // a memory of another author that the person shared with the team: Text
+	RecordCompaction RecordKind = "compaction" // compactions and undos that the person asked for, of one kind on a day: Text is the trigger
+	RecordLogin      RecordKind = "login"      // a login of the console: Text is the name
+	RecordAction     RecordKind = "action"     // actions of one kind on a day, in the audit: Text
 )
 
 // Record is a row that names a person, or a sum of such rows. Exports have it as JSON.
@@ -162,6 +163,7 @@ type Preview struct {
 	Private     int      // private chats
 	Usage       int      // rows of usage that lose the person's name
 	Promotions  int      // memories of other authors that lose it
+	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
 	Logins      int      // logins of the console
 }

@@ -95,8 +95,9 @@ type CompactionFilter struct {
 // CompactionRow is an attempt in a list.
 type CompactionRow struct {
 	sessions.LogEntry
-	Title   string // title of the conversation
-	Private bool
+	RequesterNick string // the requester's last nick in the conversation; empty if unknown
+	Title         string // title of the conversation
+	Private       bool
 }
 
 // Freed returns the tokens by which the context became smaller.

@@ -7,12 +7,13 @@ import (
 
 // CompactionRequest is a compaction that an administrator asked for outside of a turn.
 type CompactionRequest struct {
-	Key       Key
-	Settings  string // the session's settings with those of the request, as JSON; empty: none
-	Focus     string
-	Attempts  int
-	Requested time.Time
-	Started   time.Time // zero: it waits
+	Key         Key
+	Settings    string // the session's settings with those of the request, as JSON; empty: none
+	Focus       string
+	RequestedBy string // id of a person, or name of an operator as the audit has it
+	Attempts    int
+	Requested   time.Time
+	Started     time.Time // zero: it waits
 }
 
 // CompactionRequests are stored requests. A row exists until its compaction ended, so that a replica that dies leaves it to

@@ -103,7 +103,7 @@ type Compactor interface {
 	// referenced bodies and pinned memory are as before it. Later events stay. The session rests for rest tokens more
 	// than its context then has. It returns the row of the undo in the compaction log; ErrNotFound if nothing can be
 	// undone. event is the id of the requesting message, 0 for none: if its undo is in the log already, nothing
-	// changes, and that row is returned.
+	// changes, and that row is returned. The sender of the message is the one who asked.
 	Undo(ctx context.Context, l Lease, event int64, rest int) (LogEntry, error)
 
 	// Rewrite fills an active summary that an erasure emptied, and adds a row to the compaction log. It fails with
@@ -414,6 +414,7 @@ type LogEntry struct {
 	Outcome      string // committed, rejected, failed, nothing
 	Error        string
 	Focus        string
+	RequestedBy  string    // the person who asked for it, by id, or an operator's name; empty: automatic
 	Undone       time.Time // time of its undo; zero for never
 	CreatedAt    time.Time
 

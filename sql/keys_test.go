@@ -78,6 +78,7 @@ var overAllSessions = map[string]string{
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
 	"AuditMembersGone":  "once an hour: sessions of members without a message, one row of two indexes for each session in the audit",
 	"AuditEnd":          "for admins: the end of an action by its number, by an index on it",
+	"CompactionsUnname": "a person's rights: compactions that they asked for, by an index on the person",
 	"PersonMessages":    "a person's rights: what they said anywhere",
 	"PersonNicks":       "a person's rights: their names anywhere",
 	"PersonSessions":    "a person's rights: where they are",

@@ -32,6 +32,7 @@ var (
 	ofDerived  = cover{preview: func(p memory.Preview) int { return p.Summaries }, exported: "summaries repeat the messages"}
 	ofChats    = cover{preview: func(p memory.Preview) int { return p.Private + len(p.Groups) }, exported: "each message names its conversation"}
 	ofLogins   = cover{preview: func(p memory.Preview) int { return p.Logins }, exported: "login"}
+	ofRequests = cover{preview: func(p memory.Preview) int { return p.Compactions }, exported: "compaction"}
 	ofUses     = cover{preview: func(p memory.Preview) int { return p.Usage }, exported: "usage"}
 )
 
@@ -70,6 +71,8 @@ var personColumns = map[string]cover{
 	"compaction_jobs.staged":              ofDerived,
 	"compaction_requests.session_key":     ofDerived,
 	"compaction_requests.focus":           ofDerived,
+	"compaction_requests.requested_by":    ofRequests,
+	"compaction_log.requested_by":         ofRequests,
 	"flush_debts.reason":                  ofDerived,
 	"flush_debts.session_key":             ofDerived,
 	"blobs.body":                          ofDerived,
@@ -115,12 +118,12 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	execute(t, pool, `INSERT INTO blobs (session_key, blob_id, body) VALUES ($1, 'b', $2)`, key, secret)
 	execute(t, pool, `INSERT INTO memory_digests (session_key, day) VALUES ($1, '2026-11-20')`, key)
 	execute(t, pool, `INSERT INTO cards (session_key, out_track_id, turn_event_id, state, settled_at) VALUES ($1, 'card', 1, 'finished', now())`, key)
-	execute(t, pool, `INSERT INTO compaction_requests (session_key, focus) VALUES ($1, ''), ('robot/cid', $2)`, key, "关于 "+zhangNick)
+	execute(t, pool, `INSERT INTO compaction_requests (session_key, focus, requested_by) VALUES ($1, '', ''), ('robot/cid', $2, $3)`, key, "关于 "+zhangNick, zhangID)
 	for _, k := range []string{string(key), "robot/cid"} {
 		execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) VALUES ($1, current_date, 'turn', 70) ON CONFLICT DO NOTHING`, k)
 		execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, zhangID)
 	}
-	execute(t, pool, "UPDATE compaction_log SET focus = $1 WHERE session_key = 'robot/cid'", secret)
+	execute(t, pool, "UPDATE compaction_log SET focus = $1, requested_by = $2 WHERE session_key = 'robot/cid'", secret, zhangID)
 	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender) VALUES ('robot/cid', jsonb_build_object('staff_id', $1::text), '好', 'waiting', 'a')`, zhangID)
 	execute(t, pool, `INSERT INTO console_logins (token_hash, role, actor, nick, expires_at) VALUES ('\x01', 'person', $1, $2, now() + interval '1 hour')`, zhangID, zhangNick)
 	execute(t, pool, `INSERT INTO audit (session_key, actor, action) VALUES ('', $1, 'undo'), ($2, 'cli:root', 'view_private')`, zhangID, key)
@@ -203,7 +206,7 @@ func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forge
 	if len(all) < 100 {
 		t.Errorf("only %d columns were looked at", len(all))
 	}
-	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Facts+p.Messages+p.Private != 0 {
+	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Facts+p.Messages+p.Private != 0 {
 		t.Errorf("after the erasure the preview is %+v", p)
 	}
 	if kinds := exportOf(t, s, forget.Robot); !slices.Equal(kinds, stays) {

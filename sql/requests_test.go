@@ -19,7 +19,7 @@ func TestCompactionRequests(t *testing.T) {
 	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: "r/missing"}); !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("a request for no session gave %v", err)
 	}
-	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: key, Settings: `{"policy":"turns"}`, Focus: "端口"}); err != nil {
+	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: key, Settings: `{"policy":"turns"}`, Focus: "端口", RequestedBy: "admin.token"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.RequestCompaction(t.Context(), sessions.CompactionRequest{Key: key}); !errors.Is(err, sessions.ErrConflict) {
@@ -34,7 +34,7 @@ func TestCompactionRequests(t *testing.T) {
 		return list
 	}
 	due("another", 0)
-	if r := due(c.lease.Owner, 1)[0]; r.Settings != `{"policy":"turns"}` || r.Focus != "端口" || !r.Started.IsZero() {
+	if r := due(c.lease.Owner, 1)[0]; r.Settings != `{"policy":"turns"}` || r.Focus != "端口" || r.RequestedBy != "admin.token" || !r.Started.IsZero() {
 		t.Errorf("the request is %+v", r)
 	}
 	stale := c.lease

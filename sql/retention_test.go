@@ -188,7 +188,7 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 	if len(l.cuts) > 1 {
 		first = l.cuts[0] - 1
 	}
-	_, err = s.UndoCompaction(rt.Context(), key, 0, 0)
+	_, err = s.UndoCompaction(rt.Context(), key, 0, "cli:root", 0)
 	switch {
 	case len(l.cuts) == 0 && !errors.Is(err, sessions.ErrNotFound),
 		len(l.cuts) > 0 && deleted > first && !errors.Is(err, sessions.ErrUndoExpired),
@@ -358,7 +358,7 @@ func TestRetentionOfSummaries(t *testing.T) {
 		if marks := collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE session_key = $1 AND role = 'summary' ORDER BY id", pgx.RowTo[string], key); !slices.Equal(marks, c.left) {
 			t.Errorf("%d expired events left the marks %q in the log", c.old, marks)
 		}
-		if _, err := s.UndoCompaction(t.Context(), key, 0, 0); !errors.Is(err, c.undo) {
+		if _, err := s.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, c.undo) {
 			t.Errorf("an undo after %d expired events gave %v, want %v", c.old, err, c.undo)
 		}
 	}

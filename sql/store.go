@@ -127,7 +127,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
 // Pages returns the paged lists, logins and audit of the console.
-func (s *Store) Pages() *console.Store { return console.New(s.db, s) }
+func (s *Store) Pages() *console.Store { return console.New(s.db, identity.New(s.db), s) }
 
 // Close closes all connections. It waits for those in use.
 func (s *Store) Close() { s.db.Close() }

@@ -82,6 +82,8 @@ type compactionJSON struct {
 	EndSeq       int64        `json:"end_seq"`
 	Cost         float64      `json:"cost"`
 	DurationMS   int64        `json:"duration_ms"`
+	RequestedBy  string       `json:"requested_by,omitempty"`
+	Requester    string       `json:"requested_by_nick,omitempty"`
 	UndoneAt     time.Time    `json:"undone_at,omitzero"`
 	CreatedAt    time.Time    `json:"created_at"`
 }
@@ -90,7 +92,7 @@ func viewCompaction(r pages.CompactionRow) compactionJSON {
 	return compactionJSON{
 		ID: r.ID, Key: r.Key, Trigger: r.Trigger, Policy: r.Policy, Mode: r.Mode, Model: r.Model, Outcome: r.Outcome, Error: r.Error,
 		TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter, StartSeq: r.StartSeq, EndSeq: r.EndSeq, Cost: r.Cost,
-		DurationMS: r.Duration.Milliseconds(), UndoneAt: r.Undone, CreatedAt: r.CreatedAt,
+		DurationMS: r.Duration.Milliseconds(), RequestedBy: r.RequestedBy, Requester: r.RequesterNick, UndoneAt: r.Undone, CreatedAt: r.CreatedAt,
 	}
 }
 

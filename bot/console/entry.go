@@ -50,6 +50,11 @@ func (r *request) acts() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleGroupAdmin
 }
 
+// operator is the actor of an action, with the name that the audit has.
+func (r *request) operator() manage.Actor {
+	return manage.Actor{Role: manage.Operator, Name: r.login.Actor}
+}
+
 // whole reports whether the role sees all groups.
 func (r *request) whole() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleViewer

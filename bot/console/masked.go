@@ -86,7 +86,7 @@ func (m restricted) Compactions(ctx context.Context, f pages.CompactionFilter, p
 
 func maskRow(r pages.CompactionRow) pages.CompactionRow {
 	if r.Private {
-		r.Title, r.LogEntry = "", maskEntry(r.LogEntry)
+		r.Title, r.RequesterNick, r.LogEntry = "", "", maskEntry(r.LogEntry)
 	}
 	return r
 }

@@ -144,7 +144,7 @@ func (c *Console) compact(w http.ResponseWriter, r *request) error {
 		text = "policy=" + policy + " " + text
 	}
 	err = c.audited(r, "compact", key, "", func(ctx context.Context) error {
-		return asBadRequest(c.cfg.Manage.RequestCompact(ctx, operator, s, text))
+		return asBadRequest(c.cfg.Manage.RequestCompact(ctx, r.operator(), s, text))
 	})
 	if err != nil {
 		return err

@@ -207,7 +207,7 @@ func (c *Console) undo(w http.ResponseWriter, r *request) error {
 		return changed
 	}
 	err = c.audited(r, "undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, err := c.cfg.Manage.UndoCompaction(ctx, operator, s, id)
+		_, err := c.cfg.Manage.UndoCompaction(ctx, r.operator(), s, id)
 		switch {
 		case errors.Is(err, sessions.ErrConflict):
 			return changed

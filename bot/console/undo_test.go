@@ -66,3 +66,49 @@ func TestUndoOfAnOlderCompaction(t *testing.T) {
 		t.Errorf("compacted through %d, want 30", seq)
 	}
 }
+
+// An attempt names the person who asked for it, by the name that its group knows. A private chat's name is masked in lists. Requests
+// and undos of the console keep the login's name. Memories of a group are named likewise.
+func TestRequestersOfCompactions(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`UPDATE compaction_log SET requested_by = 'staff0001', trigger = 'manual'`)
+	w.execute(`INSERT INTO compaction_log (session_key, trigger, policy, mode, tokens_before, tokens_after, start_seq, end_seq, outcome, requested_by)
+		VALUES ('` + privateKey + `', 'manual', 'turns', 'summary_only', 300, 200, 1, 2, 'committed', 'staff0002')`)
+	base := w.serve(nil)
+	admin, viewer := w.enter(base, adminToken), w.enter(base, viewerToken)
+	if _, page := viewer.get(w.at("/compactions/{key}/{attempt}", groupKey)); !strings.Contains(page, "<dd>张伟 <code>staff0001</code></dd>") {
+		t.Errorf("the attempt's page does not name who asked: %s", around(page, "staff0001", "发起人"))
+	}
+	list := func(token string) string {
+		_, text := admin.do("GET", "/api/v1/compactions", "", "Authorization", "Bearer "+token)
+		return text
+	}
+	for _, token := range []string{adminToken, viewerToken} {
+		text := list(token)
+		if !strings.Contains(text, `"requested_by":"staff0001","requested_by_nick":"张伟"`) || !strings.Contains(text, `"requested_by":"staff0002"`) || strings.Contains(text, "secretnick") {
+			t.Errorf("the list of %s is %s", token, text)
+		}
+	}
+	private := w.at("/compactions/{key}/{attempt}", privateKey)
+	if _, page := viewer.get(private); strings.Contains(page, "secretnick") {
+		t.Error("a viewer sees the name of a private chat")
+	}
+	if _, page := admin.get(private); !strings.Contains(page, "secretnick") {
+		t.Error("an administrator who opens a private chat does not see who asked")
+	}
+	for _, b := range []*browser{admin, viewer} {
+		if _, page := b.get("/memories"); !strings.Contains(page, `<a href="/people/staff0001">张伟</a>`) || strings.Contains(page, "secretnick") {
+			t.Errorf("the list of memories does not name a group's speaker, or names a private chat's: %s", around(page, "staff0001"))
+		}
+	}
+	if status, page := admin.post(w.at("/sessions/{key}/undo?id={attempt}", groupKey), nil); status != http.StatusOK {
+		t.Fatalf("undo: %d %s", status, around(page, "alert"))
+	}
+	if status, page := admin.post(w.at("/sessions/{key}/compact", groupKey), nil); status != http.StatusOK {
+		t.Fatalf("compact: %d %s", status, around(page, "alert"))
+	}
+	if by := scan[string](w, "SELECT l.requested_by || ' ' || q.requested_by FROM compaction_log l, compaction_requests q WHERE l.trigger = 'undo'"); by != "admin.token admin.token" {
+		t.Errorf("undo and request are by %q, want the name in the audit", by)
+	}
+}

@@ -48,6 +48,14 @@ func (a Actor) actsIn(key sessions.Key) error {
 	return nil
 }
 
+// requester is the actor in the compaction log.
+func (a Actor) requester() string {
+	if a.Role == Operator {
+		return a.Name
+	}
+	return string(a.Person)
+}
+
 func (a Actor) asker() memory.Asker {
 	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
 }
@@ -116,7 +124,7 @@ type Upkeep interface {
 	// Lock waits until no upkeep of the session runs, and excludes others until unlock.
 	Lock(ctx context.Context, key sessions.Key) (unlock func(), err error)
 	Busy(key sessions.Key) bool
-	Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (upkeep.Compacted, error)
+	Compact(ctx context.Context, l sessions.Lease, asked *upkeep.Request, waiting int, needed func(sessions.View) string) (upkeep.Compacted, error)
 	FlushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error)
 }
 
@@ -127,7 +135,7 @@ type Operators interface {
 	ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error)
 	EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error)
 	Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
-	UndoCompaction(ctx context.Context, key sessions.Key, id int64, rest int) (sessions.LogEntry, error)
+	UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (sessions.LogEntry, error)
 	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
 	RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
 	RetryDebt(ctx context.Context, key sessions.Key) error

@@ -98,8 +98,8 @@ func (s *storage) Undo(_ context.Context, l sessions.Lease, event int64, rest in
 	return sessions.LogEntry{}, nil
 }
 
-func (s *storage) UndoCompaction(_ context.Context, key sessions.Key, _ int64, rest int) (sessions.LogEntry, error) {
-	s.did("undo %s", key)
+func (s *storage) UndoCompaction(_ context.Context, key sessions.Key, _ int64, by string, rest int) (sessions.LogEntry, error) {
+	s.did("undo %s by %s", key, by)
 	return sessions.LogEntry{}, nil
 }
 
@@ -126,9 +126,9 @@ func (s *storage) Lock(context.Context, sessions.Key) (func(), error) {
 func (s *storage) Busy(sessions.Key) bool { return s.busy }
 
 func (s *storage) Compact(
-	_ context.Context, l sessions.Lease, focus string, _ int, needed func(sessions.View) string,
+	_ context.Context, l sessions.Lease, asked *upkeep.Request, _ int, needed func(sessions.View) string,
 ) (upkeep.Compacted, error) {
-	s.did("compact at term %d for %q: %s", l.Term, focus, needed(sessions.View{}))
+	s.did("compact at term %d for %q by %s: %s", l.Term, asked.Focus, asked.By, needed(sessions.View{}))
 	return upkeep.Compacted{}, nil
 }
 
@@ -191,7 +191,7 @@ var (
 	member   = Actor{Person: "alice", Reader: memory.Reader{Key: "s", Robot: "r"}, Asking: memory.Asking{Lease: lease, Event: 9}}
 	chatting = Actor{Person: "alice", Reader: memory.Reader{Key: "s", Robot: "r", Private: true}, Asking: member.Asking}
 	admin    = Actor{Role: Admin, Person: "root", Reader: member.Reader, Asking: member.Asking}
-	operator = Actor{Role: Operator}
+	operator = Actor{Role: Operator, Name: "cli:root"}
 )
 
 // Each action reaches the storage for an actor who has its right, and for no other one.
@@ -261,7 +261,7 @@ func TestRightsOfActors(t *testing.T) {
 		{"a person undoes in their chat", group, chatting, undo(session), nil, "lock undo at term 5 for 9 unlock"},
 		{"a person undoes elsewhere", group, chatting, undo(other), NotAllowed, ""},
 		{"an admin undoes", group, admin, undo(session), nil, "lock undo at term 5 for 9 unlock"},
-		{"an operator undoes", group, operator, undo(session), nil, "undo s"},
+		{"an operator undoes", group, operator, undo(session), nil, "undo s by cli:root"},
 		{"a member configures", group, member, configure, NotAllowed, ""},
 		{"an admin configures", group, admin, configure, nil, `configure at term 5 {"tail_turns":3}`},
 		{"a member chooses a scope", group, member, scope(session), NotAllowed, ""},
@@ -300,9 +300,9 @@ func TestRightsToCompact(t *testing.T) {
 	}
 	checkRights(t, []rightsCase{
 		{"a member compacts", none, member, compact(session), NotAllowed, ""},
-		{"a person compacts their chat", none, chatting, compact(session), nil, `compact at term 5 for "dates": manual`},
+		{"a person compacts their chat", none, chatting, compact(session), nil, `compact at term 5 for "dates" by alice: manual`},
 		{"a person compacts elsewhere", none, chatting, compact(other), NoTurn, ""},
-		{"an admin compacts", none, admin, compact(session), nil, `compact at term 5 for "dates": manual`},
+		{"an admin compacts", none, admin, compact(session), nil, `compact at term 5 for "dates" by root: manual`},
 		{"an admin compacts elsewhere", none, admin, compact(other), NoTurn, ""},
 		{"an operator compacts", none, operator, compact(session), NoTurn, ""},
 		{"a member begins a context", none, member, renew(session), NotAllowed, ""},
@@ -433,7 +433,7 @@ func TestActionsWithoutMemory(t *testing.T) {
 }
 
 func (s *storage) RequestCompaction(_ context.Context, r sessions.CompactionRequest) error {
-	s.did("request %s %q %q", r.Key, r.Settings, r.Focus)
+	s.did("request %s %q %q by %s", r.Key, r.Settings, r.Focus, r.RequestedBy)
 	return nil
 }
 
@@ -454,11 +454,11 @@ func TestRequestCompact(t *testing.T) {
 		return compaction.Settings{Policy: compaction.Policies["turns"]}, nil
 	}})
 	session := sessions.Session{Key: "s", Settings: `{"mode":"summary_only"}`}
-	operator := Actor{Role: Operator}
+	operator := Actor{Role: Operator, Name: "admin.token"}
 	if err := m.RequestCompact(t.Context(), operator, session, "policy=turns 重点=端口 和编号"); err != nil {
 		t.Fatal(err)
 	}
-	if want := `request s "{\"mode\":\"summary_only\",\"policy\":\"turns\"}" "重点=端口 和编号"`; s.calls[len(s.calls)-1] != want {
+	if want := `request s "{\"mode\":\"summary_only\",\"policy\":\"turns\"}" "重点=端口 和编号" by admin.token`; s.calls[len(s.calls)-1] != want {
 		t.Errorf("stored is %s, want %s", s.calls[len(s.calls)-1], want)
 	}
 	before := len(s.calls)

@@ -56,7 +56,7 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 	if err != nil {
 		return err
 	}
-	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus})
+	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus, RequestedBy: a.requester()})
 }
 
 // ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the organization

@@ -18,8 +18,8 @@ func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focu
 	if err := a.actsIn(s.Key); err != nil {
 		return upkeep.Compacted{}, err
 	}
-	ctx = upkeep.WithSettings(ctx, settings)
-	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, focus, 0, func(sessions.View) string { return upkeep.TriggerManual })
+	asked := &upkeep.Request{Focus: focus, Settings: settings, By: a.requester()}
+	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, asked, 0, func(sessions.View) string { return upkeep.TriggerManual })
 }
 
 // NewContext flushes the memory of the actor's conversation and begins a new context. The log stays. owed reports that
@@ -73,7 +73,7 @@ func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Sessio
 		return sessions.LogEntry{}, NotAllowed
 	}
 	return recorded(ctx, m, a, Undone, s.Key, "", func(ctx context.Context) (sessions.LogEntry, error) {
-		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, m.restAfterUndo(s))
+		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, a.requester(), m.restAfterUndo(s))
 	})
 }
 

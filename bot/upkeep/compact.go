@@ -46,13 +46,20 @@ type Compacted struct {
 	RequestedModel          string // the configured model for summaries
 }
 
+// Request is a person's request for a compaction.
+type Request struct {
+	Focus    string // the focus of the summary
+	Settings string // the session's settings with those of the request, as JSON; empty: none
+	By       string // the id of the person, or the name of an operator as the audit has it
+}
+
 // Compact shrinks a context: every automatic, manual or overflow compaction calls it, and it includes the flush. It
 // returns the row of the compaction log. Without a commit both Error and the error have the reason, and only that row
 // changes.
 //
-// needed returns the trigger, or "" where an earlier run made the room; it is called under the session's lock. waiting
+// asked is the request of a person, nil for an automatic one. needed returns the trigger, or "" where an earlier run made the room; it is called under the session's lock. waiting
 // is the size of the question that waits for the compaction, in the provider's tokens.
-func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, waiting int, needed func(sessions.View) string) (Compacted, error) {
+func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return Compacted{}, fmt.Errorf("wait for upkeep: %w", err)
@@ -63,13 +70,16 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 	if err != nil {
 		return Compacted{}, fmt.Errorf("read session: %w", err)
 	}
-	v.Session.Settings = settingsFrom(ctx, v.Session.Settings)
+	if asked == nil {
+		asked = &Request{Settings: v.Session.Settings}
+	}
+	v.Session.Settings = asked.Settings
 	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
 	r.RequestedModel = u.cfg.Current.For(l.Key).SummaryModel
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(focus), maxFocus), Model: r.RequestedModel,
+		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(asked.Focus), maxFocus), RequestedBy: asked.By, Model: r.RequestedModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
 	}
 	if r.Trigger == "" {
@@ -92,7 +102,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, focus string, wa
 
 // Inline compacts a view for an answer that waits; see [Worker.Compact].
 func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error {
-	_, err := u.Compact(ctx, l, "", waiting, needed)
+	_, err := u.Compact(ctx, l, nil, waiting, needed)
 	return err
 }
 
@@ -476,21 +486,4 @@ func cutAtFlush(cut compaction.Cut, tail []sessions.Event, flushed int64) compac
 		return cut
 	}
 	return compaction.Cut{Index: at, Through: tail[at-1].Seq, Source: source, Recent: cut.Recent + cut.Source - source}
-}
-
-// settingsKey is the context key of the settings for one compaction.
-type settingsKey struct{}
-
-// WithSettings returns a context whose compactions use settings, a session's JSON with overrides, in place of the
-// stored ones.
-func WithSettings(ctx context.Context, settings string) context.Context {
-	return context.WithValue(ctx, settingsKey{}, settings)
-}
-
-// settingsFrom returns the context's settings, or the session's own.
-func settingsFrom(ctx context.Context, own string) string {
-	if settings, ok := ctx.Value(settingsKey{}).(string); ok {
-		return settings
-	}
-	return own
 }

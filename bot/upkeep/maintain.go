@@ -94,7 +94,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	case u.rewriteDue(v):
 		return true, u.rewrite(ctx, l)
 	case need.Compact:
-		done, err := u.Compact(ctx, l, "", 0, func(v sessions.View) string { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
+		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) string { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
 		switch {
 		case err != nil && !NothingToCompact(err):
 			return false, err

@@ -68,8 +68,8 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 		}
 		return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 	}
-	one, stop := context.WithTimeout(WithSettings(ctx, r.Settings), u.cfg.CompactDeadline)
-	done, err := u.Compact(one, lease, r.Focus, 0, func(sessions.View) string { return TriggerManual })
+	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
+	done, err := u.Compact(one, lease, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
 	stop()
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // a stop: the next owner repeats it
@@ -92,7 +92,7 @@ func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.C
 		return err
 	}
 	return u.leases.Check(r.Key, u.store.Log(ctx, l, sessions.LogEntry{
-		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
+		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
 		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
 	}))
 }

@@ -126,6 +126,7 @@ func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) erro
 		{"session", string(e.Session)},
 		{"time", at.full(e.CreatedAt)},
 		{"trigger", e.Trigger},
+		{"requested by", e.RequestedBy},
 		{"outcome", e.Outcome},
 		{"undone", at.full(e.UndoneAt)},
 		{"erased", at.full(e.ErasedAt)},

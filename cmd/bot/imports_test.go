@@ -74,7 +74,7 @@ var importRules = []struct {
 	{"bot/schedule", []string{"bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools/mcp", []string{"bot/llm", "bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools", []string{"bot/llm", "bot/chat", "memory", "memory/*", "sessions", "sessions/*"}},
-	{"sql/console", []string{"sessions", "memory", "pages", "sql/admin", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/pg", "sql/spend"}},
+	{"sql/console", []string{"sessions", "memory", "pages", "sql/admin", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/pg", "sql/spend"}},
 	{"sql", []string{"pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
 	{"sql/dbsqlc", []string{"sessions", "memory"}},
 	{"sql/localpg", nil},

@@ -129,6 +129,7 @@ type compactionView struct {
 	DurationMS   int64           `json:"duration_ms"`
 	Cost         float64         `json:"cost"`
 	Usage        usageView       `json:"usage"`
+	RequestedBy  string          `json:"requested_by,omitempty"`
 	UndoneAt     time.Time       `json:"undone_at,omitzero"`
 	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at after an erasure
 	// Only for a single attempt: the receipts of its flushes, and the text of its summary.
@@ -195,7 +196,7 @@ func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) compactionView
 		ID: e.ID, Session: e.Key, CreatedAt: e.CreatedAt, Trigger: e.Trigger, Outcome: e.Outcome, Error: e.Error, Policy: e.Policy,
 		Mode: e.Mode, Model: e.Model, Focus: e.Focus, TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter, StartSeq: e.StartSeq,
 		EndSeq: e.EndSeq, FlushOutcome: e.FlushOutcome, Audit: audit, DurationMS: e.Duration.Milliseconds(), Cost: e.Cost,
-		Usage: usageView(e.Usage), UndoneAt: undone, ErasedAt: erased, SummaryID: end.SummaryID,
+		Usage: usageView(e.Usage), RequestedBy: e.RequestedBy, UndoneAt: undone, ErasedAt: erased, SummaryID: end.SummaryID,
 	}
 }
 

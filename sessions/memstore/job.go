@@ -139,8 +139,12 @@ func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, re
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // the pause of policies that go by counts
 	s.job = nil
 	st.ViewVersion++
+	var by sessions.UserID
+	if e := s.findEvent(event); e != nil {
+		by = e.SenderID
+	}
 	return m.recordAttempt(s, sessions.LogEntry{
-		Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
+		Trigger: "undo", RequestedBy: string(by), Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
 		StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
 	}, loggedAttempt{askedBy: event}), nil
 }

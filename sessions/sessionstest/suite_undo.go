@@ -106,11 +106,14 @@ func testUndoOnce(b *suite) {
 	}
 	first := undo(b.Store, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
 	session, rows := b.beginTurn(l, 0).Session, b.logRows(5)
+	if by := string(newMessage(7).SenderID); first.RequestedBy != by || rows[0].RequestedBy != by || rows[1].RequestedBy != "" {
+		b.Errorf("the undo was asked for by %q, in the log by %q, want %q; the compaction before by %q", first.RequestedBy, rows[0].RequestedBy, by, rows[1].RequestedBy)
+	}
 	b.Expire(b.T, replicaA) // it died before it could say so
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
 	again := undo(b.Other, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")
-	if again.ID != first.ID || again.StartSeq != first.StartSeq || again.EndSeq != first.EndSeq || again.Trigger != "undo" ||
+	if again.ID != first.ID || again.StartSeq != first.StartSeq || again.EndSeq != first.EndSeq || again.RequestedBy != first.RequestedBy || again.Trigger != "undo" ||
 		again.TokensBefore != first.TokensBefore || again.TokensAfter != first.TokensAfter {
 		b.Errorf("asked again the undo was %+v, want that of before, %+v", again, first)
 	}

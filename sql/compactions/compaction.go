@@ -207,7 +207,7 @@ func (s *Store) logAttempt(
 		TokensBefore: pg.Clamp(e.TokensBefore), TokensAfter: pg.Clamp(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
 		SummaryID: a.summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: pg.Finite(e.Cost),
 		PromptTokens: pg.Clamp(e.Usage.Prompt), CachedTokens: pg.Clamp(e.Usage.Cached), CompletionTokens: pg.Clamp(e.Usage.Completion),
-		Outcome: e.Outcome, Error: pg.Clean(e.Error), AskedBy: pg.OrNil(a.askedBy),
+		Outcome: e.Outcome, Error: pg.Clean(e.Error), AskedBy: pg.OrNil(a.askedBy), RequestedBy: pg.Clean(e.RequestedBy),
 	}
 	if e.Audit != "" {
 		audit, err := pg.CleanJSON(json.RawMessage(e.Audit))
@@ -224,7 +224,7 @@ func (s *Store) logAttempt(
 		p.ViewBefore = b
 	}
 	row, err := s.Q.CompactionInsert(ctx, tx, p)
-	e.ID, e.CreatedAt = row.ID, row.CreatedAt
+	e.ID, e.CreatedAt, e.RequestedBy = row.ID, row.CreatedAt, row.RequestedBy
 	return e, err
 }
 

@@ -14,7 +14,7 @@ import (
 
 // RequestCompaction stores a request, or returns [sessions.ErrConflict] while one waits or runs.
 func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
-	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus)})
+	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
 	if err == nil && n == 0 {
 		err = sessions.ErrConflict
 	}
@@ -95,6 +95,7 @@ func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
 
 func requestOf(row dbsqlc.CompactionRequest) sessions.CompactionRequest {
 	return sessions.CompactionRequest{
-		Key: row.SessionKey, Settings: row.Settings, Focus: row.Focus, Attempts: row.Attempts, Requested: row.RequestedAt, Started: pg.OrZero(row.StartedAt),
+		Key: row.SessionKey, Settings: row.Settings, Focus: row.Focus, RequestedBy: row.RequestedBy, Attempts: row.Attempts,
+		Requested: row.RequestedAt, Started: pg.OrZero(row.StartedAt),
 	}
 }

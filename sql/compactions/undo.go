@@ -18,7 +18,7 @@ import (
 // Undo implements sessions.Store.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
 	err = s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		entry, err = s.undo(ctx, tx, row, 0, event, rest)
+		entry, err = s.undo(ctx, tx, row, 0, asker{event: event}, rest)
 		return err
 	})
 	if err != nil {
@@ -29,14 +29,14 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 
 // UndoCompaction is [Store.Undo] for administrators at a shell, without a lease. A compaction in progress then fails,
 // since its cursor has moved. A turn in progress appends to the restored view. id is the compaction to undo, 0 for the
-// newest; [sessions.ErrConflict] says that another one is the newest.
-func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, rest int) (entry sessions.LogEntry, err error) {
+// newest; [sessions.ErrConflict] says that another one is the newest. by is the operator or person who asks.
+func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (entry sessions.LogEntry, err error) {
 	err = s.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := s.Q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return pg.AsNotFound(err)
 		}
-		entry, err = s.undo(ctx, tx, &row, id, 0, rest)
+		entry, err = s.undo(ctx, tx, &row, id, asker{name: by}, rest)
 		return err
 	})
 	if err != nil {
@@ -45,11 +45,17 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, 
 	return entry, nil
 }
 
+// asker is the origin of an undo: a message, or a person outside of the conversation.
+type asker struct {
+	event int64
+	name  string
+}
+
 // undo reverts the newest compaction of a session whose row is locked, if it has the id or the id is 0. It returns the
 // earlier undo when the same message asked for it before.
-func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id, event int64, rest int) (sessions.LogEntry, error) {
+func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int64, by asker, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
-	again, err := s.undoneBy(ctx, tx, key, event)
+	again, err := s.undoneBy(ctx, tx, key, by.event)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return again, err
 	}
@@ -86,7 +92,8 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id, ev
 	return s.logAttempt(ctx, tx, sessions.LogEntry{
 		Key: key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
 		TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
-	}, attempt{gen: row.Gen, askedBy: event})
+		RequestedBy: by.name,
+	}, attempt{gen: row.Gen, askedBy: by.event})
 }
 
 // undoneBy is the undo that a message requested in an earlier attempt at its turn: pgx.ErrNoRows for none.

@@ -17,6 +17,7 @@ import (
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
+	"ebb/sql/identity"
 	"ebb/sql/pg"
 	"ebb/sql/spend"
 )
@@ -45,11 +46,12 @@ type Lists interface {
 // Store implements the ports of package pages.
 type Store struct {
 	db    *pg.DB
+	names *identity.Store
 	lists Lists
 }
 
 // New returns the pages of a database.
-func New(db *pg.DB, lists Lists) *Store { return &Store{db, lists} }
+func New(db *pg.DB, names *identity.Store, lists Lists) *Store { return &Store{db, names, lists} }
 
 // newest is the place before the first row of a list.
 var newest = pages.Place{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Key: "\U0010FFFF", ID: math.MaxInt64}
@@ -111,7 +113,25 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 			Private: rows[i].ConversationType == string(sessions.Private),
 		}
 	}
+	if err := s.nameRequesters(ctx, list); err != nil {
+		return nil, "", err
+	}
 	return list, next, nil
+}
+
+// nameRequesters gives attempts the nicks of those who asked for them, as their conversations know them.
+func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
+	names := map[identity.Speaker]string{}
+	for _, r := range list {
+		names[identity.Speaker{Key: r.Key, ID: sessions.UserID(r.RequestedBy)}] = ""
+	}
+	if err := s.names.Nicks(ctx, names); err != nil {
+		return fmt.Errorf("reading the names of those who asked for compactions: %w", err)
+	}
+	for i, r := range list {
+		list[i].RequesterNick = names[identity.Speaker{Key: r.Key, ID: sessions.UserID(r.RequestedBy)}]
+	}
+	return nil
 }
 
 // Talk implements pages.Lists.

@@ -46,6 +46,11 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 		}
 		a.Summary = summary.Text
 	}
+	named := []pages.CompactionRow{a.CompactionRow}
+	if err := s.nameRequesters(ctx, named); err != nil {
+		return pages.Attempt{}, err
+	}
+	a.CompactionRow = named[0]
 	receipts, err := s.lists.CompactionFlushes(ctx, key, id)
 	if err != nil {
 		return pages.Attempt{}, err
@@ -116,6 +121,9 @@ func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 	list := make([]memory.Memory, len(rows))
 	for i := range rows {
 		list[i] = convert.Memory(&rows[i])
+	}
+	if err := s.names.Name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession }); err != nil {
+		return nil, "", fmt.Errorf("reading the names of %d memories: %w", len(list), err)
 	}
 	return list, next, nil
 }

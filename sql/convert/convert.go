@@ -150,7 +150,7 @@ func LogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 		FlushOutcome: r.FlushOutcome, Audit: string(r.Audit), Duration: time.Duration(r.DurationMs) * time.Millisecond,
 		Cost:    r.Cost,
 		Usage:   sessions.Usage{Prompt: r.PromptTokens, Cached: r.CachedTokens, Completion: r.CompletionTokens},
-		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, Undone: pg.OrZero(r.UndoneAt), CreatedAt: r.CreatedAt,
+		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, RequestedBy: r.RequestedBy, Undone: pg.OrZero(r.UndoneAt), CreatedAt: r.CreatedAt,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const compactionFind = `-- name: CompactionFind :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
 
 func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
@@ -47,6 +47,7 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 		&i.AskedBy,
 		&i.ViewBefore,
 		&i.FlushID,
+		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -54,14 +55,15 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 const compactionInsert = `-- name: CompactionInsert :one
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, asked_by, view_before, flush_id)
+    outcome, error, asked_by, requested_by, view_before, flush_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, $23,
+    $19, $20, $21, $22, coalesce(nullif($23::text, ''), (
+        SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.id = $22), ''), $24,
     CASE WHEN $20 = 'committed' AND $3 <> 'undo' THEN (
         SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
         WHERE f.session_key = $1 AND f.gen = $2 AND f.epoch = s.compaction_count) END)
-RETURNING id, created_at
+RETURNING id, created_at, requested_by
 `
 
 type CompactionInsertParams struct {
@@ -87,16 +89,18 @@ type CompactionInsertParams struct {
 	Outcome          string
 	Error            string
 	AskedBy          *int64
+	RequestedBy      string
 	ViewBefore       []byte
 }
 
 type CompactionInsertRow struct {
-	ID        int64
-	CreatedAt time.Time
+	ID          int64
+	CreatedAt   time.Time
+	RequestedBy string
 }
 
 // CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
-// SessionCompacted, which follows, begins the next cycle.
+// SessionCompacted, which follows, begins the next cycle. An undo that a message asked for is requested by its sender.
 func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) (CompactionInsertRow, error) {
 	row := db.QueryRow(ctx, compactionInsert,
 		arg.SessionKey,
@@ -121,15 +125,16 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 		arg.Outcome,
 		arg.Error,
 		arg.AskedBy,
+		arg.RequestedBy,
 		arg.ViewBefore,
 	)
 	var i CompactionInsertRow
-	err := row.Scan(&i.ID, &i.CreatedAt)
+	err := row.Scan(&i.ID, &i.CreatedAt, &i.RequestedBy)
 	return i, err
 }
 
 const compactionUndoable = `-- name: CompactionUndoable :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
 WHERE c.session_key = $1 AND c.gen = $2 AND c.outcome = 'committed' AND c.undone_at IS NULL
   AND c.view_before IS NOT NULL
 ORDER BY c.id DESC LIMIT 1
@@ -173,6 +178,7 @@ func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *Compacti
 		&i.AskedBy,
 		&i.ViewBefore,
 		&i.FlushID,
+		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -192,7 +198,7 @@ func (q *Queries) CompactionUndone(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoneBy = `-- name: CompactionUndoneBy :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
 WHERE c.session_key = $1 AND c.trigger = 'undo' AND c.asked_by = $2
 ORDER BY c.id DESC LIMIT 1
 `
@@ -234,6 +240,7 @@ func (q *Queries) CompactionUndoneBy(ctx context.Context, db DBTX, arg *Compacti
 		&i.AskedBy,
 		&i.ViewBefore,
 		&i.FlushID,
+		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -274,7 +281,7 @@ func (q *Queries) CompactionsEnds(ctx context.Context, db DBTX, ids []int64) ([]
 }
 
 const compactionsList = `-- name: CompactionsList :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
 WHERE $1::text = '' OR c.session_key = $1::text
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT $2::int
@@ -323,6 +330,7 @@ func (q *Queries) CompactionsList(ctx context.Context, db DBTX, arg *Compactions
 			&i.AskedBy,
 			&i.ViewBefore,
 			&i.FlushID,
+			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}

@@ -185,7 +185,7 @@ func (q *Queries) PageAudit(ctx context.Context, db DBTX, arg *PageAuditParams) 
 }
 
 const pageCompactions = `-- name: PageCompactions :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM compaction_log c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < ($1::timestamptz, $2::bigint)
@@ -271,6 +271,7 @@ func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompact
 			&i.CompactionLog.AskedBy,
 			&i.CompactionLog.ViewBefore,
 			&i.CompactionLog.FlushID,
+			&i.CompactionLog.RequestedBy,
 			&i.Title,
 			&i.ConversationType,
 		); err != nil {
@@ -327,7 +328,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 }
 
 const pageCuts = `-- name: PageCuts :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
 WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
 ORDER BY c.id DESC
 LIMIT $4::int
@@ -383,6 +384,7 @@ func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([
 			&i.AskedBy,
 			&i.ViewBefore,
 			&i.FlushID,
+			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}

@@ -104,6 +104,7 @@ type CompactionLog struct {
 	AskedBy          *int64
 	ViewBefore       []byte
 	FlushID          *int64
+	RequestedBy      string
 }
 
 type CompactionRequest struct {
@@ -113,6 +114,7 @@ type CompactionRequest struct {
 	RequestedAt time.Time
 	StartedAt   *time.Time
 	Attempts    int
+	RequestedBy string
 }
 
 type ConsoleLogin struct {

@@ -13,21 +13,27 @@ import (
 
 const compactionRequest = `-- name: CompactionRequest :execrows
 
-INSERT INTO compaction_requests (session_key, settings, focus)
-SELECT s.session_key, $1::text, $2::text FROM dingtalk_sessions s WHERE s.session_key = $3
+INSERT INTO compaction_requests (session_key, settings, focus, requested_by)
+SELECT s.session_key, $1::text, $2::text, $3::text FROM dingtalk_sessions s WHERE s.session_key = $4
 ON CONFLICT (session_key) DO NOTHING
 `
 
 type CompactionRequestParams struct {
-	Settings   string
-	Focus      string
-	SessionKey sessions.Key
+	Settings    string
+	Focus       string
+	RequestedBy string
+	SessionKey  sessions.Key
 }
 
 // Compactions that an administrator asked for.
 // CompactionRequest stores a request. No row: one is waiting or running, or there is no such session.
 func (q *Queries) CompactionRequest(ctx context.Context, db DBTX, arg *CompactionRequestParams) (int64, error) {
-	result, err := db.Exec(ctx, compactionRequest, arg.Settings, arg.Focus, arg.SessionKey)
+	result, err := db.Exec(ctx, compactionRequest,
+		arg.Settings,
+		arg.Focus,
+		arg.RequestedBy,
+		arg.SessionKey,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +65,7 @@ func (q *Queries) CompactionRequestEnd(ctx context.Context, db DBTX, arg *Compac
 }
 
 const compactionRequestFind = `-- name: CompactionRequestFind :one
-SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts FROM compaction_requests q WHERE q.session_key = $1
+SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts, q.requested_by FROM compaction_requests q WHERE q.session_key = $1
 `
 
 func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey sessions.Key) (CompactionRequest, error) {
@@ -72,6 +78,7 @@ func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey
 		&i.RequestedAt,
 		&i.StartedAt,
 		&i.Attempts,
+		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -122,7 +129,7 @@ func (q *Queries) CompactionRequestStart(ctx context.Context, db DBTX, arg *Comp
 }
 
 const compactionRequestsDue = `-- name: CompactionRequestsDue :many
-SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
+SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts, q.requested_by FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
 WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8)
@@ -153,6 +160,7 @@ func (q *Queries) CompactionRequestsDue(ctx context.Context, db DBTX, arg *Compa
 			&i.RequestedAt,
 			&i.StartedAt,
 			&i.Attempts,
+			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}

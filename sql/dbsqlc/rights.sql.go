@@ -151,6 +151,26 @@ func (q *Queries) AuditUnname(ctx context.Context, db DBTX, sessionKeys []string
 	return err
 }
 
+const compactionsUnname = `-- name: CompactionsUnname :exec
+WITH requests AS (
+    UPDATE compaction_requests q SET requested_by = ''
+    WHERE q.requested_by = ANY($1::text[]) AND q.requested_by <> '' AND starts_with(q.session_key, $2::text)
+)
+UPDATE compaction_log c SET requested_by = ''
+WHERE c.requested_by = ANY($1::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, $2::text)
+`
+
+type CompactionsUnnameParams struct {
+	People        []string
+	RobotSessions string
+}
+
+// CompactionsUnname takes a person's name from the compactions and undos that the person asked for.
+func (q *Queries) CompactionsUnname(ctx context.Context, db DBTX, arg *CompactionsUnnameParams) error {
+	_, err := db.Exec(ctx, compactionsUnname, arg.People, arg.RobotSessions)
+	return err
+}
+
 const digestsReopen = `-- name: DigestsReopen :exec
 UPDATE memory_digests g SET memory_id = NULL, done = false, attempts = 0, error = '', updated_at = now()
 WHERE g.memory_id = ANY($1::bigint[])
@@ -1353,6 +1373,13 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
     WHERE m.promoted_by = ANY($1::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
     UNION ALL
+    SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0 FROM compaction_log c
+    WHERE c.requested_by = ANY($1::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, $2::text)
+    GROUP BY c.trigger, (c.created_at AT TIME ZONE 'UTC')::date
+    UNION ALL
+    SELECT 'compaction', q.requested_at, 'manual', 1, 0, 0, 0, 0 FROM compaction_requests q
+    WHERE q.requested_by = ANY($1::text[]) AND q.requested_by <> '' AND starts_with(q.session_key, $2::text)
+    UNION ALL
     SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
     WHERE l.role = 'person' AND l.actor = ANY($1::text[])
     UNION ALL
@@ -1381,7 +1408,7 @@ type PersonRecordsRow struct {
 }
 
 // PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
-// promotions, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+// promotions, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
 	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)
 	if err != nil {

@@ -464,9 +464,13 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }
 
-// records removes the person from rows of no session: usage, the audit, logins. Usage and actions stay without the name.
+// records removes the person from rows of no session: usage, requested compactions, the audit, logins. All but logins stay
+// without the name.
 func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+		return err
+	}
+	if err := g.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}
 	members := make([]string, len(g.who.ids))

@@ -144,6 +144,8 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 			p.Usage += n
 		case memory.RecordPromotion:
 			p.Promotions += n
+		case memory.RecordCompaction:
+			p.Compactions += n
 		case memory.RecordID:
 			p.IDs += n
 		case memory.RecordLogin:

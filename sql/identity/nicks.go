@@ -16,18 +16,32 @@ func (s *Store) NameIn(ctx context.Context, key sessions.Key, memories []memory.
 
 // Name gives each memory the nicks of its people in one session's log, by one query for all.
 func (s *Store) Name(ctx context.Context, memories []memory.Memory, in func(memory.Memory) sessions.Key) error {
-	type person struct {
-		key sessions.Key
-		id  sessions.UserID
-	}
-	wanted := map[person]string{}
+	wanted := map[Speaker]string{}
 	for _, m := range memories {
-		wanted[person{in(m), m.SaidBy}], wanted[person{in(m), m.SubjectID}] = "", ""
+		wanted[Speaker{in(m), m.SaidBy}], wanted[Speaker{in(m), m.SubjectID}] = "", ""
 	}
+	if err := s.Nicks(ctx, wanted); err != nil {
+		return err
+	}
+	for i := range memories {
+		m := &memories[i]
+		m.SaidByNick, m.SubjectNick = wanted[Speaker{in(*m), m.SaidBy}], wanted[Speaker{in(*m), m.SubjectID}]
+	}
+	return nil
+}
+
+// Speaker is a person in the log of a session.
+type Speaker struct {
+	Key sessions.Key
+	ID  sessions.UserID
+}
+
+// Nicks sets the values of a map to the last nicks of people in logs of sessions, by one query for all.
+func (s *Store) Nicks(ctx context.Context, wanted map[Speaker]string) error {
 	p := &dbsqlc.NicksSeenParams{}
 	for who := range wanted {
-		if who.id != "" {
-			p.SessionKeys, p.People = append(p.SessionKeys, string(who.key)), append(p.People, string(who.id))
+		if who.ID != "" {
+			p.SessionKeys, p.People = append(p.SessionKeys, string(who.Key)), append(p.People, string(who.ID))
 		}
 	}
 	if len(p.People) == 0 {
@@ -38,11 +52,7 @@ func (s *Store) Name(ctx context.Context, memories []memory.Memory, in func(memo
 		return err
 	}
 	for _, row := range rows {
-		wanted[person{row.SessionKey, row.SenderID}] = row.SenderNick
-	}
-	for i := range memories {
-		m := &memories[i]
-		m.SaidByNick, m.SubjectNick = wanted[person{in(*m), m.SaidBy}], wanted[person{in(*m), m.SubjectID}]
+		wanted[Speaker{row.SessionKey, row.SenderID}] = row.SenderNick
 	}
 	return nil
 }

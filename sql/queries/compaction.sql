@@ -3,17 +3,18 @@ SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1
 
 -- name: CompactionInsert :one
 -- CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
--- SessionCompacted, which follows, begins the next cycle.
+-- SessionCompacted, which follows, begins the next cycle. An undo that a message asked for is requested by its sender.
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
-    outcome, error, asked_by, view_before, flush_id)
+    outcome, error, asked_by, requested_by, view_before, flush_id)
 VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
     @end_seq, @summary_id, @flush_outcome, @audit, @duration_ms, @cost, @prompt_tokens, @cached_tokens,
-    @completion_tokens, @outcome, @error, @asked_by, @view_before,
+    @completion_tokens, @outcome, @error, @asked_by, coalesce(nullif(@requested_by::text, ''), (
+        SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.id = @asked_by), ''), @view_before,
     CASE WHEN @outcome = 'committed' AND @trigger <> 'undo' THEN (
         SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
         WHERE f.session_key = @session_key AND f.gen = @gen AND f.epoch = s.compaction_count) END)
-RETURNING id, created_at;
+RETURNING id, created_at, requested_by;
 
 -- name: CompactionUndoable :one
 -- CompactionUndoable is the newest compaction in force of a generation. Undone ones are not, and rows of undos, like

@@ -2,8 +2,8 @@
 
 -- name: CompactionRequest :execrows
 -- CompactionRequest stores a request. No row: one is waiting or running, or there is no such session.
-INSERT INTO compaction_requests (session_key, settings, focus)
-SELECT s.session_key, @settings::text, @focus::text FROM dingtalk_sessions s WHERE s.session_key = @session_key
+INSERT INTO compaction_requests (session_key, settings, focus, requested_by)
+SELECT s.session_key, @settings::text, @focus::text, @requested_by::text FROM dingtalk_sessions s WHERE s.session_key = @session_key
 ON CONFLICT (session_key) DO NOTHING;
 
 -- name: CompactionRequestFind :one

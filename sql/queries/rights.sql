@@ -538,7 +538,7 @@ DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::te
 
 -- name: PersonRecords :many
 -- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
--- promotions, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+-- promotions, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
     SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
         sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
@@ -552,6 +552,13 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
     WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text)
     UNION ALL
+    SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0 FROM compaction_log c
+    WHERE c.requested_by = ANY(@people::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, @robot_sessions::text)
+    GROUP BY c.trigger, (c.created_at AT TIME ZONE 'UTC')::date
+    UNION ALL
+    SELECT 'compaction', q.requested_at, 'manual', 1, 0, 0, 0, 0 FROM compaction_requests q
+    WHERE q.requested_by = ANY(@people::text[]) AND q.requested_by <> '' AND starts_with(q.session_key, @robot_sessions::text)
+    UNION ALL
     SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
     WHERE l.role = 'person' AND l.actor = ANY(@people::text[])
     UNION ALL
@@ -560,6 +567,15 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
 ) r
 ORDER BY r.kind, r.at, r.name;
+
+-- name: CompactionsUnname :exec
+-- CompactionsUnname takes a person's name from the compactions and undos that the person asked for.
+WITH requests AS (
+    UPDATE compaction_requests q SET requested_by = ''
+    WHERE q.requested_by = ANY(@people::text[]) AND q.requested_by <> '' AND starts_with(q.session_key, @robot_sessions::text)
+)
+UPDATE compaction_log c SET requested_by = ''
+WHERE c.requested_by = ANY(@people::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, @robot_sessions::text);
 
 -- name: LoginsForget :exec
 -- LoginsForget ends the logins of a person, whose rows have the person's name.
