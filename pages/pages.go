@@ -149,6 +149,8 @@ type Fact struct {
 type Cost struct {
 	Key sessions.Key // empty unless it is of a session
 	Day string       // 2006-01-02; empty unless it is of a day
+	// Turns are those that a model answered. Older releases did not count them.
+	Turns int
 	sessions.Spending
 }
 

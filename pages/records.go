@@ -32,6 +32,7 @@ type Usage struct {
 	Day    string // 2006-01-02, of UTC
 	Person sessions.UserID
 	Nick   string // newest name of the person
+	Turns  int    // one of several people counts for one of them
 	sessions.Spending
 }
 

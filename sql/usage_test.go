@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/memory"
 	"ebb/pages"
 	"ebb/sessions"
@@ -41,7 +43,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 		return list
 	}
 	want := []pages.Usage{
-		{Person: "u1", Nick: "张伟", Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 51, Cached: 4, Completion: 2}, Cost: 0.25}},
+		{Person: "u1", Nick: "张伟", Turns: 1, Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 51, Cached: 4, Completion: 2}, Cost: 0.25}},
 		{Person: "u2", Nick: "王芳", Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 50, Cached: 3, Completion: 1}, Cost: 0.25}},
 		{Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 10}}},
 	}
@@ -49,7 +51,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 		t.Errorf("by person the usage is %+v, want %+v", got, want)
 	}
 	models := []pages.Usage{
-		{Spending: sessions.Spending{Model: "qwen", Usage: turn.Usage, Cost: 0.5}}, {Spending: sessions.Spending{Model: "small", Usage: sessions.Usage{Prompt: 10}}},
+		{Turns: 1, Spending: sessions.Spending{Model: "qwen", Usage: turn.Usage, Cost: 0.5}}, {Spending: sessions.Spending{Model: "small", Usage: sessions.Usage{Prompt: 10}}},
 	}
 	if got := sums(pages.UsageBy{Model: true}); !slices.Equal(got, models) {
 		t.Errorf("by model the usage is %+v, want %+v", got, models)
@@ -64,5 +66,50 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	}
 	if got := sums(pages.UsageBy{Model: true}); !slices.Equal(got, models) {
 		t.Errorf("after a person is forgotten the usage by model is %+v, want %+v", got, models)
+	}
+}
+
+// A turn that a model answered counts once, by its commit: not a message without an answer, an answer without a model, or spending
+// without a turn. An older replica, which does not know the column, changes no count.
+func TestTurnsOfADay(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	key := c.reader.Key
+	used := sessions.Usage{Prompt: 10, Completion: 1}
+	for i, turn := range []sessions.Turn{{Usage: used}, {Usage: used, Model: "small"}, {}, {Usage: used}} {
+		id := collect(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, state, content, sender_id, msg_id, message)
+			VALUES ($1, 'user', 'pending', 'a', 'u1', 'turn' || $2::int, '{}') RETURNING id`, pgx.RowTo[int64], key, i)
+		turn.Taken, turn.TakenTokens = id, []int{1}
+		if i == 3 {
+			turn.Taken, turn.TakenTokens, turn.Dead = nil, nil, id
+		}
+		if _, err := s.Begin(t.Context(), c.lease, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), c.lease, turn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range []string{sessions.SpentTurn, sessions.SpentFlush} {
+		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: kind, Usage: used}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, pool, `INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 5)
+		ON CONFLICT (session_key, day, kind) DO UPDATE SET prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens`, key)
+	turns := map[string]int{}
+	for _, one := range must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, time.Now().AddDate(0, 0, -1), false)) {
+		turns[one.Kind] += one.Turns
+	}
+	if turns[sessions.SpentTurn] != 2 || turns[sessions.SpentFlush] != 0 {
+		t.Errorf("turns are %v, want 2 of the turns and 0 of the flush", turns)
+	}
+	n := 0
+	for _, one := range must[[]pages.Usage](t)(s.Pages().Usage(t.Context(), time.Now().AddDate(0, 0, -1), pages.UsageBy{Model: true, Person: true}, 10)) {
+		n += one.Turns
+	}
+	if n != 2 {
+		t.Errorf("usage by model and person has %d turns, want 2", n)
 	}
 }

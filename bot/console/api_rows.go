@@ -142,6 +142,7 @@ type costJSON struct {
 	Person     sessions.UserID `json:"person_id,omitempty"`
 	Nick       string          `json:"person_nick,omitempty"`
 	Kind       string          `json:"kind"`
+	Turns      int             `json:"turns"`
 	Prompt     int             `json:"prompt_tokens"`
 	Cached     int             `json:"cached_tokens"`
 	Completion int             `json:"completion_tokens"`
@@ -149,12 +150,12 @@ type costJSON struct {
 }
 
 func viewCost(c pages.Cost) costJSON {
-	return viewUsage(pages.Usage{Key: c.Key, Day: c.Day, Spending: c.Spending})
+	return viewUsage(pages.Usage{Key: c.Key, Day: c.Day, Turns: c.Turns, Spending: c.Spending})
 }
 
 func viewUsage(u pages.Usage) costJSON {
 	return costJSON{
 		Key: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, Person: u.Person, Nick: u.Nick, Kind: u.Kind,
-		Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
+		Turns: u.Turns, Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
 	}
 }

@@ -25,11 +25,13 @@ type usageSum struct {
 	Name   string
 	Person sessions.UserID // the person that it is of; empty for none
 	Key    sessions.Key    // the session that it is of; empty for none
+	Turns  int
 	sessions.Spending
 	UpkeepCost float64
 }
 
-func (u *usageSum) add(s sessions.Spending) {
+func (u *usageSum) add(turns int, s sessions.Spending) {
+	u.Turns += turns
 	u.Spending = u.Spending.Add(s)
 	if s.Kind != sessions.SpentTurn {
 		u.UpkeepCost += s.Cost
@@ -57,11 +59,11 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 	}
 	today := v.At.UTC().Format(time.DateOnly)
 	for _, one := range costs {
-		v.Month.add(one.Spending)
+		v.Month.add(one.Turns, one.Spending)
 		if one.Day == today {
-			v.Today.add(one.Spending)
+			v.Today.add(one.Turns, one.Spending)
 		}
-		v.Kinds = addTo(v.Kinds, one.Kind, one.Spending)
+		v.Kinds = addTo(v.Kinds, one.Kind, one.Turns, one.Spending)
 	}
 	if c.cfg.Calls != nil && r.whole() {
 		v.Calls.Made, v.Calls.Quota = c.cfg.Calls()
@@ -71,12 +73,12 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// addTo adds a spending to the sum of its name.
-func addTo(sums []usageSum, name string, s sessions.Spending) []usageSum {
+// addTo adds turns and their spending to the sum of its name.
+func addTo(sums []usageSum, name string, turns int, s sessions.Spending) []usageSum {
 	i := slices.IndexFunc(sums, func(u usageSum) bool { return u.Name == name })
 	if i < 0 {
 		sums, i = append(sums, usageSum{Name: name}), len(sums)
 	}
-	sums[i].add(s)
+	sums[i].add(turns, s)
 	return sums
 }

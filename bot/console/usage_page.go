@@ -81,9 +81,9 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	for _, one := range byDay {
-		v.Total.add(one.Spending)
-		v.ByDay = addTo(v.ByDay, one.Day, one.Spending)
-		v.ByKind = addTo(v.ByKind, one.Kind, one.Spending)
+		v.Total.add(one.Turns, one.Spending)
+		v.ByDay = addTo(v.ByDay, one.Day, one.Turns, one.Spending)
+		v.ByKind = addTo(v.ByKind, one.Kind, one.Turns, one.Spending)
 	}
 	bySession, err := r.lists.Costs(r.Context(), nil, since, true)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		if sums[one.Key] == nil {
 			sums[one.Key] = &usageSum{Name: string(one.Key), Key: one.Key}
 		}
-		sums[one.Key].add(one.Spending)
+		sums[one.Key].add(one.Turns, one.Spending)
 	}
 	for _, sum := range sums {
 		v.Top = append(v.Top, *sum)
@@ -126,14 +126,14 @@ func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 		return err
 	}
 	for _, one := range models[:min(len(models), topUsage)] {
-		v.Models = append(v.Models, usageSum{Name: cmp.Or(one.Model, r.words.T("usage.unknown")), Spending: one.Spending})
+		v.Models = append(v.Models, usageSum{Name: cmp.Or(one.Model, r.words.T("usage.unknown")), Turns: one.Turns, Spending: one.Spending})
 	}
 	people, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topUsage+1)
 	if err != nil {
 		return err
 	}
 	for _, one := range people[:min(len(people), topUsage)] {
-		sum := usageSum{Name: r.words.T("usage.no_person"), Spending: one.Spending}
+		sum := usageSum{Name: r.words.T("usage.no_person"), Turns: one.Turns, Spending: one.Spending}
 		if one = namedFor(r, one); one.Person != "" {
 			sum.Name, sum.Person = cmp.Or(one.Nick, string(one.Person)), one.Person
 		}
@@ -205,21 +205,21 @@ func usageDivision(r *request, name string) (pages.UsageBy, error) {
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {
-		head := []string{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+		head := []string{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "turns"}
 		return c.writeCSV(w, r, fmt.Sprintf("usage-%d-days.csv", v.Days), head, usageBySession(v))
 	}
 	by, err := usageDivision(r, name)
 	if err != nil {
 		return err
 	}
-	head := []string{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
+	head := []string{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "turns"}
 	return c.writeCSV(w, r, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), head, func(yield func([]string, error) bool) {
 		for u, err := range c.cfg.Records.UsageRows(r.Context(), since, by) {
 			u = namedFor(r, u)
 			row := []string{
 				u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
 			}
-			if !yield(append(row, sumCells(u.Spending)...), err) {
+			if !yield(append(row, sumCells(u.Turns, u.Spending)...), err) {
 				return
 			}
 		}
@@ -260,7 +260,7 @@ func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head 
 func usageBySession(v usageView) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for _, u := range v.Top {
-			if !yield(append([]string{spreadsheetText(u.Name)}, sumCells(u.Spending)...), nil) {
+			if !yield(append([]string{spreadsheetText(u.Name)}, sumCells(u.Turns, u.Spending)...), nil) {
 				return
 			}
 		}
@@ -268,8 +268,11 @@ func usageBySession(v usageView) iter.Seq2[[]string, error] {
 }
 
 // sumCells are the last cells of a row of usage.
-func sumCells(s sessions.Spending) []string {
-	return []string{strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion), strconv.FormatFloat(s.Cost, 'f', -1, 64)}
+func sumCells(turns int, s sessions.Spending) []string {
+	return []string{
+		strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion),
+		strconv.FormatFloat(s.Cost, 'f', -1, 64), strconv.Itoa(turns),
+	}
 }
 
 // spreadsheetText keeps a text from being read as a formula.

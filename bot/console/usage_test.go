@@ -16,14 +16,16 @@ import (
 	"ebb/pages"
 )
 
-// Usage is shown by person and model, and exported with each division. Names are no formulas in a spreadsheet.
+// Usage is shown by person and model, and exported with each division, turns included. Names are no formulas in a spreadsheet.
 func TestUsageByPersonAndModel(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.execute(`UPDATE dingtalk_session_events SET sender_nick = '=HYPERLINK(1)' WHERE sender_id = 'staff0001'`)
-	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, cost)
-		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 0.5),
-			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'flush', 'small', '', 10, 1, 0.1)`)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, cost, turns)
+		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 0.5, 4321),
+			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'flush', 'small', '', 10, 1, 0.1, 0)`)
+	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost, turns)
+		SELECT '` + groupKey + `', (now() AT TIME ZONE 'UTC')::date - i, 'turn', 1234, 0.5, 4321 FROM generate_series(0, 1) i`)
 	b := w.enter(w.serve(nil), adminToken)
 	_, page := b.get("/usage?lang=en")
 	for _, want := range []string{`<a href="/people/staff0001">=HYPERLINK(1)</a>`, "1,234", ">qwen<", ">small<", "no person"} {
@@ -38,11 +40,28 @@ func TestUsageByPersonAndModel(t *testing.T) {
 		}
 	}
 	for by, want := range map[string]string{
-		"person": "\n,,,,,staff0001,'=HYPERLINK(1),1234,0,5,0.5\n", "model": "\n,,,,small,,,10,0,1,0.1\n", "group": "\n,robot/cidGroup,支付网关发布,,,staff0001,",
-		"all": ",robot/cidGroup,支付网关发布,turn,qwen,staff0001,'=HYPERLINK(1),1234,0,5,0.5\n",
+		"person": "\n,,,,,staff0001,'=HYPERLINK(1),1234,0,5,0.5,4321\n", "model": "\n,,,,small,,,10,0,1,0.1,0\n", "group": "\n,robot/cidGroup,支付网关发布,,,staff0001,",
+		"all": ",robot/cidGroup,支付网关发布,turn,qwen,staff0001,'=HYPERLINK(1),1234,0,5,0.5,4321\n",
 	} {
 		if status, text := b.get("/usage?format=csv&by=" + by); status != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("the export by %s: %d %q, want %q", by, status, text, want)
+		}
+	}
+	const cell = `data-label="Turns">`
+	for path, want := range map[string][]string{"/": {cell + "4,321<", cell + "8,642<"}, "/usage": {cell + "4,321<", cell + "8,642<", cell + "–<"}} {
+		_, page := b.get(path + "?lang=en")
+		for _, turns := range want {
+			if !strings.Contains(page, turns) {
+				t.Errorf("%s has no %s: %s", path, turns, around(page, cell))
+			}
+		}
+	}
+	if _, text := b.get("/usage?format=csv"); !strings.Contains(text, "\nrobot/cidGroup,2468,0,0,1,8642\n") {
+		t.Errorf("the export by sessions is %q", text)
+	}
+	for by, want := range map[string]string{"session": `"turns":8642`, "person": `"turns":4321`} {
+		if _, text := b.do("GET", "/api/v1/usage?by="+by, "", "Authorization", "Bearer "+adminToken); !strings.Contains(text, want) {
+			t.Errorf("the API by %s has no %s: %s", by, want, text)
 		}
 	}
 	if status, _ := b.get("/usage?format=csv&by=nick"); status != http.StatusBadRequest {

@@ -161,7 +161,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 // usageOf converts a row of UsageSums, and of those with its columns.
 func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
 	return pages.Usage{
-		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick,
+		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick, Turns: int(r.Turns),
 		Spending: sessions.Spending{
 			Kind: r.Kind, Model: r.Model, Cost: r.Cost,
 			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},

@@ -174,7 +174,7 @@ func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time,
 	}
 	list := make([]pages.Cost, len(rows))
 	for i, r := range rows {
-		list[i] = pages.Cost{Key: r.Key, Day: r.Period, Spending: r.Spending}
+		list[i] = pages.Cost{Key: r.Key, Day: r.Period, Turns: r.Turns, Spending: r.Spending}
 	}
 	return list, nil
 }

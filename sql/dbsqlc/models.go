@@ -269,6 +269,7 @@ type ModelSpend struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
+	Turns            int64
 }
 
 type ModelUsage struct {
@@ -281,6 +282,7 @@ type ModelUsage struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
+	Turns            int64
 }
 
 type Outbox struct {

@@ -70,7 +70,7 @@ func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) er
 const spendSums = `-- name: SpendSums :many
 SELECT (CASE WHEN $1::boolean THEN m.session_key ELSE '' END)::text AS session,
     coalesce(to_char(m.day, $2::text), '')::text AS period,
-    m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
+    m.kind, sum(m.turns)::bigint AS turns, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
     sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
 FROM model_spend m
 WHERE m.day >= $3::date AND ($4::text[] IS NULL OR m.session_key = ANY($4::text[]))
@@ -89,6 +89,7 @@ type SpendSumsRow struct {
 	Session          string
 	Period           string
 	Kind             string
+	Turns            int64
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
@@ -114,6 +115,7 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 			&i.Session,
 			&i.Period,
 			&i.Kind,
+			&i.Turns,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
@@ -130,7 +132,7 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 }
 
 const usageGroups = `-- name: UsageGroups :many
-SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
@@ -140,7 +142,7 @@ FROM (
         (CASE WHEN $3::boolean THEN u.session_key ELSE '' END)::text AS session,
         (CASE WHEN $4::boolean THEN u.model ELSE '' END)::text AS model,
         (CASE WHEN $5::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= $6::date AND u.session_key >= $7::text
     GROUP BY 1, 2, 3, 4, 5
@@ -173,6 +175,7 @@ type UsageGroupsRow struct {
 	Session          string
 	Model            string
 	Person           string
+	Turns            int64
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
@@ -212,6 +215,7 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 			&i.Session,
 			&i.Model,
 			&i.Person,
+			&i.Turns,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
@@ -263,7 +267,7 @@ func (q *Queries) UsagePeopleGone(ctx context.Context, db DBTX) ([]string, error
 }
 
 const usageRows = `-- name: UsageRows :many
-SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
+SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
@@ -290,6 +294,7 @@ type UsageRowsRow struct {
 	Session          string
 	Model            string
 	Person           string
+	Turns            int64
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
@@ -322,6 +327,7 @@ func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) 
 			&i.Session,
 			&i.Model,
 			&i.Person,
+			&i.Turns,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
@@ -360,7 +366,7 @@ func (q *Queries) UsageSessionsGone(ctx context.Context, db DBTX) error {
 }
 
 const usageSums = `-- name: UsageSums :many
-SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
@@ -370,7 +376,7 @@ FROM (
         (CASE WHEN $3::boolean THEN u.session_key ELSE '' END)::text AS session,
         (CASE WHEN $4::boolean THEN u.model ELSE '' END)::text AS model,
         (CASE WHEN $5::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= $6::date
     GROUP BY 1, 2, 3, 4, 5
@@ -395,6 +401,7 @@ type UsageSumsRow struct {
 	Session          string
 	Model            string
 	Person           string
+	Turns            int64
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
@@ -428,6 +435,7 @@ func (q *Queries) UsageSums(ctx context.Context, db DBTX, arg *UsageSumsParams) 
 			&i.Session,
 			&i.Model,
 			&i.Person,
+			&i.Turns,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
@@ -449,13 +457,13 @@ const usageUnname = `-- name: UsageUnname :exec
 WITH gone AS (
     DELETE FROM model_usage u
     WHERE u.person = ANY($1::text[]) AND u.person <> '' AND ($2::text = '' OR starts_with(u.session_key, $2::text))
-    RETURNING u.session_key, u.day, u.kind, u.model, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
+    RETURNING u.session_key, u.day, u.kind, u.model, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
 )
-INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
+INSERT INTO model_usage AS u (session_key, day, kind, model, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.turns), sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
 FROM gone GROUP BY 1, 2, 3, 4
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 `
 

@@ -31,7 +31,7 @@ ON CONFLICT (session_key, day, kind) DO UPDATE SET
 -- SpendSums sums by kind and, on request, by session and by day or month, the newest first. NULL stands for all sessions.
 SELECT (CASE WHEN @by_session::boolean THEN m.session_key ELSE '' END)::text AS session,
     coalesce(to_char(m.day, @period_form::text), '')::text AS period,
-    m.kind, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
+    m.kind, sum(m.turns)::bigint AS turns, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
     sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
 FROM model_spend m
 WHERE m.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR m.session_key = ANY(sqlc.narg('only_keys')::text[]))
@@ -41,7 +41,7 @@ ORDER BY 2 DESC, 1, 3;
 -- name: UsageSums :many
 -- UsageSums sums usage from a day on by any of kind, day, session, model and person, the most expensive first. nick is the newest
 -- name of a person. An unused column is empty.
-SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
@@ -51,7 +51,7 @@ FROM (
         (CASE WHEN @by_session::boolean THEN u.session_key ELSE '' END)::text AS session,
         (CASE WHEN @by_model::boolean THEN u.model ELSE '' END)::text AS model,
         (CASE WHEN @by_person::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= @since::date
     GROUP BY 1, 2, 3, 4, 5
@@ -61,7 +61,7 @@ LIMIT @max_rows::int;
 
 -- name: UsageRows :many
 -- UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageSums.
-SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
+SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
@@ -74,7 +74,7 @@ LIMIT @max_rows::int;
 -- name: UsageGroups :many
 -- UsageGroups is UsageSums in pages, each in the order of the group's key after a group. after_any is 0 for the first page and 1 for
 -- others. No session before after_session is read.
-SELECT g.kind, g.period, g.session, g.model, g.person, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
@@ -84,7 +84,7 @@ FROM (
         (CASE WHEN @by_session::boolean THEN u.session_key ELSE '' END)::text AS session,
         (CASE WHEN @by_model::boolean THEN u.model ELSE '' END)::text AS model,
         (CASE WHEN @by_person::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= @since::date AND u.session_key >= @after_session::text
     GROUP BY 1, 2, 3, 4, 5
@@ -99,13 +99,13 @@ LIMIT @max_rows::int;
 WITH gone AS (
     DELETE FROM model_usage u
     WHERE u.person = ANY(@people::text[]) AND u.person <> '' AND (@robot_sessions::text = '' OR starts_with(u.session_key, @robot_sessions::text))
-    RETURNING u.session_key, u.day, u.kind, u.model, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
+    RETURNING u.session_key, u.day, u.kind, u.model, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost
 )
-INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
+INSERT INTO model_usage AS u (session_key, day, kind, model, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT gone.session_key, gone.day, gone.kind, gone.model, sum(gone.turns), sum(gone.prompt_tokens), sum(gone.cached_tokens), sum(gone.completion_tokens), sum(gone.cost)
 FROM gone GROUP BY 1, 2, 3, 4
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
 
 -- name: UsagePeopleGone :many

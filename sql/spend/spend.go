@@ -58,7 +58,8 @@ func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([
 // Cost is a sum of spendings: of answers, flushes, summaries, digests and consolidations, also those that failed.
 type Cost struct {
 	Key    sessions.Key // empty for all sessions together
-	Period string       // a day as 2006-01-02 or a month as 2006-01, of UTC; empty for all days together
+	Turns  int
+	Period string // a day as 2006-01-02 or a month as 2006-01, of UTC; empty for all days together
 	sessions.Spending
 }
 
@@ -86,7 +87,7 @@ func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time,
 	costs := make([]Cost, 0, len(rows))
 	for _, r := range rows {
 		costs = append(costs, Cost{
-			Key: sessions.Key(r.Session), Period: r.Period,
+			Key: sessions.Key(r.Session), Period: r.Period, Turns: int(r.Turns),
 			Spending: sessions.Spending{
 				Kind: r.Kind, Cost: r.Cost,
 				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
