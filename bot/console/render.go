@@ -88,16 +88,22 @@ func (w words) Speaker(source string) string {
 	return strings.Replace(strings.TrimPrefix(source, "said by "), ", a claim about 说的是 ", w.T("source.about"), 1)
 }
 
-// renderer renders the templates in each language.
+// variant is a language, and whether the role sees all groups: others get no links to people, whose pages they may not open.
+type variant struct {
+	lang  string
+	whole bool
+}
+
+// renderer renders the templates in each variant.
 type renderer struct {
 	zone    *time.Location
 	words   map[string]words
-	pages   map[string]map[string]*template.Template // by language and name
-	version string                                   // changes with the static files
+	pages   map[variant]map[string]*template.Template // by name
+	version string                                    // changes with the static files
 }
 
 func newRenderer(zone *time.Location) (*renderer, error) {
-	r := &renderer{zone: zone, words: map[string]words{}, pages: map[string]map[string]*template.Template{}, version: staticVersion()}
+	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]*template.Template{}, version: staticVersion()}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("list the templates: %w", err)
@@ -111,7 +117,9 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 		if err := json.Unmarshal(text, &all); err != nil {
 			return nil, fmt.Errorf("read the catalog of %s: %w", lang, err)
 		}
-		r.words[lang], r.pages[lang] = words{lang, all}, map[string]*template.Template{}
+		r.words[lang] = words{lang, all}
+		whole, part := variant{lang, true}, variant{lang, false}
+		r.pages[whole], r.pages[part] = map[string]*template.Template{}, map[string]*template.Template{}
 		for _, name := range names {
 			page := strings.TrimSuffix(path.Base(name), ".html")
 			if page == "layout" || page == "parts" {
@@ -122,7 +130,11 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 			if err != nil {
 				return nil, fmt.Errorf("parse the template %s: %w", page, err)
 			}
-			r.pages[lang][page] = t
+			if r.pages[part][page], err = t.Clone(); err != nil {
+				return nil, fmt.Errorf("copy the template %s: %w", page, err)
+			}
+			r.pages[part][page].Funcs(template.FuncMap{"whole": func() bool { return false }})
+			r.pages[whole][page] = t
 		}
 	}
 	return r, nil
@@ -137,7 +149,8 @@ const foldedRunes = 1200
 // funcs are the functions of the templates.
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
-		"t": w.T, "code": func(kind string, code any) codeView {
+		"whole": func() bool { return true },
+		"t":     w.T, "code": func(kind string, code any) codeView {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
 		"reason":  func(text string) codeView { return codeView{text, w.Reason(text)} },
@@ -237,7 +250,7 @@ func (r *renderer) show(w http.ResponseWriter, req *request, status int, name st
 		Nick: req.login.Nick, Local: req.login.Actor == localActor, Data: data,
 	}
 	var b bytes.Buffer
-	if err := r.pages[v.Lang][name].Execute(&b, v); err != nil {
+	if err := r.pages[variant{v.Lang, v.Whole}][name].Execute(&b, v); err != nil {
 		http.Error(w, req.words.T("error.internal"), http.StatusInternalServerError)
 		return
 	}

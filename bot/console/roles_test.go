@@ -220,6 +220,26 @@ func TestGroupAdministratorSeesTheGroup(t *testing.T) {
 	}
 }
 
+// Pages of a group's administrator name people without a link to their pages, which are refused, and do not say that no replica runs.
+func TestGroupAdministratorGetsNoDeadLinks(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	admin, lead := p.enterAs(base, "boss"), p.enterAs(base, "lead")
+	for _, path := range []string{"/sessions/{key}", "/compactions/{key}/{attempt}", "/memories", "/memories/{memory}"} {
+		path = p.at(path, groupKey)
+		if _, page := admin.get(path); !strings.Contains(page, `href="/people/staff0001"`) {
+			t.Errorf("%s has no link to a person", path)
+		}
+		if _, page := lead.get(path); strings.Contains(page, `href="/people`) || !strings.Contains(page, "张伟") {
+			t.Errorf("%s has a link to a person, or no name: %s", path, around(page, `href="/people`))
+		}
+	}
+	if _, page := lead.get("/"); strings.Contains(page, "副本") {
+		t.Errorf("the overview has a list of replicas: %s", around(page, "副本"))
+	}
+}
+
 // A group's administrator deletes no memory of the team: neither by its page nor by the group's memory that it was made from, also if
 // the group corrected it since.
 func TestGroupAdministratorKeepsTheTeamsMemory(t *testing.T) {

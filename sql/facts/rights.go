@@ -116,8 +116,13 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 		var one []memory.Memory
 		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
 		chain = append(chain, one...)
-		if v == id && len(one) > 0 {
-			m = one[0]
+	}
+	if err == nil {
+		err = s.identities.Name(ctx, chain, func(m memory.Memory) sessions.Key { return m.SourceSession })
+	}
+	for _, one := range chain {
+		if one.ID == id {
+			m = one
 		}
 	}
 	if err != nil {
