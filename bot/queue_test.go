@@ -201,7 +201,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 	t.Run("its asker is over a limit, and another one has one turn left", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			limits := sessions.Limits{PersonTurns: llm.TurnsPerCall, GroupTurns: 1}
+			limits := sessions.Limits{PersonTurns: llm.TurnsPerCall, GroupTurns: 1, UnidentifiedTurns: 1}
 			w, board, release := full(t, func(c *Config) { c.Limits = limits })
 			for range llm.TurnsPerCall - 1 {
 				bob := sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-bob"}}
@@ -210,7 +210,9 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 				}
 			}
 			w.post(inGroup(10, "alice", "late question"))
-			w.post(inGroup(10, "bob", "late answer"))
+			outside := inGroup(10, "bob", "late answer")
+			outside.StaffID = ""
+			w.post(outside)
 			after(time.Second)
 			for i := range 3 { // each begins a turn of Bob's message, which waits on
 				m := inGroup(10, "alice", "/stop")

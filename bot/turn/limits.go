@@ -46,7 +46,8 @@ func uncounted(t *Turn) sessions.Askers {
 	if len(t.admitted) > 0 {
 		a.Group = ""
 	}
-	a.People = slices.DeleteFunc(a.People, func(p sessions.UserID) bool { return slices.Contains(t.admitted, p) })
+	isCounted := func(p sessions.UserID) bool { return slices.Contains(t.admitted, p) }
+	a.People, a.Unidentified = slices.DeleteFunc(a.People, isCounted), slices.DeleteFunc(a.Unidentified, isCounted)
 	return a
 }
 
