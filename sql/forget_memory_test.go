@@ -132,3 +132,15 @@ func TestForgetTakesTheMessagesThatSayTheFact(t *testing.T) {
 		})
 	}
 }
+
+// A message that only has an identifier of the fact does not say it. Both messages of which the model made the fact go.
+func TestForgetTakesTheSayingBesideASharedIdentifier(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	c.exchange(zhangID, "查一下 SO-20391 到哪了", "在路上") // 3 and 4
+	c.exchange(zhangID, "收货人换王芳吧", "已经换了")         // 5 and 6
+	d := from(c, "SO-20391 的收货人改成王芳", zhangID, 3)
+	d.EndSeq = 6
+	c.forget(c.flush(6, d).Saved[0], zhangID, true)
+	gone(t, pool, "SO-20391", "王芳", "已经换了")
+}

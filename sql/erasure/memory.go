@@ -296,14 +296,13 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 		return err
 	}
 	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return !u.mayHaveSaid(e.SenderID, m) })
-	own := similarity.New()
-	own.Add(m.Content)
-	own.AddSaying(m.Content)
+	own, unsaid := similarity.New(), true
+	own.AddSaying(m.Content) // a shared identifier or clause is not the fact
 	for _, e := range said {
 		u.like.AddSource(e.Content, m.Content, len(said) == 1)
-		own.AddSource(e.Content, m.Content, len(said) == 1)
+		unsaid = unsaid && !own.RepeatsSaying(e.Content)
 	}
-	u.unsaid[m.ID] = !slices.ContainsFunc(said, func(e dbsqlc.EventsSaidRow) bool { return own.Repeats(e.Content) })
+	u.unsaid[m.ID] = unsaid
 	return nil
 }
 
