@@ -144,3 +144,45 @@ func TestForgetTakesTheSayingBesideASharedIdentifier(t *testing.T) {
 	c.forget(c.flush(6, d).Saved[0], zhangID, true)
 	gone(t, pool, "SO-20391", "王芳", "已经换了")
 }
+
+// Two facts of one message are forgotten one after the other. The second finds the message wiped, and the author's others stay.
+func TestForgetTwoFactsOfOneMessage(t *testing.T) {
+	t.Parallel()
+	_, pool, c := openChat(t)
+	c.exchange(zhangID, "支付网关的备用链路由李娜值守，压测报告放在群文件里", "好的，记住了") // 3 and 4
+	c.exchange(zhangID, "请问发布窗口是什么时候？", "周五晚上")                // 5 and 6
+	first, second := from(c, "支付网关的备用链路由李娜值守", zhangID, 3), from(c, "压测报告放在群文件里", zhangID, 3)
+	first.EndSeq, second.EndSeq = 6, 6
+	for _, id := range c.flush(6, first, second).Saved {
+		c.forget(id, zhangID, true)
+	}
+	gone(t, pool, "备用链路", "压测报告", "记住了")
+	stays(t, pool, "发布窗口", "周五晚上")
+}
+
+// An erasure that failed after it wiped the source of a memory is asked for again. It finds the wiped message, and keeps the
+// author's others.
+func TestForgetAgainKeepsOtherMessages(t *testing.T) {
+	t.Parallel()
+	s, pool, c := openChat(t)
+	c.exchange(zhangID, "请问发布窗口是什么时候？", "周五晚上")           // 3 and 4
+	c.exchange(zhangID, "通知大家，支付网关的备用链路由李娜值守。", "好的，记住了") // 5 and 6
+	d := from(c, "支付网关的备用链路由李娜值守", zhangID, 3)
+	d.EndSeq = 6
+	id := c.flush(6, d).Saved[0]
+	asked := newChat(t, s, "other", zhangID, false).speak("z9", zhangID, zhangNick, "/forget", nil)
+	lost := asked.Lease
+	lost.Term++
+	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID, Only: zhangID}); !errors.Is(err, sessions.ErrLeaseLost) {
+		t.Fatalf("with a lost lease it gave %v", err)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM memories WHERE id = $1", id); n != 1 {
+		t.Fatal("the memory is gone after an erasure that failed")
+	}
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%备用链路%'"); n != 0 {
+		t.Fatal("the message that says it is left")
+	}
+	must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID, Only: zhangID}))
+	gone(t, pool, "备用链路", "李娜", "记住了")
+	stays(t, pool, "发布窗口", "周五晚上")
+}

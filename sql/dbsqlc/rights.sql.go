@@ -216,8 +216,7 @@ func (q *Queries) EventsHashes(ctx context.Context, db DBTX, arg *EventsHashesPa
 
 const eventsSaid = `-- name: EventsSaid :many
 SELECT e.sender_id, e.content FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq BETWEEN $2::bigint AND $3::bigint
-  AND e.role = 'user' AND e.content <> $4::text
+WHERE e.session_key = $1 AND e.seq BETWEEN $2::bigint AND $3::bigint AND e.role = 'user'
 ORDER BY e.seq
 `
 
@@ -225,7 +224,6 @@ type EventsSaidParams struct {
 	SessionKey sessions.Key
 	StartSeq   int64
 	EndSeq     int64
-	Erased     string
 }
 
 type EventsSaidRow struct {
@@ -233,14 +231,9 @@ type EventsSaidRow struct {
 	Content  string
 }
 
-// EventsSaid reads people's messages in a range of a log.
+// EventsSaid reads people's messages in a range of a log, also those that are erased.
 func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams) ([]EventsSaidRow, error) {
-	rows, err := db.Query(ctx, eventsSaid,
-		arg.SessionKey,
-		arg.StartSeq,
-		arg.EndSeq,
-		arg.Erased,
-	)
+	rows, err := db.Query(ctx, eventsSaid, arg.SessionKey, arg.StartSeq, arg.EndSeq)
 	if err != nil {
 		return nil, err
 	}

@@ -284,14 +284,13 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	return u.learn(ctx, db, m)
 }
 
-// learn adds the words of a memory's source messages, and notes whether one of them says the memory.
+// learn adds the words of a memory's source messages, and notes whether one of them says the memory. One that is erased counts as
+// the one: an erasure of another fact of it, or an earlier try, took it. If it was erased for another reason, less is wiped, too.
 func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
-	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{
-		SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, Erased: sessions.ErasedText,
-	})
+	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq})
 	if err != nil {
 		return err
 	}
@@ -299,6 +298,10 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 	own, unsaid := similarity.New(), true
 	own.AddSaying(m.Content) // a shared identifier or clause is not the fact
 	for _, e := range said {
+		if e.Content == sessions.ErasedText {
+			unsaid = false
+			continue
+		}
 		u.like.AddSource(e.Content, m.Content, len(said) == 1)
 		unsaid = unsaid && !own.RepeatsSaying(e.Content)
 	}

@@ -439,10 +439,9 @@ SELECT coalesce(e.seq, 0)::bigint AS seq, e.sender_id, e.content FROM dingtalk_s
 WHERE e.session_key = @session_key AND e.id = @id AND e.role = 'user' AND e.content <> @erased::text;
 
 -- name: EventsSaid :many
--- EventsSaid reads people's messages in a range of a log.
+-- EventsSaid reads people's messages in a range of a log, also those that are erased.
 SELECT e.sender_id, e.content FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint
-  AND e.role = 'user' AND e.content <> @erased::text
+WHERE e.session_key = @session_key AND e.seq BETWEEN @start_seq::bigint AND @end_seq::bigint AND e.role = 'user'
 ORDER BY e.seq;
 
 -- name: SessionsTelling :many
