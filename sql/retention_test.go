@@ -184,9 +184,9 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 	if stored := count(rt, pool, "SELECT count(*) FROM session_summaries WHERE session_key = $1", key); stored != summaries {
 		rt.Fatalf("%d summaries are stored, want %d\n%+v", stored, summaries, l)
 	}
-	first := 0 // the last place whose deletion leaves the view before the newest compaction whole
+	first := 0 // the last place whose deletion leaves the events of the view before the newest compaction
 	if len(l.cuts) > 1 {
-		first = l.cuts[0] - 1
+		first = l.cuts[len(l.cuts)-2]
 	}
 	_, err = s.UndoCompaction(rt.Context(), key, 0, "cli:root", 0)
 	switch {
@@ -279,6 +279,30 @@ func TestRetentionOfRows(t *testing.T) {
 	}
 }
 
+// The undo of a compaction that replaced summaries is gone with one of these: its events are in no other part of the former view.
+func TestRetentionOfReplacedSummaries(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	chat := newChat(t, s, "cid", "u", false) // 1 and 2
+	key := chat.reader.Key
+	for len(places(t, pool, key)) < 14 {
+		chat.say("u", "hello")
+	}
+	for i, start := range []int64{1, 5, 1} { // the third replaces both
+		c := summaryOf(int64(4*i), int64(4*i)+4, fmt.Sprint("summary ", i))
+		c.Summaries[0].StartSeq = start
+		must[sessions.Compacted](t)(s.Compact(t.Context(), chat.lease, c))
+	}
+	execute(t, pool, "UPDATE dingtalk_sessions SET flushed_seq = 14 WHERE session_key = $1", key)
+	execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= 4", key)
+	if n, err := s.ExpireEvents(t.Context(), key, period); err != nil || n != 4 {
+		t.Fatalf("deleted %d events (%v), want 4", n, err)
+	}
+	if _, err := s.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, sessions.ErrUndoExpired) {
+		t.Errorf("the undo gave %v, want that its data is gone", err)
+	}
+}
+
 // Each stretch of one role goes, in batches that never part a call from its results.
 func TestRetentionOfLongTurns(t *testing.T) {
 	t.Parallel()
@@ -328,9 +352,9 @@ func TestRetentionOfSummaries(t *testing.T) {
 		undo error
 	}{
 		{2, []string{"first", "second", "third"}, 0, nil},
-		{4, []string{"second", "third"}, 4, sessions.ErrUndoExpired},
-		{6, []string{"second", "third"}, 4, sessions.ErrUndoExpired},
-		{8, []string{"third"}, 8, sessions.ErrUndoExpired},
+		{4, []string{"second", "third"}, 4, nil},
+		{6, []string{"second", "third"}, 4, nil},
+		{8, []string{"third"}, 8, nil},
 		{12, []string{}, 12, sessions.ErrUndoExpired},
 		{14, []string{}, 14, sessions.ErrUndoExpired},
 	} {
@@ -360,6 +384,9 @@ func TestRetentionOfSummaries(t *testing.T) {
 		}
 		if _, err := s.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, c.undo) {
 			t.Errorf("an undo after %d expired events gave %v, want %v", c.old, err, c.undo)
+		}
+		if c.undo == nil { // the view is whole: the next compaction covers the events without a gap
+			must[sessions.Compacted](t)(s.Compact(t.Context(), chat.lease, summaryOf(8, 12, "third again")))
 		}
 	}
 }

@@ -53,9 +53,16 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: CompactionsDropUndo :exec
--- CompactionsDropUndo drops the former views that begin with a deleted event, or with a summary of deleted events alone: their
--- compactions can't be undone. Each view has all summaries of its time, so that no older compaction keeps its view.
-UPDATE compaction_log c SET view_before = NULL
+-- CompactionsDropUndo takes summaries of deleted events alone out of former views: each view has all summaries of its time. A
+-- view that begins with a deleted event is dropped, so that its compaction can't be undone. So is one with a deleted summary that
+-- is not in the view: a later summary covers its events, so that the start of the view does not move behind them.
+UPDATE compaction_log c SET view_before = CASE WHEN coalesce((c.view_before ->> 'cursor')::bigint, 0) >= @through_seq::bigint AND NOT EXISTS (
+    SELECT FROM session_summaries a
+    WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND a.status <> 'active' AND c.view_before -> 'summaries' @> to_jsonb(a.id))
+  THEN jsonb_set(c.view_before, '{summaries}', (
+    SELECT coalesce(jsonb_agg(i.id ORDER BY i.place), '[]') FROM jsonb_array_elements(c.view_before -> 'summaries') WITH ORDINALITY AS i (id, place)
+    WHERE NOT EXISTS (SELECT FROM session_summaries a
+        WHERE a.session_key = @session_key AND a.end_seq <= @through_seq::bigint AND to_jsonb(a.id) = i.id))) END
 WHERE c.session_key = @session_key AND c.view_before IS NOT NULL AND (
     coalesce((c.view_before ->> 'cursor')::bigint, 0) < @through_seq::bigint
     OR EXISTS (SELECT FROM session_summaries a
