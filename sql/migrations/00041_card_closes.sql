@@ -2,6 +2,9 @@
 
 -- +goose Up
 
+-- Current work on the table takes precedence: other statements would wait behind this one, and the start tries again.
+SET LOCAL lock_timeout = '3s';
+
 -- A call is counted before it is made. An attempt whose outcome is unknown may have used the prepaid call.
 ALTER TABLE cards ADD COLUMN tries int NOT NULL DEFAULT 0;
 ALTER TABLE cards DROP CONSTRAINT cards_state_check;
