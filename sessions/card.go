@@ -83,6 +83,6 @@ type Cards interface {
 	// PostponeCard ends a claim by AbandonedCards without a settled card, which comes back after a pause. made: the call that
 	// ends the card was made, and the next one is not prepaid. Otherwise the claim is no try. A later claim stays as it is.
 	PostponeCard(ctx context.Context, c Card, pause time.Duration, made bool) error
-	// GivenUpCards counts the cards in the state CardGivenUp.
+	// GivenUpCards counts the reply cards in the state CardGivenUp.
 	GivenUpCards(ctx context.Context) (int, error)
 }

@@ -137,7 +137,7 @@ func (m cards) GivenUpCards(context.Context) (int, error) {
 	defer m.mu.Unlock()
 	n := 0
 	for _, c := range m.cardRows {
-		if c.state == sessions.CardGivenUp {
+		if c.state == sessions.CardGivenUp && c.Kind == sessions.ReplyCard {
 			n++
 		}
 	}

@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"ebb/sessions"
 )
@@ -192,5 +193,48 @@ func testAttemptsOfTheFrozen(b *suite) {
 		if log := b.Log(b.T, key); log[i].State != sessions.Pending {
 			b.Errorf("message %d is %s", i, log[i].State)
 		}
+	}
+}
+
+// A claim of an abandoned card counts as an attempt, unless it is postponed without a call. A postponed card comes back after its
+// pause, and a later claim stays as it is.
+func testCardTries(b *suite) {
+	l := b.leaseWithMessages(1)
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "tried", EventID: b.beginTurn(l, 1).Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(err)
+	b.commitTurn(l, newAnswer(b.beginTurn(l, 1)))
+	claim := func(tries int, prepaid bool) sessions.Card {
+		b.Helper()
+		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+		if b.checkError(err); len(list) != 1 || list[0].Tries != tries || list[0].Prepaid != prepaid {
+			b.Fatalf("claimed are %+v, want attempt %d, prepaid %t", list, tries, prepaid)
+		}
+		return list[0]
+	}
+	first := claim(1, true)
+	b.checkError(b.Store.PostponeCard(b.ctx, first, 0, false))
+	second := claim(1, true)
+	third := claim(2, true)
+	b.checkError(b.Store.PostponeCard(b.ctx, second, time.Hour, true)) // a late word of the claim before
+	b.checkError(b.Store.PostponeCard(b.ctx, third, 0, true))
+	last := claim(3, false)
+	b.checkError(b.Store.PostponeCard(b.ctx, last, time.Hour, true))
+	if got := b.abandoned(); len(got) != 0 {
+		b.Errorf("claimed within its pause: %v", got)
+	}
+	if n, err := b.Store.GivenUpCards(b.ctx); n != 0 || err != nil {
+		b.Errorf("%d cards are given up, %v", n, err)
+	}
+	b.checkError(b.Store.SettleCard(b.ctx, key, card.Track, sessions.CardGivenUp))
+	if n, err := b.Store.GivenUpCards(b.ctx); n != 1 || err != nil {
+		b.Errorf("%d cards are given up, %v, want one", n, err)
+	}
+	mark := sessions.Card{Kind: sessions.ReactionCard, Track: "mark", EventID: card.EventID}
+	_, _, err = b.Store.OpenCard(b.ctx, l, mark, 0)
+	b.checkError(err)
+	b.checkError(b.Store.SettleCard(b.ctx, key, mark.Track, sessions.CardGivenUp))
+	if n, err := b.Store.GivenUpCards(b.ctx); n != 1 || err != nil {
+		b.Errorf("%d cards are given up beside a reaction, %v, want one", n, err)
 	}
 }

@@ -342,7 +342,7 @@ func (q *Queries) CardsExpire(ctx context.Context, db DBTX, restSeconds float64)
 }
 
 const cardsGivenUp = `-- name: CardsGivenUp :one
-SELECT count(*)::int FROM cards c WHERE c.state = 'given_up'
+SELECT count(*)::int FROM cards c WHERE c.state = 'given_up' AND c.kind = 'card'
 `
 
 func (q *Queries) CardsGivenUp(ctx context.Context, db DBTX) (int, error) {

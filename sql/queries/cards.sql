@@ -72,7 +72,7 @@ UPDATE cards c SET
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open' AND c.tries = @tries::int;
 
 -- name: CardsGivenUp :one
-SELECT count(*)::int FROM cards c WHERE c.state = 'given_up';
+SELECT count(*)::int FROM cards c WHERE c.state = 'given_up' AND c.kind = 'card';
 
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
