@@ -148,6 +148,31 @@ func TestCardIsGivenUp(t *testing.T) {
 	}
 }
 
+// A refusal that would meet any card gives none up, however long it lasts: the card ends when DingTalk permits the call.
+func TestCardWaitsForTheAccount(t *testing.T) {
+	t.Parallel()
+	const refusals = 20
+	for _, fault := range []string{"quota", "permission"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, card.Auto)
+			track := w.abandon()
+			id := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Count: refusals, Action: dingtalktest.Do(fault)})
+			for range refusals {
+				w.governor = calls.New(calls.Options{Quota: 1000}) // the pause of the refusal has passed
+				_ = w.closeWith(t.Context(), &eager{Cards: w.store})
+			}
+			if n, s := w.s.FaultFired(id), w.stateOf(track); n != refusals || s != sessions.CardOpen {
+				t.Errorf("the card is %s after %d refusals, want %d", s, n, refusals)
+			}
+			w.governor = calls.New(calls.Options{Quota: 1000})
+			if err := w.closeWith(t.Context(), &eager{Cards: w.store}); err != nil || w.stateOf(track) != sessions.CardFailed {
+				t.Errorf("after the refusals the card is %s, %v", w.stateOf(track), err)
+			}
+		})
+	}
+}
+
 // A claim without a call that the month permits is no attempt: the card ends in a later month.
 func TestCardWaitsForTheNextMonth(t *testing.T) {
 	t.Parallel()

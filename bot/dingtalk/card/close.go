@@ -65,7 +65,7 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 }
 
 // closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted. A card that DingTalk
-// does not end is given up after a number of attempts.
+// does not end is given up after a number of attempts, unless the refusal would meet any card: it may last for weeks.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
 	ctx = log.WithContext(ctx)
@@ -83,7 +83,7 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	case err == nil, isFinal(err) && !early: // a refused one does not exist, or has ended
 		c.settle(ctx, one.Key, one.Track, sessions.CardFailed)
 		return nil
-	case one.Tries >= maxCloses:
+	case one.Tries >= maxCloses && pauseOf(err) <= longestPause:
 		zerolog.Ctx(ctx).Warn().Err(err).Str("card", one.Track).Int("attempt", one.Tries).Msg("Card given up: it may look unfinished")
 		c.settle(ctx, one.Key, one.Track, sessions.CardGivenUp)
 		return nil

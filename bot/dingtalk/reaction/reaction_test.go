@@ -343,6 +343,22 @@ func TestRemovalGoesOnWithTheMonth(t *testing.T) {
 	})
 }
 
+// A mark is not given up while DingTalk refuses the month's calls.
+func TestRemovalOutlastsRefusals(t *testing.T) {
+	t.Parallel()
+	play(t, 0, func(f *fixture) {
+		for range 2 * maxRemovals {
+			f.ding.onErase = append(f.ding.onErase, &calls.RefusedError{Level: calls.Spent})
+		}
+		f.asked(f.Reactions, 1)
+		f.rows.answer(1)
+		<-time.After(24 * time.Hour)
+		if f.ding.left() != 0 || f.rows.open() != 0 {
+			t.Errorf("after %d removals %d marks remain, %d rows", f.ding.removals(), f.ding.left(), f.rows.open())
+		}
+	})
+}
+
 // No message ever has two marks, and none has one in the end, with any failed calls and killed processes.
 func TestNoMarkIsLeft(t *testing.T) {
 	t.Parallel()

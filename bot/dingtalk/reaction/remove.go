@@ -72,15 +72,15 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	switch {
 	case err == nil:
 		r.settle(ctx, one.Key, id, sessions.CardFinished)
-	case isPermanent(err) && !calls.IsRefused(err): // it is gone
+	case calls.IsRefused(err): // perhaps for weeks: the mark is not given up
+		log.Debug().Err(err).Msg("Reaction not removed, DingTalk refuses the month's calls")
+		r.postpone(ctx, one, spentPause, true)
+	case isPermanent(err): // it is gone
 		log.Warn().Err(err).Msg("Reaction not removed")
 		r.settle(ctx, one.Key, id, sessions.CardFailed)
 	case one.Tries >= maxRemovals:
 		log.Warn().Err(err).Msg("Reaction given up: it stays on its message")
 		r.settle(ctx, one.Key, id, sessions.CardGivenUp)
-	case calls.IsRefused(err):
-		log.Debug().Err(err).Msg("Reaction not removed, DingTalk refuses the month's calls")
-		r.postpone(ctx, one, spentPause, true)
 	default:
 		log.Debug().Err(err).Msg("Reaction not removed, trying again")
 		r.postpone(ctx, one, removePauses.After(one.Tries-1), true)
