@@ -173,7 +173,8 @@ func TestCardWaitsForTheAccount(t *testing.T) {
 	}
 }
 
-// A claim without a call that the month permits is no attempt: the card ends in a later month.
+// A claim without a call that the month permits is no attempt and no failure: the card ends in a later month. Meanwhile it is
+// claimed rarely.
 func TestCardWaitsForTheNextMonth(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
@@ -184,11 +185,11 @@ func TestCardWaitsForTheNextMonth(t *testing.T) {
 	w.useUp()
 	store := &eager{Cards: w.store}
 	for range 2 { // 20 claims each
-		if err := w.closeWith(t.Context(), store); !calls.IsRefused(err) {
+		if err := w.closeWith(t.Context(), store); err != nil {
 			t.Fatalf("closing a card without calls: %v", err)
 		}
 	}
-	if s := w.stateOf(track); s != sessions.CardOpen || store.pauses[0] > time.Minute {
+	if s := w.stateOf(track); s != sessions.CardOpen || store.pauses[0] < 5*time.Minute || store.pauses[0] > 10*time.Minute {
 		t.Errorf("the card is %s, with the pause %s", s, store.pauses[0])
 	}
 	w.governor = calls.New(calls.Options{Quota: 1000}) // as after the change of the month

@@ -333,7 +333,7 @@ func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
 		mustSend(t, w.g, o)
 	}
 	w.useUp()
-	if err := w.g.Background()[0].Do(t.Context()); !calls.IsRefused(err) {
+	if err := w.g.Background()[0].Do(t.Context()); err != nil {
 		t.Errorf("closing cards without calls: %v", err)
 	}
 	for i, track := range tracks {
