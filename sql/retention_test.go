@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/dbsqlc"
 	"ebb/sql/sqltest"
 )
 
@@ -276,6 +278,31 @@ func TestRetentionOfRows(t *testing.T) {
 		UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
 	if want := []string{"", "a new fact", "facts: a new fact", "failed", "new", "open", "sent now"}; !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
+	}
+}
+
+// The mark of an expired summary is looked for in the log next to it, not in the events of the later months.
+func TestRetentionReadsTheLogBesideASummary(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, msg_id, created_at)
+		SELECT 'k', i, 'user', 'said ' || i, 'm' || i, now() - interval '1 hour' * (30000 - i) FROM generate_series(1, 10) i`)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, content, created_at)
+		VALUES ('k', 'summary', 'first', now() - interval '1 hour' * 29990)`)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, msg_id, created_at)
+		SELECT 'k', i, 'user', 'said ' || i, 'm' || i, now() - interval '1 hour' * (30000 - i) FROM generate_series(11, 29999) i`)
+	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, content) VALUES ('k', 'summary', 'first')`)
+	execute(t, pool, `INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens, created_at)
+		SELECT 'k', 0, 1, 10, min(id), max(id), 10, 'first', 7, now() - interval '1 hour' * 29990 FROM dingtalk_session_events WHERE seq <= 10`)
+	execute(t, pool, "ANALYZE")
+	p := &planner{Pool: pool}
+	_, _ = dbsqlc.New().SummariesExpire(t.Context(), p, &dbsqlc.SummariesExpireParams{SessionKey: "k", ThroughSeq: 10, Erased: sessions.ErasedText})
+	if !strings.Contains(p.plan, "(id > g.end_msg_id) AND (id < ") || strings.Contains(p.plan, "Seq Scan on dingtalk_session_events") {
+		t.Errorf("the marks are found by\n%s", p.plan)
+	}
+	must[int64](t)(dbsqlc.New().SummariesExpire(t.Context(), pool, &dbsqlc.SummariesExpireParams{SessionKey: "k", ThroughSeq: 10, Erased: sessions.ErasedText}))
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE role = 'summary'"); n != 1 {
+		t.Errorf("%d marks are left, want that of a later summary with the same text", n)
 	}
 }
 

@@ -522,10 +522,19 @@ const summariesExpire = `-- name: SummariesExpire :one
 WITH gone AS (
     DELETE FROM session_summaries a
     WHERE a.session_key = $1 AND a.end_seq <= $2::bigint
-    RETURNING a.status, a.end_seq, a.summary
+    RETURNING a.status, a.end_seq, a.end_msg_id, a.summary, a.created_at
 ), marks AS (
-    DELETE FROM dingtalk_session_events e USING gone g
-    WHERE e.session_key = $1 AND e.role = 'summary' AND e.content = g.summary
+    DELETE FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.id = ANY(ARRAY(
+        SELECT m.id FROM gone g
+        CROSS JOIN LATERAL (SELECT coalesce((
+            SELECT n.id FROM dingtalk_session_events n
+            WHERE n.session_key = $1 AND n.seq IS NOT NULL AND n.created_at > g.created_at + interval '1 hour'
+            ORDER BY n.created_at LIMIT 1), 9223372036854775807) AS before OFFSET 0) b
+        CROSS JOIN LATERAL (SELECT k.id FROM dingtalk_session_events k
+            WHERE k.session_key = $1 AND k.id > g.end_msg_id AND k.id < b.before AND k.role = 'summary' AND k.content = g.summary
+            OFFSET 0) m
+        WHERE g.summary <> $3::text))
 )
 SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::bigint AS shown FROM gone
 `
@@ -533,12 +542,14 @@ SELECT coalesce(max(gone.end_seq) FILTER (WHERE gone.status = 'active'), 0)::big
 type SummariesExpireParams struct {
 	SessionKey sessions.Key
 	ThroughSeq int64
+	Erased     string
 }
 
 // SummariesExpire deletes summaries of deleted events alone, with their marks in the log. No former view has them after
-// CompactionsDropUndo. It returns the place up to which the view showed them; 0 for none.
+// CompactionsDropUndo. It returns the place up to which the view showed them; 0 for none. A mark comes after the last event of its
+// summary, and before the events of an hour later: no others are read. An erased text identifies none; EventsExpire deletes those.
 func (q *Queries) SummariesExpire(ctx context.Context, db DBTX, arg *SummariesExpireParams) (int64, error) {
-	row := db.QueryRow(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq)
+	row := db.QueryRow(ctx, summariesExpire, arg.SessionKey, arg.ThroughSeq, arg.Erased)
 	var shown int64
 	err := row.Scan(&shown)
 	return shown, err

@@ -155,7 +155,7 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
 		return 0, err
 	}
-	base, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq})
+	base, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq, Erased: sessions.ErasedText})
 	if err != nil {
 		return 0, err
 	}
