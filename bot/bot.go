@@ -22,9 +22,9 @@ import (
 	"ebb/bot/wording"
 	"ebb/compaction/tokens"
 	"ebb/memory"
-	"ebb/periodic"
 	"ebb/sessions"
 	"ebb/sessions/lease"
+	"ebb/sessions/periodic"
 	"ebb/sessions/serial"
 )
 

@@ -24,13 +24,14 @@
 //	outbox   view                          replies on their way, requests and their size
 //	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
-//	console                                pages and API for administrators, over ebb/pages and manage
+//	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
 //	retention                              deletion of expired rows, on the leader
 //	admin                                  health, readiness, metrics, profiles
 //
-// All packages may use three mechanisms: ebb/periodic repeats background work at intervals, and ebb/retry repeats failed work
-// after growing pauses. Package ebb/rules reads regular expressions that judge text from data files with examples.
+// All packages may use three mechanisms: ebb/sessions/periodic repeats background work at intervals, and
+// ebb/sessions/retry repeats failed work after growing pauses. Package ebb/sessions/rules reads regular expressions that
+// judge text from data files with examples.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. The adapters
 // bot/dingtalk, bot/tools and bot/openai implement the ports of chat and llm. bot/dingtalk/markdown cuts long texts into sound

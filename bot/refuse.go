@@ -12,8 +12,8 @@ import (
 	"ebb/bot/access"
 	"ebb/bot/chat"
 	"ebb/bot/wording"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 const (

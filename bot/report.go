@@ -9,8 +9,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // restartStats counts the figures of this process's restart report.

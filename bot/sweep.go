@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 // firstBeat writes the first heartbeat and retries while the database is unavailable. It returns false if ctx ends

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
 )

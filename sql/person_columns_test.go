@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/dbsqlc"

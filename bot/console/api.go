@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

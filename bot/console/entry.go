@@ -16,7 +16,7 @@ import (
 
 	"ebb/bot/manage"
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

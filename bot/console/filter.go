@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

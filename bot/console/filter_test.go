@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 )
 
 // A private chat is found by no word of its title, a fact from it by no word of it, and for a viewer a person by no name. A filter

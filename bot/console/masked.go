@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -17,7 +17,7 @@ import (
 	"ebb/bot/manage"
 	"ebb/memory"
 	"ebb/memory/draft"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

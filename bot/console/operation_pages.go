@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/bot/manage"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

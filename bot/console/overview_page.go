@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

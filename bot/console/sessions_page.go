@@ -12,7 +12,7 @@ import (
 	"ebb/bot/manage"
 	"ebb/compaction"
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

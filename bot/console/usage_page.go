@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

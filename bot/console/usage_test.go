@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ebb/bot/console"
-	"ebb/pages"
+	"ebb/memory/pages"
 )
 
 // Usage is shown by person and model, and exported with each division, turns included. Names are no formulas in a spreadsheet.

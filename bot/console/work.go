@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // limits is a sliding-window rate limiter by conversation, with a pause after DingTalk's refusals. DingTalk's minutes

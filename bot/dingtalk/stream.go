@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // end is the reason why a connection ended.

@@ -18,9 +18,9 @@ import (
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/reaction"
-	"ebb/periodic"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 var (

@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/periodic"
-	"ebb/retry"
 	"ebb/sessions"
 	"ebb/sessions/lease"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 const (

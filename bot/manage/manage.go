@@ -9,7 +9,7 @@ import (
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/memory/extract"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ebb/bot/llm"
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // breaker is a circuit breaker of one model, shared by all calls. While it is open the model is asked last; after a

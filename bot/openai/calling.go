@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // calling is the state of one Generate call.

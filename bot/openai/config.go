@@ -27,7 +27,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // Config lists the models and the retry settings.

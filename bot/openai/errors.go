@@ -14,7 +14,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 type providerError struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // giveUpAfter is the age at which an undelivered reply is given up.

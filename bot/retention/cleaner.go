@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 const (

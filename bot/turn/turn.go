@@ -19,8 +19,8 @@ import (
 	"ebb/memory"
 	"ebb/memory/classify"
 	"ebb/memory/draft"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // Turn is one attempt to answer waiting messages.

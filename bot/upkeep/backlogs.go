@@ -8,8 +8,8 @@ import (
 
 	"ebb/bot/view"
 	"ebb/compaction"
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // WakeBacklogs wakes the upkeep of quiet sessions whose context exceeds its threshold. Backlogs remain after imports,

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"ebb/compaction"
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // Charge counts the tokens of model calls that have no row of their own.

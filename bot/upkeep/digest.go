@@ -16,8 +16,8 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/memory"
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // Limits of digests.

@@ -9,8 +9,8 @@ import (
 
 	"ebb/memory"
 	"ebb/memory/extract"
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 const (

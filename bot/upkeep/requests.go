@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ebb/memory"
-	"ebb/periodic"
+	"ebb/sessions/periodic"
 )
 
 // releaseInterval is the time between two checks for leases of idle sessions.

@@ -14,7 +14,7 @@ import (
 var lower = []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}
 
 // mechanisms are packages that any other may import: they know nothing of the others.
-var mechanisms = []string{"periodic", "retry", "rules"}
+var mechanisms = []string{"sessions/periodic", "sessions/retry", "sessions/rules"}
 
 // importRules says which packages of ours a package may import. The first pattern that matches counts; a package without
 // one is refused, so that a new package is a decision. Test files may import what they like: they are not in the program.
@@ -24,10 +24,10 @@ var importRules = []struct {
 	pattern string
 	ours    []string
 }{
-	{"retry", nil},
-	{"rules", nil},
-	{"periodic", nil},
 	{"sessions", nil},
+	{"sessions/retry", nil},
+	{"sessions/rules", nil},
+	{"sessions/periodic", nil},
 	{"sessions/*", []string{"sessions"}},
 	{"memory", []string{"sessions", "sessions/*", "memory/classify"}},
 	{"memory/text", nil},
@@ -45,7 +45,7 @@ var importRules = []struct {
 	{"compaction", []string{"sessions", "compaction/tokens"}},
 	{"compaction/erase", []string{"sessions", "compaction/summarize", "memory/text"}},
 	{"compaction/*", []string{"sessions", "sessions/*", "compaction", "compaction/*"}},
-	{"pages", []string{"sessions", "memory"}},
+	{"memory/pages", []string{"sessions", "memory"}},
 	{"bot/llm", []string{"sessions", "memory", "memory/extract", "compaction", "compaction/*"}},
 	{"bot/chat", []string{"sessions", "memory", "memory/*", "bot/llm"}},
 	{"bot/wording", []string{"sessions"}},
@@ -54,7 +54,7 @@ var importRules = []struct {
 	{"bot/view", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording")},
 	{"bot/outbox", append(lower, "bot/chat")},
 	{"bot/upkeep", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view", "bot/outbox")},
-	{"bot/manage", append(lower, "bot/upkeep", "pages")},
+	{"bot/manage", append(lower, "bot/upkeep", "memory/pages")},
 	{"bot/command", append(lower, "bot/llm", "bot/manage", "bot/reload", "bot/wording", "bot/view", "bot/upkeep")},
 	{"bot/turn", append(lower, "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view")},
 	{"bot/retention", []string{"sessions"}},
@@ -62,20 +62,20 @@ var importRules = []struct {
 	{"bot", append(lower, "bot/access", "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/turn", "bot/leader")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
 	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/command", "bot/reload", "bot/tools", "bot/view", "sql"}},
-	{"bot/console", append(lower, "pages", "bot/manage")},
+	{"bot/console", append(lower, "memory/pages", "bot/manage")},
 	{"bot/dingtalk/calls", []string{"sessions"}},
 	{"bot/dingtalk", []string{"bot/chat", "bot/dingtalk/calls", "bot/dingtalk/card", "bot/dingtalk/markdown", "bot/dingtalk/reaction", "sessions", "sessions/*"}},
 	{"bot/dingtalk/reaction", []string{"bot/chat", "bot/dingtalk/calls", "sessions", "sessions/*"}},
 	{"bot/dingtalk/card", []string{"bot/chat", "bot/dingtalk/calls", "bot/dingtalk/markdown", "sessions", "sessions/*"}},
-	{"bot/dingtalk/login", []string{"pages", "sessions"}},
+	{"bot/dingtalk/login", []string{"memory/pages", "sessions"}},
 	{"bot/dingtalk/markdown", nil},
 	{"bot/media", []string{"bot/chat", "sessions", "sessions/*"}},
 	{"bot/openai", []string{"bot/llm", "sessions", "sessions/*"}},
 	{"bot/schedule", []string{"bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools/mcp", []string{"bot/llm", "bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools", []string{"bot/llm", "bot/chat", "memory", "memory/*", "sessions", "sessions/*"}},
-	{"sql/console", []string{"sessions", "memory", "pages", "sql/admin", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/pg", "sql/spend"}},
-	{"sql", []string{"pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
+	{"sql/console", []string{"sessions", "memory", "memory/pages", "sql/admin", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/pg", "sql/spend"}},
+	{"sql", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
 	{"sql/dbsqlc", []string{"sessions", "memory"}},
 	{"sql/localpg", nil},
 	{"sql/pg", []string{"sessions", "sql/dbsqlc"}},
@@ -95,7 +95,7 @@ var importRules = []struct {
 	{"sql/erasure", []string{"sessions", "memory", "memory/*", "compaction", "compaction/*", "sql/compactions", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg", "sql/vectors"}},
 	{"sql/inspect", []string{"sessions", "sql/convert", "sql/dbsqlc"}},
 	{"sql/yardstick", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/facts", "sql/index", "sql/pg"}},
-	{"cmd/bot/gateway", []string{"pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/tools/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
+	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/tools/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
 	{"cmd/lab", []string{"cmd/lab/*"}},
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/rig", "cmd/lab/replay"}},
@@ -110,7 +110,7 @@ var owners = map[string][]string{
 	"github.com/xuri/excelize":                        {"bot/media"},
 	"database/sql":                                    {"sql", "sql/*"},
 	"github.com/alecthomas/kong":                      {"cmd/bot", "cmd/lab/rig"},
-	"github.com/cenkalti/backoff/v5":                  {"retry"},
+	"github.com/cenkalti/backoff/v5":                  {"sessions/retry"},
 	"github.com/chromedp":                             nil, // test packages
 	"github.com/gorilla/websocket":                    {"bot/dingtalk"},
 	"github.com/jackc/pgx/v5":                         {"sql", "sql/*"},
@@ -129,6 +129,18 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, problem := range importProblems(moduleFiles(t)) {
 		t.Error(problem)
+	}
+}
+
+// roots are the top-level folders of Go code.
+var roots = []string{"bot", "cmd", "compaction", "memory", "sessions", "sql"}
+
+func TestPackagesAreBelowTheRoots(t *testing.T) {
+	t.Parallel()
+	for _, f := range moduleFiles(t) {
+		if root, _, _ := strings.Cut(f.pkg(), "/"); !slices.Contains(roots, root) {
+			t.Errorf("%s: package %s is outside the roots %v", f.fset.Position(f.ast.Package), f.pkg(), roots)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // pattern finds one form of identifier in a folded text.

@@ -14,9 +14,9 @@ import (
 	"ebb/compaction/audit"
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
-	"ebb/retry"
 	"ebb/sessions"
 	"ebb/sessions/reasoning"
+	"ebb/sessions/retry"
 )
 
 // Model completes a prompt without tools. An error counts as a failed attempt; a [ModelFault] classifies it.

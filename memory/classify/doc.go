@@ -9,6 +9,6 @@
 //	marks.go        [Candidate], [AsksToRemember], [RecallQuestion], [SelfReference]
 //	style.go        [AnswerStyle]
 //	rules.tsv       the rules of all these, each with a text that it must match and one that it must not
-//	rules.go        names the lists of rules.tsv; package ebb/rules reads them
+//	rules.go        names the lists of rules.tsv; package ebb/sessions/rules reads them
 //	phrases.go      lists of expressions, indexed by the words that a match must contain
 package classify

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 //go:embed rules.tsv

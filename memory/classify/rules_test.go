@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ebb/memory/text"
-	"ebb/rules"
-	"ebb/rules/rulestest"
+	"ebb/sessions/rules"
+	"ebb/sessions/rules/rulestest"
 )
 
 // judgments are the verdicts that a match of a list must bring about.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/memory/text"
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // Span is a stretch of whole days in one zone, From included and To not.

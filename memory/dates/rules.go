@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ebb/memory/text"
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 //go:embed rules.tsv

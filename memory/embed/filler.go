@@ -12,8 +12,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"ebb/memory"
-	"ebb/periodic"
-	"ebb/retry"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 // Filler computes vectors of texts in the background. The storage keeps its progress, and it continues there after a

@@ -8,7 +8,7 @@ import (
 
 	"ebb/memory/dates"
 	"ebb/memory/text"
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // wanted is a term of a query.

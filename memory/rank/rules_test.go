@@ -3,7 +3,7 @@ package rank
 import (
 	"testing"
 
-	"ebb/rules/rulestest"
+	"ebb/sessions/rules/rulestest"
 )
 
 // Each rule of rules.tsv matches its first example, and not its second.

@@ -9,7 +9,7 @@ import (
 	"ebb/memory/classify"
 	"ebb/memory/dates"
 	"ebb/memory/text"
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // reschedules reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // Holder holds the leases of one replica. It sends the replica's heartbeat, and stops trusting the leases before another

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // Mark replaces a credential.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 // shapes are the rules of credentials with a shape or a frame.

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"testing"
 
-	"ebb/rules"
-	"ebb/rules/rulestest"
+	"ebb/sessions/rules"
+	"ebb/sessions/rules/rulestest"
 )
 
 // Each rule of rules.tsv finds its first example, and not its second. For shapes and frames the whole search agrees.

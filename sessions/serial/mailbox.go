@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // Mailboxes run work for one session at a time, each session apart from all others, and coalesce wake-ups. A session

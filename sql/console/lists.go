@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql/admin"
 	"ebb/sql/convert"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"

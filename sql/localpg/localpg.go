@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
+	"ebb/sessions/periodic"
 )
 
 // ErrDataInUse says that another living process runs a private PostgreSQL on the same data.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
+	"ebb/sessions/periodic"
 )
 
 // keep runs the server until Stop, and again when it ends by itself: nothing of Ebb works without it. The first end

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 	"ebb/sql/dbsqlc"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/periodic"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.

@@ -15,8 +15,8 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // live streams one turn onto its card. One goroutine makes all calls.

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 

@@ -13,7 +13,7 @@ import (
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/dingtalk/login"
-	"ebb/pages"
+	"ebb/memory/pages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,8 +11,8 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 // API makes the calls. Its errors are [*chat.SendError]. The caller reserves each call; the API returns those that

@@ -13,9 +13,9 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
-	"ebb/periodic"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 // fakeDingTalk has the marks, and fails as its scripts say; a script that ended fails no more.

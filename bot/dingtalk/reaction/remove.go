@@ -8,9 +8,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/dingtalk/calls"
-	"ebb/periodic"
-	"ebb/retry"
 	"ebb/sessions"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 const (

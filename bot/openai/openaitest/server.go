@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // Options configures a server; the zero value is the persona on a free port.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 type object = map[string]any

@@ -13,7 +13,7 @@ import (
 	"ebb/bot/dingtalk/login"
 	"ebb/bot/manage"
 	"ebb/compaction"
-	"ebb/pages"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql"
 )

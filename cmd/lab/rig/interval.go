@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // Interval is a stretch of time.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // runFor runs a task for a time and returns the moments of its runs in seconds, and the log.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"ebb/rules"
+	"ebb/sessions/rules"
 )
 
 var unknownPart = regexp.MustCompile(`(?:^|[^pP])\{[A-Za-z]+\}`)

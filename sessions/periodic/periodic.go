@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/retry"
+	"ebb/sessions/retry"
 )
 
 // Task is background work that is repeated. Only Interval and Do are required.
