@@ -24,11 +24,11 @@ const (
 )
 
 // closePauses are the pauses between attempts on one card, each of which costs a call: maxCloses take about two hours. spentPause
-// is that of a card whose call the month does not permit: an operator may resume calls, and each claim costs two writes.
+// is that of a card whose call the month does not permit: an operator may resume calls.
 // faultPauses are those of all cards, after a failure that would meet any of them.
 var (
 	closePauses = retry.Pauses{First: closeHold, Max: 30 * time.Minute}
-	spentPause  = 5 * time.Minute
+	spentPause  = 15 * time.Second
 	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
