@@ -74,8 +74,8 @@ func (w *world) plantSecret(word string) {
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost) VALUES ('` + privateKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'main', 'staff0002', 100, 1)`)
 }
 
-// No list shows a text of a private chat to any role, and each page that shows one has left its row in the audit. The pages are those
-// of all routes, in a private chat and in a group that refers to a fact from one; the lists are also those of the API.
+// No list shows a text of a private chat to any role, and each page that shows one has left its row in the audit. The test opens
+// the pages of all routes, in a private chat and in a group that refers to a fact from one. The lists of the API are among them.
 func TestPrivateTextsAreInTheAudit(t *testing.T) {
 	t.Parallel()
 	const word = "plantedword"

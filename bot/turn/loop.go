@@ -67,8 +67,8 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	}
 }
 
-// runCalls runs the calls of one round and appends their results. Tools that hang, as their storage may, leave the model half
-// of the turn's remaining time: the calls share one deadline.
+// runCalls runs the calls of one round and appends their results. The calls share one deadline: tools that hang, as their
+// storage may, leave the model half of the turn's remaining time.
 func (r *Runner) runCalls(
 	ctx context.Context, t *Turn, a *answer, msgs []llm.Message, calls []sessions.ToolCall, seen map[string]bool, lastRound bool,
 ) ([]llm.Message, error) {
