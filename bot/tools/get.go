@@ -26,7 +26,7 @@ var getSpec = llm.ToolSpec{
 
 // Blobs are the offloaded tool results of a session.
 type Blobs interface {
-	// Blob reads one; sessions.ErrNotFound if the session has none at the address.
+	// Blob returns sessions.ErrNotFound if the session has no result at the address.
 	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
 }
 
@@ -47,7 +47,7 @@ func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string,
 	return text, err
 }
 
-// blob reads a page of a stored result. Only the session's own results are accessible, at any path.
+// blob reads only results of the session itself, at any path.
 func (g getter) blob(ctx context.Context, in chat.ToolInput, blob string, a getArgs) (string, error) {
 	text, err := currentBlob(in.Current, blob)
 	if err != nil {
@@ -62,7 +62,7 @@ func (g getter) blob(ctx context.Context, in chat.ToolInput, blob string, a getA
 	return show.Page(text, a.Page, in.Room, func(page int) string { return show.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
 }
 
-// currentBlob is an offloaded result of the running turn, not yet stored.
+// currentBlob finds a result of the running turn, which is not stored yet.
 func currentBlob(events []sessions.Event, blob string) (string, error) {
 	for _, e := range events {
 		if e.Role == sessions.RoleTool && sessions.BlobOf(e.Content) == blob {

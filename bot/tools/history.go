@@ -47,7 +47,7 @@ func (s *span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// findChars bounds a find's shown content, in characters.
+// findChars bounds the shown content of a find.
 const findChars = 2000
 
 type historian struct {
@@ -80,7 +80,7 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	return text, err
 }
 
-// seek reads the arguments. Its errors are for the model.
+// seek returns errors for the model.
 func (h historian) seek(a historyArgs) (q memory.LogQuery, err error) {
 	q = memory.LogQuery{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
 	if q.Limit < 1 || q.Limit > 50 {
@@ -130,7 +130,6 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 	return at, false, fmt.Errorf("%s %q: want YYYY-MM-DD or YYYY-MM-DD HH:MM", name, memory.HeadOf(text))
 }
 
-// logReader reads the log of the calling session only.
 func logReader(store memory.Store, in chat.ToolInput, loc *time.Location) show.LogReader {
 	return show.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

@@ -13,7 +13,6 @@ import (
 	"ebb/bot/llm"
 )
 
-// tool is a bot.Tool with arguments of type A.
 type tool[A any] struct {
 	spec  llm.ToolSpec
 	call  func(ctx context.Context, in chat.ToolInput, args A) (string, error)
@@ -36,7 +35,7 @@ func (t tool[A]) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	return t.call(ctx, in, args)
 }
 
-// storeFault logs a storage error and returns its text for the model.
+// storeFault logs a storage error and returns words for the model.
 func storeFault(ctx context.Context, err error, words string) error {
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Tool failed in the storage")
 	return errors.New(words)

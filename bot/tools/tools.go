@@ -12,7 +12,7 @@ import (
 	"ebb/memory/draft"
 )
 
-// Names lists the names of the built-in tools.
+// Names lists the built-in tools.
 func Names() (names []string) {
 	for _, t := range All(nil, nil, nil) {
 		names = append(names, t.Spec().Name)
@@ -20,7 +20,7 @@ func Names() (names []string) {
 	return names
 }
 
-// All returns the built-in tools over a memory store and offloaded results. Times are shown in loc.
+// All returns the built-in tools. Times are shown in loc.
 func All(store memory.Store, blobs Blobs, loc *time.Location) []chat.Tool {
 	return []chat.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others

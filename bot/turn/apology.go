@@ -8,8 +8,7 @@ import (
 	"ebb/bot/wording"
 )
 
-// apology is the answer to people after an error that ended their turn. It depends on the error's class alone: the
-// provider's own text may hold keys and addresses.
+// apology depends on the error's class alone: the provider's own text may hold keys and addresses.
 func apology(err error, lang string) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return wording.Say(wording.Timeout, lang)

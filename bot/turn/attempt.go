@@ -11,18 +11,16 @@ import (
 	"ebb/sessions"
 )
 
-// errPanic stands for a panic as the end of a turn.
 var errPanic = errors.New("panic")
 
-// countsAsAttempt reports whether the end of a turn counts as an attempt at its messages: a panic, or data that the
-// storage refuses. A lost lease, a stop and a storage failure do not count. The storage counts crashes itself, see
+// countsAsAttempt excludes lost leases, stops and storage failures. The storage counts crashes itself, see
 // [sessions.Store.Begin]. A model failure is answered and ends no turn.
 func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
 
-// attempt runs a turn, and abandons it in the storage if it ends without a commit. aside is the message that gave it a place
-// beside the slots; 0: it has a slot.
+// attempt runs a turn, and abandons it in the storage if it ends without a commit. aside is the message that gave it a
+// place beside the slots; 0: it has a slot.
 func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil
@@ -52,8 +50,6 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 	return more, err
 }
 
-// abandon records that a turn ended without a commit, and counts the attempt if it counts. It waits while the storage
-// is unavailable.
 func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Event, end error) error {
 	var guilty []int64
 	for _, e := range taken {
@@ -67,7 +63,7 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 }
 
 // begin waits for a slot and reads the session. A suspect also waits until no other suspect runs; nothing is marked
-// before. It returns the lease under which the turn runs, and its place.
+// before.
 func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, p place, err error) {
 	l, v, p, err = r.beginWith(ctx, l, r.store.Begin)
 	if err != nil || v.Suspect == 0 {
@@ -85,11 +81,11 @@ func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease,
 	return l, v, place{leave: func() { second.leave(); free() }, stop: second.stop}, err
 }
 
-// leaseTries bounds the leases that one turn takes. A lease that is lost again and again passes the slot on.
+// leaseTries bounds the leases that one turn takes; a session that loses more passes its slot on.
 const leaseTries = 3
 
-// beginWith waits for a slot, and opens the turn. An erasure during the wait takes the lease: the turn takes it again and
-// keeps its slot. Otherwise erasures that come faster than a slot would starve it, and no mark would count them.
+// beginWith opens the turn in a slot. A turn that loses its lease to an erasure takes it again and keeps its slot:
+// frequent erasures would starve it otherwise, and no mark would count them.
 func (r opening) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
 ) (_ sessions.Lease, v sessions.View, p place, err error) {
@@ -123,7 +119,6 @@ func (r *Runner) lease(ctx context.Context, key sessions.Key) (sessions.Lease, e
 	return l, r.outbox.Resume(withLease(ctx, l), l)
 }
 
-// withLease adds the lease to the logger.
 func withLease(ctx context.Context, l sessions.Lease) context.Context {
 	log := zerolog.Ctx(ctx).With().EmbedObject(l.Key).Int64("term", l.Term).Logger()
 	return log.WithContext(ctx)

@@ -12,13 +12,13 @@ import (
 // receiveWait is the maximum wait of a turn for messages that were received and are not stored yet.
 const receiveWait = time.Second
 
-// gathering has the arrival time of the first message that waits in each session. The zero value is ready.
+// gathering has the arrival time of each session's first waiting message. The zero value is ready.
 type gathering struct {
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
 }
 
-// note keeps the time of the first message only, so that later ones do not delay the turn further.
+// note keeps the first time, so that later messages do not delay the turn further.
 func (g *gathering) note(key sessions.Key, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,7 +30,6 @@ func (g *gathering) note(key sessions.Key, at time.Time) {
 	}
 }
 
-// first is the time of the session's first message; zero for none.
 func (g *gathering) first(key sessions.Key) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -43,7 +42,7 @@ func (g *gathering) forget(key sessions.Key) {
 	delete(g.since, key)
 }
 
-// Wake starts a turn for a message that was just stored. A running turn looks whether it is a /stop.
+// Wake starts a turn for a message that was just stored, or makes the running turn look for a /stop.
 func (r *Runner) Wake(key sessions.Key) {
 	if r.cfg.Gather > 0 {
 		r.gathering.note(key, time.Now())
@@ -52,8 +51,7 @@ func (r *Runner) Wake(key sessions.Key) {
 	r.turns.Wake(key)
 }
 
-// gather waits for messages that belong to the same turn. These arrive shortly after the first one, or are received
-// here and not stored yet.
+// gather waits for messages that follow the first one shortly, or that are received here and not stored yet.
 func (r *Runner) gather(ctx context.Context, key sessions.Key) {
 	if first := r.gathering.first(key); !first.IsZero() {
 		moment := time.NewTimer(r.cfg.Gather - time.Since(first))

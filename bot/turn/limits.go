@@ -12,10 +12,10 @@ import (
 	"ebb/sessions"
 )
 
-// admit counts a turn against the limits before it calls the model. Messages of people over a limit wait behind the others.
-// If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the conversation or the
-// installation, else of one person. A turn that is tried again is counted again, except one that gave up a place beside the
-// slots: it ran nothing.
+// admit counts a turn against the limits before it calls the model. Messages of people over a limit wait behind the
+// others. If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the
+// conversation or the installation, else of one person. A repeated turn is counted again, except one that gave up a
+// place beside the slots: it ran nothing.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	limits := r.cfg.Current.For(t.Key).Limits
 	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
@@ -51,7 +51,6 @@ func uncounted(t *Turn) sessions.Askers {
 	return a
 }
 
-// askersOf are the senders of the turn's messages.
 func askersOf(t *Turn) sessions.Askers {
 	s := t.View.Session
 	a := sessions.Askers{Robot: s.RobotCode}
@@ -81,7 +80,7 @@ func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reache
 	return last
 }
 
-// movedFirst moves the turn's messages that match before the others, and counts them.
+// movedFirst moves the matching messages before the others, and counts them.
 func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
 	first := func(events []sessions.Event) []sessions.Event {
 		var yes, no []sessions.Event

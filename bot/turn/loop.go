@@ -19,18 +19,16 @@ import (
 	"ebb/sessions"
 )
 
-// answer is the result of the loop between model and tools.
 type answer struct {
 	events   []sessions.Event // assistant and tool events; the last one is not counted yet
-	text     string           // for people
-	usage    sessions.Usage   // usage of all calls
-	cost     float64          // cost of all calls
-	last     sessions.Usage   // usage of the last call
-	estimate int              // our own count of the last request, not calibrated
+	text     string
+	usage    sessions.Usage // all calls
+	cost     float64        // all calls
+	last     sessions.Usage // the last call
+	estimate int            // our own count of the last request, not calibrated
 	model    string
 }
 
-// spending is the usage and cost of the answer.
 func (a answer) spending() sessions.Spending {
 	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost}
 }
@@ -41,7 +39,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	a := answer{estimate: t.size}
 	t.events = nil
 	first := len(msgs)
-	seen := map[string]bool{} // calls made in this turn
+	seen := map[string]bool{}
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
 		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought()})
@@ -67,8 +65,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	}
 }
 
-// runCalls runs the calls of one round and appends their results. The calls share one deadline: tools that hang, as their
-// storage may, leave the model half of the turn's remaining time.
+// runCalls gives the calls one deadline: tools that hang leave the model half of the turn's remaining time.
 func (r *Runner) runCalls(
 	ctx context.Context, t *Turn, a *answer, msgs []llm.Message, calls []sessions.ToolCall, seen map[string]bool, lastRound bool,
 ) ([]llm.Message, error) {
@@ -87,7 +84,7 @@ func (r *Runner) runCalls(
 	return msgs, nil
 }
 
-// delta receives the streamed text; nil without a display, so that a model without streams is asked for none.
+// delta is nil without a display, so that a model without streams is asked for none.
 func (t *Turn) delta() func(text string, reset bool) {
 	if t.live == nil {
 		return nil
@@ -95,7 +92,6 @@ func (t *Turn) delta() func(text string, reset bool) {
 	return t.live.Text
 }
 
-// thought receives the streamed reasoning; nil without a display.
 func (t *Turn) thought() func(text string) {
 	if t.live == nil {
 		return nil
@@ -103,7 +99,6 @@ func (t *Turn) thought() func(text string) {
 	return t.live.Thought
 }
 
-// noMoreCalls is appended to the last tool result that a turn allows.
 const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
 // appendEvent counts an event and appends it to the turn and, shortened as in later views, to the request.
@@ -117,12 +112,11 @@ func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.
 	return append(msgs, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
 
-// squeezedBytes is the size of a tool result that was shortened for lack of room.
 const squeezedBytes = 400
 
-// makeRoom offloads the turn's own large tool results as the policy demands, then shortens more of them until the
-// request fits the window. It begins at first with the oldest. A reference names the path at which memory_get reads the
-// whole, also in this turn. The log keeps all results whole. It reports whether another round has room.
+// makeRoom offloads the turn's own large tool results as the policy demands. It then shortens more of them, the oldest
+// first, until the request fits the window. A reference names the path at which memory_get reads the whole, also in
+// this turn. It reports whether another round has room.
 func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 	usable, cal := r.views.Settings(t.View.Session).Window.Usable(), t.View.Session.CalibrationFactor
 	if t.halfWindow {
@@ -179,8 +173,8 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }
 
-// callTool runs one tool call within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a lost lease or a storage
-// that can't record the run; both end the turn.
+// callTool runs one tool call within part, which ends before ctx. A tool's failure becomes a result for the model. The
+// error is a lost lease or a storage that can't record the run; both end the turn.
 func (r *Runner) callTool(ctx, part context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	if isStopped(ctx) {
 		return NotRun, nil
@@ -221,10 +215,9 @@ func (r *Runner) callTool(ctx, part context.Context, t *Turn, c sessions.ToolCal
 	return run.Result, nil
 }
 
-// minTokenBytes is the minimum size of a token in nearly all texts.
 const minTokenBytes = 2
 
-// recordRun stores a tool call. It waits while the storage is unavailable, so that the model's work is not lost.
+// recordRun waits while the storage is unavailable, so that the model's work is not lost.
 func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) error {
 	return r.persist(ctx, "Tool call not recorded, trying again", func(one context.Context) error {
 		err := r.store.RecordRun(one, t.Lease, run)
@@ -233,7 +226,7 @@ func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) e
 	})
 }
 
-// runTool calls the tool; its error becomes the result, so that the model can correct the call.
+// runTool returns a tool's error as the result, so that the model can correct the call.
 func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
@@ -257,7 +250,6 @@ func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c session
 	return result
 }
 
-// withHalf returns a context with half of the time that is left in another one.
 func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, bounded := ctx.Deadline()
 	if !bounded {
@@ -266,7 +258,6 @@ func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// toolNames lists the tools for a model that asked for another.
 func toolNames(f *view.Frame) string {
 	names := make([]string, len(f.Tools))
 	for i, t := range f.Tools {

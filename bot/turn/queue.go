@@ -12,17 +12,17 @@ import (
 	"ebb/sessions"
 )
 
-// queueGrace is the wait for a slot after which people see that their turn waits. A shorter wait costs no further frame.
+// queueGrace is the wait for a slot after which people see that their turn waits. A shorter wait costs no further
+// frame.
 const queueGrace = 200 * time.Millisecond
 
-// place is the right of a turn to run: a slot, or a place beside the slots.
 type place struct {
-	leave func() // frees it; not nil, without a place either
+	leave func() // never nil
 	stop  int64  // the message for which the place is beside the slots; 0: it is a slot
 }
 
-// unstoppedError ends a turn beside the slots that its message does not stop after all. It would ask the model. A limit or a
-// suspect leaves the turn other messages than those that waited.
+// unstoppedError ends a turn beside the slots that its message does not stop after all, since it would ask the model. A
+// limit or a suspect leaves the turn other messages than those that waited.
 type unstoppedError struct {
 	by       int64             // messages up to this id give no place beside the slots
 	admitted []sessions.UserID // people for whom the limits counted the turn, which begins again
@@ -30,8 +30,8 @@ type unstoppedError struct {
 
 func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
 
-// enterSlot waits for a slot. After a grace the display shows that the turn waits. A /stop of the waiting turn after judged takes
-// a place beside the slots: its turn asks no model.
+// enterSlot waits for a slot. A /stop of the waiting turn after judged takes a place beside the slots: its turn asks no
+// model.
 func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) (place, error) {
 	if leave, ok := w.slots.TryEnter(); ok {
 		return place{leave: leave}, nil
@@ -53,7 +53,6 @@ func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) 
 	return aside, nil
 }
 
-// queued is a turn that waits for a slot.
 type queued struct {
 	*Runner
 	lease  sessions.Lease
@@ -63,11 +62,11 @@ type queued struct {
 	looks  func()          // frees the place among the turns that look at intervals; nil: without one
 }
 
-// maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query. The
-// others look at new messages alone. It is as large as the number of waiting turns with a card.
+// maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query.
+// The others look at new messages alone. It equals the number of waiting turns with a card.
 const maxLookers = 200
 
-// mayLook reports whether the turn is one of those that look at intervals. It becomes one once there is room.
+// mayLook makes the turn one of those that look at intervals once there is room.
 func (q *queued) mayLook() bool {
 	if q.looks == nil {
 		q.looks, _ = q.lookers.TryEnter()
@@ -75,8 +74,8 @@ func (q *queued) mayLook() bool {
 	return q.looks != nil
 }
 
-// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with the place that the turn has
-// then; the zero value: none.
+// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with a place; the zero
+// value: none.
 func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
 	defer logPanic(q.ctx) // no message is marked yet: the turn itself counts the attempt
 	defer func() {
@@ -144,7 +143,7 @@ func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	return asked
 }
 
-// show shows the waiting turn, unless the display can't, or a limit will stop the turn.
+// show does nothing if the display can't show a queue, or a limit will stop the turn.
 func (q *queued) show(wait context.Context, asked []sessions.Event) {
 	d, ok := q.cfg.Display.(chat.Queuer)
 	if !ok || q.isLimited(wait, asked[0]) {
@@ -154,8 +153,7 @@ func (q *queued) show(wait context.Context, asked []sessions.Event) {
 	q.leave = d.Queue(q.ctx, shown(q.Runner, q.lease, asked, lang))
 }
 
-// isLimited reports whether a limit would stop a turn of a message now. It counts nothing. Without an answer of the storage it
-// reports true.
+// isLimited counts nothing. It reports true if the storage does not answer.
 func (q *queued) isLimited(ctx context.Context, e sessions.Event) bool {
 	limits := q.cfg.Current.For(q.lease.Key).Limits
 	if limits == (sessions.Limits{}) {

@@ -16,9 +16,9 @@ import (
 	"ebb/sessions"
 )
 
-// searchMemory searches memory for the turn's question. The result is part of this turn's requests only, by default
-// right before the question, so that the prefix of the prompt stays cacheable. It is never logged. A slow or failed
-// search is left out: the model can search by itself.
+// searchMemory searches memory for the turn's question. The result is never logged and stands in this turn's requests
+// only, so that the prefix of the prompt stays cacheable. A slow or failed search is left out: the model can search by
+// itself.
 func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	query := r.views.RecallQuery(t.Asked)
 	if query == "" || r.recallBudget(t) <= 0 {
@@ -47,7 +47,6 @@ func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	t.recallRoom = max(none, min(room, r.recallBudget(t))) + tokens.MessageOverhead
 }
 
-// recallBudget is the limit of recalled memory in a request, in tokens.
 func (r *Runner) recallBudget(t *Turn) int {
 	return min(r.cfg.Remember.RecallTokens, r.views.Settings(t.View.Session).Window.Usable()/8)
 }
@@ -78,8 +77,7 @@ func dropShown(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 }
 
 // readPinned reads pinned memory for the head of the view when due: at the start of a session, and after a pinned fact
-// was forgotten. The turn's commit stores it, so that it stays identical until the next compaction. After a slow read
-// the next turn repeats it.
+// was forgotten. The turn's commit stores it, so that it stays identical until the next compaction.
 func (r *Runner) readPinned(ctx context.Context, t *Turn) {
 	if !t.View.Session.PinnedDue {
 		return

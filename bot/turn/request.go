@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// fitRequest assembles the turn's request. It first compacts a context that would overflow, or that its policy limits
-// before an answer, within a deadline. If that frees too little, the request shows the emergency view.
+// fitRequest assembles the turn's request. It first compacts, within a deadline, a context that would overflow or that
+// its policy limits before an answer. If that frees too little, the request shows the emergency view.
 func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	usable := r.views.Settings(t.View.Session).Window.Usable()
 	view.Shrink(t.Asked, usable, t.next())
@@ -38,11 +38,9 @@ func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	return r.buildRequest(t, v)
 }
 
-// frame is the constant part of the turn's requests.
 func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Session) }
 
-// buildRequest assembles the turn's request on a view and sets its size. The policy decides where recalled memory
-// stands.
+// buildRequest assembles the turn's request on a view and sets its size.
 func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 	recalled := r.writeRecalled(t, v)
 	t.recalledTokens = 0
@@ -71,8 +69,8 @@ func (r *Runner) inlineTrigger(v sessions.View, tokens int) string {
 	return ""
 }
 
-// backlogged reports whether a view of this many tokens stays too large after one attempt. Then the background compacts
-// it in several attempts, and answers use the emergency view meanwhile.
+// backlogged reports whether a view of this many tokens stays too large after one attempt. The background then compacts
+// it in several attempts.
 func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 	set := r.views.Settings(v.Session)
 	if set.Policy.Mode != compaction.SummaryOnly {
@@ -83,8 +81,7 @@ func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 }
 
 // compactInline compacts before the model is asked if needed returns a trigger, and reloads the turn's view. A
-// compaction that fails or takes too long leaves the view as it is. People do not see that failure: the emergency view
-// handles it.
+// compaction that fails or takes too long leaves the view as it is: people see no failure.
 func (r *Runner) compactInline(ctx context.Context, t *Turn, needed func(sessions.View) string) {
 	if needed(t.View) == "" || r.worker.Busy(t.Key) {
 		return // running upkeep may take minutes
@@ -110,7 +107,7 @@ func (r *Runner) compactInline(ctx context.Context, t *Turn, needed func(session
 	t.View = v
 }
 
-// overflowTrigger is the trigger of a compaction after a provider found the request too large, whatever our counts are.
+// overflowTrigger holds after a provider found the request too large, whatever our counts are.
 func (r *Runner) overflowTrigger(v sessions.View) string {
 	set := r.views.Settings(v.Session)
 	if !set.Enabled || r.now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {

@@ -30,13 +30,13 @@ type Config struct {
 	Transport chat.Transport
 
 	Now       func() time.Time // the storage's clock
-	Stopping  func() bool      // whether a stop has begun
-	Draining  <-chan struct{}  // closed when a stop begins
+	Stopping  func() bool
+	Draining  <-chan struct{} // closed when a stop begins
 	Languages wording.Languages
 	Location  *time.Location
 	Current   *reload.Current
 	Remember  view.Remember
-	Display   chat.Display // shows running turns; optional
+	Display   chat.Display
 
 	MaxMerged      int // messages answered in one turn
 	MaxToolRounds  int
@@ -44,9 +44,9 @@ type Config struct {
 	StaleAfter     time.Duration
 	Gather         time.Duration // wait of a turn for further messages; 0: none
 	TurnTimeout    time.Duration
-	BusyNote       time.Duration // a turn that runs longer is announced once; 0: never
-	CommitTimeout  time.Duration // timeout of one attempt to commit
-	InlineDeadline time.Duration // deadline of a compaction that an answer waits for
+	BusyNote       time.Duration // a longer turn is announced once; 0: never
+	CommitTimeout  time.Duration // one attempt
+	InlineDeadline time.Duration // for a compaction that an answer waits for
 }
 
 // Runner runs turns: from waiting messages to a committed answer.
@@ -65,9 +65,9 @@ type Runner struct {
 	now          func() time.Time
 	stopping     func() bool
 	draining     <-chan struct{}
-	slots        *llm.FairSemaphore // limits the turns, each of which holds a view
-	asides       *llm.FairSemaphore // limits the turns without a slot, which were stopped while they waited for one
-	lookers      *llm.FairSemaphore // limits the waiting turns that look for messages at intervals
+	slots        *llm.FairSemaphore // each turn holds a view
+	asides       *llm.FairSemaphore // for turns without a slot, which were stopped while they waited for one
+	lookers      *llm.FairSemaphore // for waiting turns that look for messages at intervals
 	suspects     *Suspects
 	staleNotices staleNotices
 	gathering    gathering
@@ -106,11 +106,11 @@ type Commands interface {
 type Outbox interface {
 	// Resume queues the replies that an earlier owner of the session left unsent.
 	Resume(ctx context.Context, l sessions.Lease) error
-	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether a reply, on a
-	// card or not, would wait behind others.
+	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether a reply would
+	// wait behind others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
-	// AwaitSent waits for the end of the session's unsent replies. It reports false if some remain after a time.
+	// AwaitSent waits for the session's unsent replies. It reports false if some remain after atMost.
 	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
 	// Send queues committed replies; then runs after the first attempt.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())

@@ -8,8 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// staleNotices remembers for a moment who was notified of an outdated backlog. A backlog of several turns needs only
-// one notice for each person.
+// staleNotices remembers who was notified of an outdated backlog. A backlog of several turns needs one notice a person.
 type staleNotices struct {
 	when *lru.Cache[noticeKey, time.Time]
 }
@@ -20,9 +19,7 @@ type noticeKey struct {
 }
 
 const (
-	// staleNoticeTTL is the time for which a notice suppresses others.
-	staleNoticeTTL = time.Minute
-	// maxStaleNotices bounds the notices that are remembered.
+	staleNoticeTTL  = time.Minute
 	maxStaleNotices = 10_000
 )
 
@@ -31,7 +28,6 @@ func newStaleNotices() staleNotices {
 	return staleNotices{when}
 }
 
-// cover reports whether all senders have a recent notice.
 func (t staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
 	for _, e := range asked {
 		if at, ok := t.when.Get(noticeKey{key, e.SenderID}); !ok || time.Since(at) > staleNoticeTTL {
@@ -41,7 +37,6 @@ func (t staleNotices) cover(key sessions.Key, asked []sessions.Event) bool {
 	return true
 }
 
-// record stores the notice of all senders.
 func (t staleNotices) record(key sessions.Key, asked []sessions.Event) {
 	for _, e := range asked {
 		t.when.Add(noticeKey{key, e.SenderID}, time.Now())

@@ -17,7 +17,6 @@ import (
 	"ebb/sessions"
 )
 
-// errStopped is the cause when a member stops a turn.
 var errStopped = errors.New("turn was stopped by a member")
 
 // NotRun is the result of a tool call that a stopped turn did not make.
@@ -30,13 +29,12 @@ const (
 	stopWindow = 100
 )
 
-// running has the sessions with a turn, and a signal of new messages for each. The zero value is ready.
+// running has a signal of new messages for each session with a turn. The zero value is ready.
 type running struct {
 	mu    sync.Mutex
 	turns map[sessions.Key]chan struct{}
 }
 
-// enter begins to note the messages of a session; leave ends it.
 func (r *running) enter(key sessions.Key) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +49,7 @@ func (r *running) enter(key sessions.Key) (leave func()) {
 	}
 }
 
-// note signals a new message to the session's turn. It never blocks.
+// note never blocks.
 func (r *running) note(key sessions.Key) {
 	select {
 	case r.arrivals(key) <- struct{}{}:
@@ -59,7 +57,7 @@ func (r *running) note(key sessions.Key) {
 	}
 }
 
-// arrivals is the signal of a session's turn; nil for none.
+// arrivals is nil without a running turn.
 func (r *running) arrivals(key sessions.Key) chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +67,7 @@ func (r *running) arrivals(key sessions.Key) chan struct{} {
 func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }
 
 // attend watches over a turn while the model works: a /stop ends the returned context with errStopped, and members are
-// notified once of a long turn. leave ends the watch.
+// notified once of a long turn.
 func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
 	w := watch{
@@ -90,7 +88,6 @@ func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, lea
 	}
 }
 
-// watch is the watch over one turn.
 type watch struct {
 	*Runner
 	lease   sessions.Lease
@@ -98,10 +95,9 @@ type watch struct {
 	before  int64 // the newest event of the turns before
 	lang    string
 	arrived <-chan struct{}
-	live    chat.Live // nil: members see nothing of the turn
+	live    chat.Live // nil: not shown
 }
 
-// run ends with ctx, or with the stop.
 func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(stopLook)
 	defer look.Stop()
@@ -139,9 +135,9 @@ func (w *watch) stops(e sessions.Event) bool {
 	return stops(w.handler, w.lease.Key, e, w.asked, w.before)
 }
 
-// stops reports whether a message stops the turn of the asked messages, which are pending until its commit and do not stop
-// it. A button stops the turn of its card alone. A command that arrived before the newest event of earlier turns was meant
-// for one of those.
+// stops reports whether a message stops the turn of the asked messages, which never stop it themselves. A button stops
+// the turn of its card alone. A command that arrived before the newest event of earlier turns was meant for one of
+// those.
 func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event, before int64) bool {
 	if slices.ContainsFunc(asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
 		return false
@@ -167,14 +163,14 @@ func newestOf(v sessions.View) int64 {
 	return 0
 }
 
-// pending lists the newest pending messages of a session.
+// pending lists the newest messages first.
 func (r *Runner) pending(ctx context.Context, key sessions.Key) ([]sessions.Event, error) {
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
 	return r.store.Pending(one, key, stopWindow)
 }
 
-// notifyBusy sends a short notice that the turn runs, once, also after a handover.
+// notifyBusy announces the turn once, also after a handover.
 func (w *watch) notifyBusy(ctx context.Context) {
 	to := chat.TargetOf(w.asked)
 	to.Mentions = nil
@@ -185,13 +181,12 @@ func (w *watch) notifyBusy(ctx context.Context) {
 	})
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the notice of a long turn")
-		w.outbox.Invalidate(w.lease.Key) // it may be stored
+		w.outbox.Invalidate(w.lease.Key)
 		return
 	}
 	w.outbox.Send(ctx, w.lease, outs, func() {})
 }
 
-// cutShort makes the model's words so far the answer of a stopped turn.
 func cutShort(t *Turn, o *outcome) {
 	t.stopped, o.last = true, sessions.Usage{}
 	o.text = strings.TrimSpace(o.text + "\n\n" + wording.Say(wording.CutShort, t.Lang))
@@ -216,8 +211,7 @@ func closeCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// estimateUse estimates the usage and cost of a call that a stop ended, if its request was sent and the provider reported
-// nothing.
+// estimateUse applies to a call that a stop ended, if its request was sent and the provider reported nothing.
 func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	at := len(resp.Parts) - 1
 	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {
@@ -228,7 +222,7 @@ func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
 }
 
-// answerStop answers the messages that stopped a turn, after its commit. They stop no other turn then.
+// answerStop answers the messages that stopped a turn, after its commit, so that they stop no other turn.
 func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()

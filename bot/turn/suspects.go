@@ -66,7 +66,7 @@ func (s *Suspects) Enter(ctx context.Context, count int) (leave func(), err erro
 	return nil, err
 }
 
-// grantNext gives a free slot to the first in line. The lock is held.
+// grantNext needs the lock.
 func (s *Suspects) grantNext() {
 	if !s.taken && len(s.line) > 0 {
 		s.taken = true

@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// The kinds of turns.
 const (
 	kindAsk     = "ask"     // goes to the model
 	kindCommand = "command" // a slash command
@@ -19,17 +18,16 @@ const (
 	kindLimited = "limited" // over a limit
 )
 
-// maxBroken is the number of failed attempts after which a message becomes a dead letter.
 const maxBroken = 3
 
-// plan is the kind of a turn and the number of waiting messages that it takes.
+// plan has the number of waiting messages that the turn takes.
 type plan struct {
 	Kind string
 	Take int
 }
 
-// triage plans the next turn. It takes the oldest messages of one kind, up to half of the usable tokens of a request. A
-// message that stops those before it is not answered with them.
+// triage takes the oldest messages of one kind, up to half of the usable tokens of a request. A message that stops
+// those before it is not answered with them.
 func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}
@@ -64,7 +62,6 @@ func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	return kindAsk
 }
 
-// fixedAnswer is the answer of a turn that asks no model.
 func (p plan) fixedAnswer(asked []sessions.Event, lang string, loc *time.Location) string {
 	at := asked[0].CreatedAt.In(loc).Format("01-02 15:04")
 	switch p.Kind {

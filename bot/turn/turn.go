@@ -27,24 +27,24 @@ import (
 type Turn struct {
 	view.Exchange
 	plan           plan
-	reached        *sessions.Reached // the limit of a turn of kindLimited
+	reached        *sessions.Reached // for kindLimited
 	partial        bool              // the request shows a part of the view
 	halfWindow     bool              // the provider refused a request as too large: our counts may use half of the window only
 	marked         []int64           // candidates for facts among the asked
 	Found          []memory.Hit      // memory recalled for the question
 	searched       bool              // also if nothing was found
-	read           []int64           // memories recalled for the question, or read by tools
+	read           []int64           // recalled, or read by tools
 	recallRoom     int               // maximum tokens of Found in a request
-	recalledTokens int               // tokens of Found in the current request
-	events         []sessions.Event  // events of the model and its tools in this turn so far
+	recalledTokens int               // in the current request
+	events         []sessions.Event  // from the model and its tools so far
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
 	before         int64             // id of the newest event of the turns before
-	admitted       []sessions.UserID // people for whom the limits counted it, also before it gave a place up
+	admitted       []sessions.UserID // for whom the limits counted it, also before it gave a place up
 	stopWaits      bool              // a message that waited before it began stops it
-	stopped        bool              // a member stopped it
+	stopped        bool              // by a member
 	stalled        bool              // the storage did not record a tool call at once
-	live           chat.Live         // shows the turn while it runs; nil: not shown
+	live           chat.Live         // nil: not shown
 }
 
 // RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. No storage operation spans the
@@ -72,7 +72,7 @@ type opening struct {
 	before *unstoppedError // the last run that gave its place up; its zero value: none
 }
 
-// run runs the turn, or gives its place up with an unstoppedError.
+// run ends with an unstoppedError if the turn gives its place up.
 func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err error) {
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
@@ -103,8 +103,6 @@ func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err erro
 	return r.attempt(ctx, lease, view, p.stop)
 }
 
-// answerAndCommit answers the messages of a turn, commits and sends the reply. more reports whether messages still
-// wait.
 func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err error) {
 	session := ctx // its lines name no message
 	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.Asked[0].MsgID)).Logger()
@@ -166,10 +164,10 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	return t
 }
 
-// sentPatience bounds the wait of a display for the session's earlier replies. Without trouble they are sent within it.
+// sentPatience bounds the wait of a display for the session's earlier replies. Without faults they are sent within it.
 const sentPatience = time.Second
 
-// show begins the display of a turn that asks the model; nil for a turn that is not shown.
+// show returns nil for a turn that is not shown.
 func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	if r.cfg.Display == nil || t.plan.Kind != kindAsk {
 		return nil
@@ -177,7 +175,6 @@ func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	return r.cfg.Display.Show(ctx, shown(r, t.Lease, t.Asked, t.Lang))
 }
 
-// shown describes a turn of the asked messages to a display.
 func shown(r *Runner, l sessions.Lease, asked []sessions.Event, lang string) chat.Shown {
 	s := chat.Shown{
 		Lease: l, Asked: asked, Target: chat.TargetOf(asked), Lang: lang,
@@ -190,18 +187,16 @@ func shown(r *Runner, l sessions.Lease, asked []sessions.Event, lang string) cha
 	return s
 }
 
-// outcome is the result of a turn, ready to be committed.
 type outcome struct {
 	answer
-	card  string // the card on which the reply goes on; empty for none
+	card  string // the reply goes on it; empty for none
 	dead  bool
 	mute  bool // without a reply: the senders have a notice
-	total int  // tokens of the next request's context
+	total int  // for the next request's context
 	cal   float64
 }
 
-// answer returns the turn's outcome: from the model, from a command, or a fixed text. A model failure becomes an
-// answer. After an error the messages must be tried again.
+// answer makes an answer of a model failure. After an error the messages must be tried again.
 func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
 	defer stop()
@@ -251,10 +246,9 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	return o, nil
 }
 
-// errTurnTime is the cause when a turn exceeds its deadline.
 var errTurnTime = fmt.Errorf("turn took too long: %w", context.DeadlineExceeded)
 
-// isModelFault reports whether the model failed, which people read about, and not the storage, after which the turn
+// isModelFault separates a failure of the model, which people read about, from one of the storage, after which the turn
 // runs again. A deadline that expired in a stalled storage is a storage failure.
 func (t *Turn) isModelFault(work context.Context, err error) bool {
 	if context.Cause(work) == errTurnTime { //nolint:errorlint // the cause is that very value
@@ -264,7 +258,6 @@ func (t *Turn) isModelFault(work context.Context, err error) bool {
 	return ok
 }
 
-// dropOpenCalls removes calls without a result from the end.
 func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	for i := len(events) - 1; i >= 0 && events[i].Role != sessions.RoleTool; i-- {
 		if len(events[i].ToolCalls) > 0 {
@@ -274,8 +267,8 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// askModel runs the loop on a request that fits the window. If the provider still finds it too large, the loop runs
-// once more on the emergency view.
+// askModel runs the loop on a request that fits the window, and once more on the emergency view if the provider still
+// finds it too large.
 func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
 	if err == nil || llm.ClassOf(err) != llm.Overflow {
@@ -291,8 +284,7 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	return again, err
 }
 
-// countTokens counts the turn's events and the next request's context. It uses the provider's report, or without one
-// our own count, calibrated by earlier reports.
+// countTokens uses the provider's report, or without one our own count, calibrated by earlier reports.
 func (r *Runner) countTokens(t *Turn, o *outcome) {
 	for i := range o.events {
 		if o.events[i].Tokens == 0 { // others were counted when appended
@@ -317,8 +309,7 @@ func (r *Runner) countTokens(t *Turn, o *outcome) {
 	o.total = max(r.views.Size(t.View, o.cal), t.View.Session.TotalTokens) + appended
 }
 
-// commit writes the turn. It retries while the storage is unavailable, so that the model's answer is not lost. The
-// lease's term guards against a late commit.
+// commit writes the turn. The lease's term guards against a late commit.
 func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
@@ -344,8 +335,8 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	return r.commitUntil(ctx, t.Lease, s)
 }
 
-// commitUntil repeats a commit through an outage. A retry detects a commit whose answer was lost: its messages are no
-// longer pending.
+// commitUntil repeats a commit through an outage, so that the model's answer is not lost. A retry detects a commit
+// whose answer was lost: its messages are no longer pending.
 func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
 	err = r.persist(ctx, "Commit failed, trying again", func(one context.Context) (err error) {
@@ -376,7 +367,7 @@ func (r *Runner) persist(ctx context.Context, event string, write func(context.C
 	})
 }
 
-// apart reports whether the turn is no part of the conversation: a command, or one that a limit stopped.
+// apart reports whether the turn is no part of the conversation.
 func (t *Turn) apart() bool { return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited }
 
 // after is the view after the turn, without the sequence numbers of its commit.
@@ -390,8 +381,8 @@ func (t *Turn) after(o outcome) sessions.View {
 	return v
 }
 
-// Chat is the origin of the turn's facts. Texts that tools found in this turn, summaries and recalled memory are listed
-// in it: a fact from them alone is no member's own statement.
+// Chat is the origin of the turn's facts. It lists texts of tools, summaries and recalled memory: a fact from them
+// alone is no member's own statement.
 func (t *Turn) Chat() draft.Chat {
 	c := t.ChatWith(t.events)
 	for _, h := range t.Found {
@@ -411,10 +402,8 @@ func (t *Turn) current() []sessions.Event {
 	return events
 }
 
-// next is the number of the turn's first event.
 func (t *Turn) next() int64 { return t.View.Session.LastSeq + 1 }
 
-// markCandidates marks the turn's messages whose own words look worth remembering. It asks no model.
 func (r *Runner) markCandidates(t *Turn) {
 	if t.plan.Kind != kindAsk && t.plan.Kind != kindStale {
 		return

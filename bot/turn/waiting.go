@@ -12,10 +12,9 @@ import (
 	"ebb/sessions"
 )
 
-// waiting looks at messages before their turn begins, and shows them if the display can.
 type waiting struct{ *Runner }
 
-// logPanic is deferred by looks at messages that wait: a panic there, which their words may cause, ends neither the process nor
+// logPanic is deferred by looks at waiting messages: their words may cause a panic, which ends neither the process nor
 // a turn.
 func logPanic(ctx context.Context) {
 	if p := recover(); p != nil {
@@ -23,8 +22,8 @@ func logPanic(ctx context.Context) {
 	}
 }
 
-// show shows that the first message of the next turn waits, before the turn waits for others and for a slot. A failure is
-// no reason to delay the turn, which finds out itself.
+// show shows that the first message waits, before the turn waits for others and for a slot. A failure does not delay
+// the turn, which finds out itself.
 func (w waiting) show(ctx context.Context, key sessions.Key) {
 	if _, ok := w.cfg.Display.(chat.Acknowledger); !ok {
 		return
@@ -44,7 +43,6 @@ func (w waiting) show(ctx context.Context, key sessions.Key) {
 	w.showFirst(ctx, l, pending, nil)
 }
 
-// stops reports whether a message that waits stops a turn before it begins.
 func (w waiting) stops(ctx context.Context, t *Turn) bool {
 	behind := t.View.Pending[len(t.Asked):]
 	if t.View.More { // the view has the oldest only
@@ -58,8 +56,8 @@ func (w waiting) stops(ctx context.Context, t *Turn) bool {
 	return slices.ContainsFunc(behind, func(e sessions.Event) bool { return stops(w.handler, t.Key, e, t.Asked, t.before) })
 }
 
-// showFirst shows the oldest pending message besides those of the running turn, if it waits for the model. The newest is
-// the first of pending.
+// showFirst shows the oldest pending message besides those of the running turn, if it waits for the model. The newest
+// is the first of pending.
 func (w waiting) showFirst(ctx context.Context, l sessions.Lease, pending, asked []sessions.Event) {
 	d, ok := w.cfg.Display.(chat.Acknowledger)
 	if !ok || len(pending) == stopWindow { // the oldest may not be listed
