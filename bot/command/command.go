@@ -109,8 +109,7 @@ func (t Table) unknown(name, lang string) string {
 	return wording.Say(wording.NoCommand, lang)
 }
 
-// may reports whether a message's sender has a right. A sender without a staff id is outside the organization, and no
-// administrator.
+// may treats a sender without a staff id as outside the organization, and as no administrator.
 func (h *Handler) may(e sessions.Event, right Right) bool {
 	switch right {
 	case Owner:
@@ -121,7 +120,6 @@ func (h *Handler) may(e sessions.Event, right Right) bool {
 	return true
 }
 
-// actor is the sender of the turn's message.
 func (h *Handler) actor(t *view.Exchange) manage.Actor {
 	asked := t.Asked[0]
 	a := manage.Actor{
@@ -133,7 +131,6 @@ func (h *Handler) actor(t *view.Exchange) manage.Actor {
 	return a
 }
 
-// isAdmin reports whether a message's sender is an administrator, in any conversation.
 func (h *Handler) isAdmin(e sessions.Event) bool {
 	m := e.Message
 	return m != nil && m.StaffID != "" && (m.Admin || slices.Contains(h.cfg.Current.Get().Admins, m.StaffID))

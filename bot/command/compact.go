@@ -25,7 +25,6 @@ func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string 
 	return h.compactNow(ctx, t, c)
 }
 
-// compactNow compacts at once, with one-time settings and a focus, and returns a receipt.
 func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) string {
 	settings, focus, why := h.overrides(ctx, t, c)
 	if why != "" {
@@ -80,7 +79,6 @@ func backlogWord(set compaction.Settings, s sessions.Session, lang string) strin
 	return wording.Say(wording.OnTheWay, lang)
 }
 
-// reload reads the turn's view again after a command has changed it.
 func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 	v, err := h.store.Begin(ctx, t.Lease, 0)
 	if err != nil {
@@ -92,16 +90,14 @@ func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 	t.View = v
 }
 
-// shownFacts bounds the saved facts in a receipt.
 const shownFacts = 5
 
 // poorRecall is the share of kept identifiers below which a receipt warns of a poor summary.
 const poorRecall = 0.5
 
-// shownFact and shownFocus bound the characters of a fact and of a focus in a receipt.
+// shownFact and shownFocus are in characters.
 const shownFact, shownFocus = 80, 60
 
-// compactReceipt describes a compaction to the person who requested it.
 func compactReceipt(c upkeep.Compacted, lang string) string {
 	zh := lang != "en"
 	var out strings.Builder
@@ -160,7 +156,6 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	return out.String()
 }
 
-// flushWord translates a flush outcome of the compaction log.
 func flushWord(outcome, lang string) string {
 	if outcome == "" {
 		outcome = "off"
@@ -172,7 +167,6 @@ func flushWord(outcome, lang string) string {
 		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
 }
 
-// nothingWord explains to members why there is nothing to compact.
 func nothingWord(err error, lang string) string {
 	words := [2]string{"都是最近的消息", "all messages are recent"}
 	switch {
@@ -192,8 +186,8 @@ func nothingWord(err error, lang string) string {
 	return words[0]
 }
 
-// undo reverts the newest compaction: its range is raw again. The session then rests, because the next turn would
-// repeat the compaction.
+// undo makes the range of the newest compaction raw again. The session then rests, because the next turn would repeat
+// the compaction.
 func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
 	switch {
@@ -210,10 +204,8 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
 }
 
-// shownLog bounds the rows of the compaction log in a chat.
 const shownLog = 5
 
-// compactLog lists the session's latest compactions, the newest first.
 func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) string {
 	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
 	if err != nil {
@@ -237,7 +229,6 @@ func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) stri
 	return out.String()
 }
 
-// spentWord describes the cost of an attempt, with model, tokens and price, and the outcome of its flush.
 func spentWord(e sessions.LogEntry, lang string) string {
 	var parts []string
 	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {

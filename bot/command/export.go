@@ -15,10 +15,10 @@ import (
 	"ebb/memory/show"
 )
 
-// exportPageBytes bounds a page of an export: a few DingTalk messages.
+// exportPageBytes is the size of a few DingTalk messages.
 const exportPageBytes = 36_000
 
-// exportMe is /export me: a person's own data, in a private chat, one page at a time.
+// exportMe is /export me, in private chats only.
 func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {
@@ -49,7 +49,7 @@ func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string
 	return p.out.String()
 }
 
-// pageOf parses a page number; no text is the first page.
+// pageOf takes no text for the first page.
 func pageOf(text string) (page int, ok bool) {
 	if text == "" {
 		return 1, true
@@ -58,8 +58,7 @@ func pageOf(text string) (page int, ok bool) {
 	return min(page, 1<<20), err == nil && page > 0
 }
 
-// exportPage renders one page of a person's data as Markdown. It reads all data, because the answer has the number of
-// pages.
+// exportPage reads all data, because the answer has the number of pages.
 func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, page int) (*exportPager, error) {
 	p := &exportPager{want: page}
 	heads := show.ExportHeads(lang)
@@ -89,12 +88,12 @@ func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, p
 type exportPager struct {
 	want int
 	page int // current page; 0 before the first
-	size int // size of the current page, in bytes
+	size int // bytes of the current page
 	head string
 	out  strings.Builder // the wanted page
 }
 
-// add appends a line under its heading, which each page repeats. It splits a line larger than a page.
+// add repeats the heading on each page, and splits a line larger than a page.
 func (p *exportPager) add(head, line string) {
 	for line != "" {
 		if p.page == 0 || p.size > 0 && p.size+min(len(line), exportPageBytes) > exportPageBytes {

@@ -32,7 +32,6 @@ var (
 	please   = []string{"please", "pls", "请", "吧", "！", "!"}
 )
 
-// answerTo is the answer behind a command that asks for confirmation.
 type answerTo int
 
 const (
@@ -41,7 +40,6 @@ const (
 	answerNo
 )
 
-// erasedBefore answers a message whose erasure is done.
 func erasedBefore(asked sessions.Event, lang string) string {
 	if asked.SenderID == "" {
 		return wording.Say(wording.ForgotBefore, lang)
@@ -49,7 +47,6 @@ func erasedBefore(asked sessions.Event, lang string) string {
 	return wording.Say(wording.ForgotLastBefore, lang)
 }
 
-// forgetMe is /forget me: it erases the sender, after a confirmation.
 func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	switch {
@@ -61,7 +58,7 @@ func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string
 	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked[0].SenderID}, "" })
 }
 
-// forgetNumber is /forget #N: it deletes one memory. A number without the sign may be the staff id of a person.
+// forgetNumber is /forget #N. A number without the sign may be the staff id of a person.
 func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	id := memoryID(who)
@@ -76,13 +73,11 @@ func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) st
 	return h.forgetNamed(ctx, t, c)
 }
 
-// isNumber reports whether an argument of /forget is the number of a memory.
 func isNumber(arg string) bool {
 	who, _ := forgetWords(arg)
 	return memoryID(who) > 0
 }
 
-// forgetNamed is /forget @name: it erases another person, after a confirmation.
 func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	if answer == answerNo {
@@ -92,7 +87,7 @@ func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) str
 }
 
 // forgetSomeone previews the erasure of a person, and erases the person once it is confirmed. find is called after the
-// check of the confirmation, and its text is the answer if there is no such person.
+// check of the confirmation; its text is the answer if there is no such person.
 func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
@@ -113,11 +108,9 @@ func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who strin
 	return h.forgetPreview(ctx, t, p, who)
 }
 
-// maxTitles bounds the groups that a preview names.
 const maxTitles = 5
 
-// forgetPreview lists the data that an erasure would delete, and asks for confirmation. In a group the preview has
-// numbers only, and not the other groups of a person.
+// forgetPreview asks for confirmation. In a group the preview has numbers only, and not the other groups of a person.
 func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
 	self := p.ID == t.Asked[0].SenderID
 	found, err := h.manage.PreviewPerson(ctx, h.actor(t), p.ID)
@@ -143,8 +136,7 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 		strings.TrimPrefix(who, "@"))
 }
 
-// groupsInWords counts the groups with data of a person, in brackets, and names some of them where named is set; empty for
-// none.
+// groupsInWords counts the groups in brackets, and names some of them where named is set; empty for none.
 func groupsInWords(groups []string, named bool, lang string) string {
 	titles := slices.DeleteFunc(slices.Clone(groups), func(title string) bool { return title == "" })
 	if len(titles) > maxTitles {
@@ -189,9 +181,9 @@ var answered = map[string][3]string{
 	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
 }
 
-// unconfirmed finds the erasure that a message's sender may confirm: its person, and the language of the command. The
-// preview was answered shortly before the message, or before another confirmation with a partial erasure. If direct is
-// set, the sender sent no message in between, and the confirmation followed the preview's answer.
+// unconfirmed finds the erasure that a message's sender may confirm. The preview was answered shortly before the
+// message, or before another confirmation with a partial erasure. If direct is set, the sender sent no message in
+// between, and the confirmation followed the preview's answer.
 func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.Event, direct bool) (who, lang string, found bool) {
 	limit := confirmEvents
 	if direct {
@@ -219,13 +211,11 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 	return "", "", false
 }
 
-// mayConfirm reports whether the turn's sender may confirm the erasure of a person; see [Handler.unconfirmed].
 func (h *Handler) mayConfirm(ctx context.Context, t *view.Exchange, who string, direct bool) bool {
 	before, _, found := h.unconfirmed(ctx, t.Key, t.Asked[0], direct)
 	return found && strings.EqualFold(before, who)
 }
 
-// answeredBefore reports whether the answer to a command was logged before a later message.
 func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Event) bool {
 	reply, err := h.memory.Range(ctx, command.Key, command.Seq, command.Seq+1, 1)
 	if err != nil {
@@ -241,7 +231,7 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 	return e.Message.Outcome
 }
 
-// forgetOf parses a text as an erasure command; who is empty for any other text.
+// forgetOf returns an empty who for a text that is no erasure command.
 func (t Table) forgetOf(text string) (who string, answer answerTo) {
 	c := t.Parse(text)
 	if c.Use == nil || c.Name != "forget" {
@@ -250,7 +240,6 @@ func (t Table) forgetOf(text string) (who string, answer answerTo) {
 	return forgetWords(c.Rest)
 }
 
-// Objects of /forget besides names.
 const (
 	forgetMe   = "me"
 	forgetLast = "last"
@@ -285,7 +274,7 @@ func forgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
-// forgetLast is /forget last: it erases the sender's last message before the command, with its answer.
+// forgetLast erases the sender's last message before the command, with its answer.
 func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) string {
 	asked := t.Asked[0]
 	who, answer := forgetWords(c.Rest)
@@ -316,7 +305,7 @@ func isEmpty(e sessions.Event) bool {
 	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }
 
-// personNamed finds the person that an administrator named. why is the answer if there is none or several.
+// personNamed returns an answer in why if the name fits no person or several.
 func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (_ memory.Person, why string) {
 	p, err := h.manage.FindPerson(ctx, h.actor(t), strings.TrimPrefix(name, "@"))
 	var several *manage.Ambiguous
@@ -339,7 +328,7 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 	return p, why
 }
 
-// forgetPerson erases a person. A person's own receipt has no name in it, because a reply is stored too.
+// forgetPerson writes no name into a person's own receipt, because a reply is stored too.
 func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
 	self := who == t.Asked[0].SenderID
 	done, err := h.manage.ForgetPerson(ctx, h.actor(t), who)

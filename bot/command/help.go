@@ -9,7 +9,6 @@ import (
 	"ebb/bot/wording"
 )
 
-// help is /help: the uses that the asker has the right to.
 func (h *Handler) help(_ context.Context, t *view.Exchange, _ Call) string {
 	var out strings.Builder
 	note := ""

@@ -12,15 +12,14 @@ import (
 	"ebb/sessions"
 )
 
-// bound is a configured limit of the asker, with the use of its window.
 type bound struct {
 	name   wording.Phrase
 	most   int
 	use    sessions.Use
-	layout string // layout of the window's end
+	layout string // for the window's end
 }
 
-// limited returns the configured limits of the asker with their use. A private chat has no limit of a group.
+// limited leaves limits of a group out of a private chat.
 func (a asking) limited(used sessions.Used) []bound {
 	const daily = "01-02 15:04"
 	limits, configured := a.cfg.Current.For(a.Key).Limits, []bound(nil)
@@ -44,7 +43,7 @@ func (a asking) limited(used sessions.Used) []bound {
 	return configured
 }
 
-// list writes a line for each limit under a heading; empty without limits.
+// list is empty without limits.
 func (a asking) list(heading wording.Phrase, all []bound, describe func(bound) string) string {
 	if len(all) == 0 {
 		return ""
@@ -61,8 +60,7 @@ func (a asking) bounds() string {
 	return a.list(wording.LimitsHere, a.limited(sessions.Used{}), func(b bound) string { return wording.Thousands(b.most) })
 }
 
-// left lists the use of the asker's configured limits, and the ends of windows that are running. It reads only the
-// windows of the asker: another person's use is private.
+// left reads only the windows of the asker: another person's use is private.
 func (a asking) left(ctx context.Context) string {
 	if len(a.limited(sessions.Used{})) == 0 {
 		return "" // the figures are not read for nothing
@@ -80,7 +78,6 @@ func (a asking) left(ctx context.Context) string {
 	return a.list(wording.LimitsLeft, a.limited(used), a.rest)
 }
 
-// rest describes the use of a limit, its rest, and the end of a running window.
 func (a asking) rest(b bound) string {
 	rest := max(0, b.most-b.use.Count)
 	line := wording.Say(wording.LimitLeft, a.Lang, wording.Thousands(b.use.Count), wording.Thousands(b.most), wording.Thousands(rest))

@@ -44,13 +44,12 @@ func memoryID(word string) int64 {
 	return max(id, 0)
 }
 
-// asker identifies the sender and the conversation of a question about memory.
 func (h *Handler) asker(t *view.Exchange) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
 }
 
-// listMemories is /memory: the facts about the sender and the conversation by their permanent numbers, in pages.
-// "/memory #12" shows one of them.
+// listMemories is /memory: pages of facts about the sender and the conversation by their permanent numbers. "/memory
+// #12" shows one of them.
 func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) string {
 	page, ok := pageOf(c.Arg)
 	switch {
@@ -143,14 +142,12 @@ func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) stri
 		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.cfg.Location)))
 }
 
-// refusals are the answers to actions on a memory that were refused.
 var refusals = map[manage.Refusal]wording.Phrase{
 	manage.Superseded: wording.NoMemory, manage.Expired: wording.NoMemory, manage.NotTheirs: wording.NotYours,
 	manage.TeamAlready: wording.TeamsAlready, manage.OfATask: wording.NotShared, manage.OfAPerson: wording.OnlyTheirs,
 	manage.OfASession: wording.OnlyHere, manage.OfADay: wording.OnlyHere,
 }
 
-// refusal answers an action on a memory that failed or was refused.
 func refusal(ctx context.Context, id int64, err error, lang string) string {
 	var why manage.Refusal
 	switch {
@@ -166,13 +163,11 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 	return wording.Say(wording.NoRights, lang)
 }
 
-// forgetMemory is /memory forget: see [Handler.forgetFact].
 func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) string {
 	return h.forgetFact(ctx, t, memoryID(c.Arg))
 }
 
-// forgetFact deletes one memory: a sender's own statements, and for administrators also the shared facts of a
-// conversation.
+// forgetFact deletes a sender's own statement, and for administrators also a shared fact of a conversation.
 func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) string {
 	m, done, err := h.manage.ForgetFact(ctx, h.actor(t), id)
 	switch {
@@ -198,7 +193,6 @@ func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessio
 	h.reload(ctx, t)
 }
 
-// promote is /memory promote: it shares a group's memory with the team.
 func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
 	id := memoryID(c.Arg)
 	shared, err := h.manage.Promote(ctx, h.actor(t), id, t.Asked[0].SenderID)

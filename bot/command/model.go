@@ -14,7 +14,6 @@ import (
 	"ebb/bot/wording"
 )
 
-// choosing is /model.
 type choosing struct {
 	*Handler
 	*view.Exchange
@@ -23,7 +22,6 @@ type choosing struct {
 // models are those that a conversation may choose, the default first.
 func (c choosing) models() []llm.Listed { return c.cfg.Current.For(c.Key).Models }
 
-// list lists the models with their prices, and marks the one of the conversation.
 func (c choosing) list() string {
 	models := c.models()
 	if len(models) == 0 {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Near returns the name of the table, as it is written behind a slash, that an unknown name differs from by one letter;
-// empty for none. Names of commands precede those with a word.
+// Near returns the name of the table, as written behind a slash, that differs from an unknown name by one letter; empty
+// for none. Names of commands precede those with a word.
 func (t Table) Near(name string) string {
 	for i := range t {
 		for _, own := range t[i].names() {
@@ -35,7 +35,7 @@ func (c *Command) spelled(name writtenName) string {
 	return plain + " " + name.rest
 }
 
-// Near returns the word of a use that a text differs from by one letter; empty for none. It compares Latin words only,
+// Near returns the word of a use that differs from a text by one letter; empty for none. It compares Latin words only,
 // because a Chinese word of two characters is close to many others.
 func (c *Command) Near(text string) string {
 	for _, u := range c.Uses {
@@ -48,8 +48,8 @@ func (c *Command) Near(text string) string {
 	return ""
 }
 
-// oneApart reports whether two words differ by one letter: replaced, added, removed, or swapped with its neighbor. A word
-// with a single letter is near no other.
+// oneApart reports whether one letter is replaced, added, removed, or swapped with its neighbor. A word with a single
+// letter is near no other.
 func oneApart(one, other string) bool {
 	if len(one) > 100 {
 		return false

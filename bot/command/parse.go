@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Call is a parsed command. Command is nil if the table has no such name, and Use if the command has no such use.
+// Call is a parsed command. Command is nil for an unknown name, and Use if the command has no such use.
 type Call struct {
 	Command *Command
 	Use     *Use
-	Name    string // the English name; of an unknown command the written one
-	Rest    string // the text behind the name
-	Arg     string // the text behind the words of the use
+	Name    string // in English; of an unknown command as written
+	Rest    string // behind the name
+	Arg     string // behind the words of the use
 }
 
 // Parse parses a text such as "/compact the numbers"; Name is empty for a text that is no command. Chinese keyboards
@@ -39,7 +39,6 @@ func (t Table) Parse(text string) Call {
 	return Call{Name: strings.ToLower(word), Rest: rest}
 }
 
-// trimMarks removes blanks and the marks at the ends of a sentence.
 func trimMarks(text string) string { return strings.Trim(text, "？?！!。. \t\n") }
 
 // bare finds a command that is recognized without a slash.
@@ -88,7 +87,6 @@ func (c *Command) cut(word string) (rest string, ok bool) {
 // writtenName is a name as people write it, with the words of a use that it includes.
 type writtenName struct{ text, rest string }
 
-// written yields the command's names, then its names together with the words of its uses.
 func (c *Command) written() iter.Seq[writtenName] {
 	return func(yield func(writtenName) bool) {
 		for _, name := range c.names() {
@@ -113,14 +111,13 @@ func (c *Command) written() iter.Seq[writtenName] {
 	}
 }
 
-// call parses the text behind the command's name.
 func (c *Command) call(rest string) Call {
 	use, _, arg := c.use(rest, false)
 	return Call{Command: c, Use: use, Name: c.EN[0], Rest: rest, Arg: arg}
 }
 
-// use finds the use that a text behind the name belongs to, its word, and the argument behind that. Text glued to the
-// name must begin as a use allows it.
+// use finds the use of a text behind the name, its word, and the argument behind that. Text glued to the name must
+// begin as a use allows it.
 func (c *Command) use(rest string, glued bool) (use *Use, word, arg string) {
 	first, behind := cutWord(rest)
 	for i := range c.Uses {
@@ -144,7 +141,6 @@ func (c *Command) use(rest string, glued bool) (use *Use, word, arg string) {
 	return nil, "", ""
 }
 
-// matches reports whether a use without words takes an argument.
 func (u *Use) matches(arg string) bool {
 	return (u.Args != Required || arg != "") && (u.Match == nil || u.Match(arg))
 }
@@ -174,7 +170,7 @@ func (u *Use) glue() string {
 	return u.Glue
 }
 
-// takesText reports whether a text may follow a word of a use that names no beginnings: any text but the bot's name.
+// takesText applies to a word of a use that names no beginnings: any text but the bot's name may follow.
 func (u *Use) takesText(word, text string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return !strings.HasPrefix(text, "@") && u.Args != NoArgs && u.Glue == "" && u.After == nil && unicode.Is(unicode.Han, r)

@@ -7,7 +7,7 @@ import (
 	"ebb/memory"
 )
 
-// deleted is a counted noun in Chinese and English; en holds singular and plural.
+// deleted is a counted noun; en holds singular and plural.
 type deleted struct {
 	n      int
 	zh, en string
@@ -34,7 +34,6 @@ func receiptOfPerson(done memory.Forgotten, lang string) string {
 	})
 }
 
-// previewInWords lists the data that the erasure of a person would delete.
 func previewInWords(p memory.Preview, lang string) string {
 	return inWords(lang, []deleted{
 		{p.Messages, "条消息", "message|messages"},

@@ -5,7 +5,7 @@ import "slices"
 // RightWords are the words of rights in a configuration.
 var RightWords = map[string]Right{"anyone": Anyone, "owner": Owner, "admin": Admin}
 
-// EnglishName returns the first English name of the command with a name in either language; empty for none.
+// EnglishName takes a name in either language; empty for no command.
 func (t Table) EnglishName(name string) string {
 	for _, c := range t {
 		if slices.Contains(c.EN, name) || slices.Contains(c.ZH, name) {
@@ -24,8 +24,8 @@ func (t Table) EnglishNames() []string {
 	return names
 }
 
-// right returns the right that a use of a command requires. A configured right replaces the table's, except that a use for
-// administrators alone stays theirs: it affects other people's data.
+// right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other
+// people's data.
 func (h *Handler) right(c *Command, u *Use) Right {
 	if word, ok := h.cfg.Current.Get().CommandRights[c.EN[0]]; ok && u.Who != Admin {
 		return RightWords[word]

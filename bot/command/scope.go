@@ -13,20 +13,18 @@ import (
 	"ebb/sessions"
 )
 
-// scoping is /scope.
 type scoping struct {
 	*Handler
 	*view.Exchange
 }
 
-// scopeTo is the command that chooses a scope; empty for the configured one.
+// scopeTo chooses a scope; empty for the configured one.
 func scopeTo(scope sessions.Scope) func(*Handler, context.Context, *view.Exchange, Call) string {
 	return func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string {
 		return scoping{h, t}.choose(ctx, scope)
 	}
 }
 
-// show describes the scope in force.
 func (s scoping) show(ctx context.Context) string {
 	if s.View.Session.ConversationType == sessions.Private {
 		return wording.Say(wording.ScopePrivate, s.Lang)
@@ -43,7 +41,7 @@ func (s scoping) show(ctx context.Context) string {
 	return s.describe(place.Chosen) + wording.Say(origin, s.Lang)
 }
 
-// choose sets the scope of the group. It moves no data, so that the way back loses nothing.
+// choose moves no data, so that the way back loses nothing.
 func (s scoping) choose(ctx context.Context, scope sessions.Scope) string {
 	err := s.manage.ChooseScope(ctx, s.actor(s.Exchange), s.View.Session, scope)
 	switch {
@@ -56,7 +54,6 @@ func (s scoping) choose(ctx context.Context, scope sessions.Scope) string {
 	return wording.Say(wording.ScopeSet, s.Lang, s.describe(scope))
 }
 
-// describe names a chosen scope, or the configured one for an empty scope.
 func (s scoping) describe(chosen sessions.Scope) string {
 	if cmp.Or(chosen, s.cfg.Scope(s.View.Session.ConversationID)) == sessions.ScopeMember {
 		return wording.Say(wording.ScopeOfMember, s.Lang)

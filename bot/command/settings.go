@@ -15,7 +15,6 @@ import (
 	"ebb/bot/wording"
 )
 
-// settingsLine formats a session's own settings.
 func settingsLine(settings, lang string) string {
 	all := map[string]json.RawMessage{}
 	if settings == "" || json.Unmarshal([]byte(settings), &all) != nil || len(all) == 0 {
@@ -28,7 +27,7 @@ func settingsLine(settings, lang string) string {
 	return strings.Join(parts, ", ")
 }
 
-// set is /compact set KEY VALUE and /compact policy NAME: it sets or removes one setting of the conversation.
+// set is /compact set KEY VALUE and /compact policy NAME.
 func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	words := strings.Fields(strings.ToLower(c.Arg))
 	if word := c.Use.EN[0]; word == "policy" {
@@ -48,7 +47,7 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
-// notSet answers a setting that was refused. usage ends the answer to a wrong argument.
+// notSet ends the answer to a wrong argument with usage.
 func notSet(ctx context.Context, key string, err error, lang, usage string) string {
 	var invalid *manage.InvalidSetting
 	var idle *manage.IdleSetting
@@ -81,8 +80,7 @@ func faultWord(fault error, lang string) string {
 	).Replace(fault.Error())
 }
 
-// overrides parses leading KEY=VALUE words behind /compact and returns the session's settings with them. why is the
-// answer for an invalid one.
+// overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
 func (h *Handler) overrides(ctx context.Context, t *view.Exchange, c Call) (settings, focus, why string) {
 	var resolve manage.Resolve
 	if h.cfg.Current.For(t.Key).Own != nil {

@@ -15,7 +15,7 @@ import (
 	"ebb/sessions"
 )
 
-// status is /status: figures for administrators, a few plain sentences for other members.
+// status shows figures to administrators, and a few plain sentences to other members.
 func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
 	if h.isAdmin(t.Asked[0]) {
 		return reporting{h, t}.figures(ctx)
@@ -23,13 +23,11 @@ func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
 	return reporting{h, t}.plain(ctx)
 }
 
-// reporting answers one /status.
 type reporting struct {
 	*Handler
 	*view.Exchange
 }
 
-// plain describes in plain words the size of the conversation, the number of facts, and faults.
 func (r reporting) plain(ctx context.Context) string {
 	h, t := r.Handler, r.Exchange
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
@@ -54,7 +52,6 @@ func (r reporting) plain(ctx context.Context) string {
 	return out.String()
 }
 
-// figures lists the size of the context, past compactions and flushes, and running upkeep.
 func (r reporting) figures(ctx context.Context) string {
 	h, t := r.Handler, r.Exchange
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
@@ -171,7 +168,6 @@ var callLevels = [][2]string{
 	{"充足", "plenty"}, {"卡片不再流式更新", "no streaming"}, {"仅用 webhook", "webhook only"}, {"已用完，仅用 webhook", "used up, webhook only"},
 }
 
-// callsLine describes the month's calls, the rest of the quota, and the level of their use.
 func callsLine(b CallBudget, lang string) string {
 	number := wording.Thousands(int(b.Calls))
 	if b.Quota > 0 {

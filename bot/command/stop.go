@@ -12,11 +12,10 @@ import (
 	"ebb/sessions"
 )
 
-// stopName is the name of the command that ends a running turn.
 const stopName = "stop"
 
-// Stops implements turn.Commands: those who asked may stop their turn, and so may the conversation's owner. The bare name of
-// the command is enough: people in a hurry leave out the slash.
+// Stops implements turn.Commands: the askers and the conversation's owner may stop a turn. The bare name of the command
+// is enough: people in a hurry leave out the slash.
 func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	words := h.views.OwnWords(e)
 	c := h.commands.Parse(words)
@@ -26,7 +25,7 @@ func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg) && h.may(e, h.right(c.Command, c.Use)) && mayStop(h, e, asked)
 }
 
-// MayStop reports whether the sender of a /stop may stop a turn, which answers the sender or not.
+// MayStop reports whether the sender of a /stop may stop a turn; asked is set if the turn answers the sender.
 func (h *Handler) MayStop(e sessions.Event, asked bool) bool {
 	c := h.commands.Parse("/" + stopName)
 	return h.may(e, h.right(c.Command, c.Use)) && (asked || h.may(e, Owner))
@@ -36,16 +35,15 @@ func mayStop(h *Handler, e sessions.Event, asked []sessions.Event) bool {
 	return h.may(e, Owner) || slices.ContainsFunc(asked, func(q sessions.Event) bool { return q.SenderID != "" && q.SenderID == e.SenderID })
 }
 
-// shownWaiting bounds the waiting messages that /stop names, and shownWords the characters of each.
+// shownWords is in characters.
 const shownWaiting, shownWords = 3, 30
 
-// stopping is the answer to a /stop.
 type stopping struct {
 	*Handler
 	*view.Exchange
 }
 
-// answer is /stop. The turn was stopped before, while the message waited.
+// answer comes after the stop: the turn was stopped while the message waited.
 func (s stopping) answer(ctx context.Context) string {
 	text := wording.Say(wording.NothingRuns, s.Lang)
 	switch {
@@ -74,7 +72,6 @@ func (s stopping) strangersTurn() bool {
 	return !mayStop(s.Handler, s.Asked[0], tail[first:at+1])
 }
 
-// stillWaiting names the messages that wait for an answer; empty for none.
 func (s stopping) stillWaiting(ctx context.Context) string {
 	pending, err := s.store.Pending(ctx, s.Key, maxWaiting)
 	if err != nil {
@@ -98,16 +95,14 @@ func (s stopping) stillWaiting(ctx context.Context) string {
 	return wording.Say(wording.StillWaiting, s.Lang, n, strings.Join(parts, wording.Say(wording.Comma, s.Lang))+more)
 }
 
-// maxWaiting bounds the waiting messages that are counted.
 const maxWaiting = 100
 
-// quote is the beginning of a message's own words.
 func (s stopping) quote(e sessions.Event) string {
 	return literal.Replace(headOf(s.views.OwnWords(e), shownWords))
 }
 
-// literal replaces the marks of Markdown in the words of people by their wide forms: they make no links and no emphasis in an
-// answer of the bot.
+// literal replaces the marks of Markdown in people's words by their wide forms: they make no links and no emphasis in
+// an answer.
 var literal = strings.NewReplacer(
 	"[", "［", "]", "］", "<", "＜", ">", "＞", "`", "｀", "*", "＊", "_", "＿", "~", "～", "|", "｜", "#", "＃", "\\", "＼", "@", "＠",
 )

@@ -21,10 +21,10 @@ type Command struct {
 
 // Use is one way to use a command: with one of its words behind the name, or with an argument alone.
 type Use struct {
-	ZH, EN []string              // the words; none: an argument alone
+	ZH, EN []string              // words; none: an argument alone
 	Alone  []string              // further names for the command with the word
-	Args   Args                  // the argument behind the word
-	Match  func(arg string) bool // accepts the argument of a use without words; nil: any argument
+	Args   Args                  // behind the word
+	Match  func(arg string) bool // for a use without words; nil: any argument
 	// Glue lists the characters and After the words that may follow without a blank. A Chinese word that takes an
 	// argument and has neither takes any text.
 	Glue  string

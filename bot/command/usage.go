@@ -8,13 +8,12 @@ import (
 	"ebb/bot/wording"
 )
 
-// asking is a question of members about themselves and their use.
 type asking struct {
 	*Handler
 	*view.Exchange
 }
 
-// who answers /whoami: the asker's id, which an administrator asks for, role and limits.
+// who shows the asker's id, which an administrator asks for, role and limits.
 func (a asking) who() string {
 	m := a.Asked[0].Message
 	role := wording.RoleMember
@@ -28,7 +27,6 @@ func (a asking) who() string {
 	return answer + a.bounds()
 }
 
-// usage is /usage: tokens and price of the conversation, today and this month, and the rest of the asker's limits.
 func (a asking) usage(ctx context.Context) string {
 	now := a.now().UTC()
 	none := wording.Say(wording.UsageNone, a.Lang)
