@@ -146,7 +146,7 @@ func (q *Queries) LoginsExpire(ctx context.Context, db DBTX) error {
 
 const pageAudit = `-- name: PageAudit :many
 SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome FROM audit a
-WHERE a.id < $1::bigint AND ($2::text[] IS NULL OR a.session_key = ANY($2::text[]))
+WHERE a.id < $1::bigint AND ($2::text[] IS NULL OR a.session_key IN (SELECT unnest($2::text[])))
 ORDER BY a.id DESC LIMIT $3::int
 `
 
@@ -191,7 +191,7 @@ LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < ($1::timestamptz, $2::bigint)
   AND c.created_at >= $3::timestamptz
   AND ($4::text = '' OR c.session_key = $4::text)
-  AND ($5::text[] IS NULL OR c.session_key = ANY($5::text[]))
+  AND ($5::text[] IS NULL OR c.session_key IN (SELECT unnest($5::text[])))
   AND ($6::text = '' OR c.outcome = $6::text)
   AND ($7::text = '' OR c.policy = $7::text)
   AND ($8::text = '' OR c.trigger = $8::text)
@@ -472,7 +472,7 @@ WHERE m.id < $1::bigint
   AND ($2::text = '' OR m.scope = $2::text)
   AND ($3::text = '' OR m.subject_id = $3::text OR m.said_by = $3::text OR (m.scope = 'user' AND m.scope_id = $3::text))
   AND ($4::text = '' OR m.source_session = $4::text)
-  AND ($5::text[] IS NULL OR m.source_session = ANY($5::text[]))
+  AND ($5::text[] IS NULL OR m.source_session IN (SELECT unnest($5::text[])))
   AND (m.source_group <> '' OR cardinality($6::text[]) = 0)
   AND NOT EXISTS (SELECT FROM unnest($6::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
   AND ($7::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
@@ -893,7 +893,8 @@ type PageSessionsRow struct {
 }
 
 // Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
-// parameter only_keys limits a list to sessions; NULL stands for all of them.
+// parameter only_keys limits a list to sessions; NULL stands for all of them. Lists of logs look each row up in a
+// hash of these keys (IN of a subquery): a generic plan would compare each row with each element of = ANY.
 // PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
 // the conversation id. An empty parameter disables its filter. The title of a private chat matches no word.
 func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsParams) ([]PageSessionsRow, error) {

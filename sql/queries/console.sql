@@ -1,5 +1,6 @@
 -- Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
--- parameter only_keys limits a list to sessions; NULL stands for all of them.
+-- parameter only_keys limits a list to sessions; NULL stands for all of them. Lists of logs look each row up in a
+-- hash of these keys (IN of a subquery): a generic plan would compare each row with each element of = ANY.
 
 -- name: PageSessions :many
 -- PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
@@ -68,7 +69,7 @@ LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < (@before_at::timestamptz, @before_id::bigint)
   AND c.created_at >= @since::timestamptz
   AND (@session_key::text = '' OR c.session_key = @session_key::text)
-  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key IN (SELECT unnest(sqlc.narg('only_keys')::text[])))
   AND (@outcome::text = '' OR c.outcome = @outcome::text)
   AND (@policy::text = '' OR c.policy = @policy::text)
   AND (@trigger::text = '' OR c.trigger = @trigger::text)
@@ -137,7 +138,7 @@ UPDATE audit a SET outcome = @outcome WHERE a.id = @id;
 
 -- name: PageAudit :many
 SELECT a.* FROM audit a
-WHERE a.id < @before_id::bigint AND (sqlc.narg('only_keys')::text[] IS NULL OR a.session_key = ANY(sqlc.narg('only_keys')::text[]))
+WHERE a.id < @before_id::bigint AND (sqlc.narg('only_keys')::text[] IS NULL OR a.session_key IN (SELECT unnest(sqlc.narg('only_keys')::text[])))
 ORDER BY a.id DESC LIMIT @max_rows::int;
 
 -- name: PageMemories :many
@@ -148,7 +149,7 @@ WHERE m.id < @before_id::bigint
   AND (@scope::text = '' OR m.scope = @scope::text)
   AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text))
   AND (@source::text = '' OR m.source_session = @source::text)
-  AND (sqlc.narg('only_keys')::text[] IS NULL OR m.source_session = ANY(sqlc.narg('only_keys')::text[]))
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR m.source_session IN (SELECT unnest(sqlc.narg('only_keys')::text[])))
   AND (m.source_group <> '' OR cardinality(@words::text[]) = 0)
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(m.content), lower(w.word)) = 0)
   AND (@every::boolean OR (m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())))
