@@ -12,8 +12,7 @@ import (
 	"ebb/sql/vectors"
 )
 
-// withDerived adds to memories the ones derived from them: their consolidations, with all rows of each, and the team's
-// copies.
+// withDerived adds the consolidations of memories, with all rows of each, and the team's copies.
 func (s *Store) withDerived(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -37,7 +36,7 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	}
 	p := &dbsqlc.MemoriesRestoreParams{}
 	best := 0.0
-	for _, u := range under { // each with all candidates: the one that repeats most of it wins
+	for _, u := range under { // The candidate that repeats most of it wins.
 		shared := similarity.Share(u.Content, u.Consolidated)
 		if last := len(p.Ids) - 1; last < 0 || p.Ids[last] != u.ID {
 			p.Ids, p.Bys, best = append(p.Ids, u.ID), append(p.Bys, u.By), shared
@@ -48,8 +47,8 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	return rows, s.Q.MemoriesRestore(ctx, tx, p)
 }
 
-// unmake deletes memories and everything derived from them: heads of views, undo data, receipts, digests and vectors.
-// It returns the memories' texts, and counts the vectors.
+// unmake deletes memories and everything derived from them, vectors included. It returns the memories' texts and the
+// number of vectors.
 func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
 	if len(ids) == 0 {
 		return nil, 0, nil
@@ -67,7 +66,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		return nil, 0, err
 	}
 	var hashes [][]byte
-	var shown []string // as pinned lines show them, in the current form and an older release's
+	var shown []string // current form and an older release's
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
 		shown = append(shown, f.Content, memory.InLine(f.Content))
@@ -101,7 +100,6 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 	return contents, int(n), err
 }
 
-// eraseVectors deletes the vectors of texts.
 func (s *Store) eraseVectors(ctx context.Context, tx pgx.Tx, hashes [][]byte) (int64, error) {
 	if len(hashes) == 0 {
 		return 0, nil

@@ -18,11 +18,11 @@ import (
 	"ebb/sql/vectors"
 )
 
-// freshDigest is the age up to which a digest's day can be summarized again, with a day left for the work.
+// A digest of this age can be summarized again, with a day left for the work.
 const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
 
-// trimDigests drops forgotten content from digests. It deletes recent ones, and their days are summarized again from the
-// remaining log. It trims older ones. It counts the deleted digests and the vectors.
+// trimDigests drops forgotten content from digests. It deletes recent ones, whose days are summarized again from the
+// remaining log, and trims older ones.
 func (s *Store) trimDigests(
 	ctx context.Context, tx pgx.Tx, p *dbsqlc.DigestsTellingParams, repeats func(string) bool,
 ) (deleted, removed int, err error) {
@@ -67,7 +67,7 @@ var (
 	sentence = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
 )
 
-// without is a text without the list items and sentences that repeat something; empty when only headings remain.
+// without drops the list items and sentences that repeat something. The result is empty when only headings remain.
 func without(text string, repeats func(string) bool) string {
 	var kept []string
 	hasText := false
@@ -90,7 +90,6 @@ func without(text string, repeats func(string) bool) string {
 	return strings.Join(kept, "\n")
 }
 
-// linesThat counts the lines of a text that repeat something.
 func linesThat(text string, repeats func(string) bool) (n int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if repeats(line) {

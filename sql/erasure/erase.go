@@ -16,14 +16,14 @@ import (
 	"ebb/sql/vectors"
 )
 
-// Erase implements sessions.Store. It deletes the facts of every flush whose range has one of the events. A flush does
-// not record the source event of a fact.
+// Erase implements sessions.Store. It deletes the facts of each flush whose range has one of the events, since a fact
+// does not record its source event.
 func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	return s.EraseEvents(ctx, key, seqs, nil)
 }
 
-// EraseEvents is [Store.Erase] for events by place, by id, or both. An id also names a message without a place: a dead
-// letter, or a waiting one, which then gets no answer.
+// EraseEvents is [Store.Erase] by places, ids or both. An id can name a message without a place: a dead letter, or a
+// waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	err := repeated(errStale, func(final bool) error {
@@ -45,7 +45,6 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	return done, nil
 }
 
-// draftEvents drafts the erasure of events and of their memories.
 func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
 	seqs, _, err := s.placed(ctx, s.Pool, key, seqs, ids)
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *Store) eraseEvents(
 	return e.done, err
 }
 
-// placed adds the places of ids to places, in order and each once. Events without a place stay ids.
+// placed adds the places of ids, in order and each once. Ids of events without a place are returned aside.
 func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
 	rows, err := s.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, se
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
-// do runs the steps. Searches by the words of the events come before these are wiped.
+// do searches by the words of the events before these are wiped.
 func (e *erasure) do(ctx context.Context) error {
 	before, err := e.viewTokens(ctx)
 	if err != nil {
@@ -142,7 +141,7 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
-// quotes wipes repeats of the events outside of summaries and memory: replies, the compaction log, other messages.
+// quotes wipes repeats of the events outside of summaries and memory.
 func (e *erasure) quotes(ctx context.Context) error {
 	key := e.row.SessionKey
 	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
@@ -162,7 +161,6 @@ func (e *erasure) quotes(ctx context.Context) error {
 	return e.quoted(ctx)
 }
 
-// quoted wipes other messages' quotes of the events, or of the person.
 func (e *erasure) quoted(ctx context.Context) error {
 	key := e.row.SessionKey
 	quotes, err := e.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
@@ -186,7 +184,7 @@ func (e *erasure) quoted(ctx context.Context) error {
 	return err
 }
 
-// withoutQuote is a message's content without the text that it quotes, independent of the quoted author.
+// withoutQuote does not depend on the name of the quoted author.
 func withoutQuote(content, quoted string) string {
 	lead := sessions.QuoteLead("", quoted)
 	if _, own, ok := strings.Cut(content, lead[strings.Index(lead, ": "):]); ok && quoted != "" {
@@ -195,7 +193,6 @@ func withoutQuote(content, quoted string) string {
 	return content
 }
 
-// memories deletes the memories from the events, and removes them from the views and undo data of all sessions.
 func (e *erasure) memories(ctx context.Context) error {
 	if e.repeats != nil {
 		n, vectors, err := e.trimDigests(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
@@ -234,7 +231,6 @@ func (e *erasure) events(ctx context.Context) error {
 	})
 }
 
-// letters wipes messages without a place.
 func (e *erasure) letters(ctx context.Context) error {
 	if len(e.aside) == 0 {
 		return nil
@@ -289,7 +285,6 @@ func (e *erasure) undo(ctx context.Context) error {
 	return nil
 }
 
-// bodies deletes the bodies that the view no longer refers to.
 func (e *erasure) bodies(ctx context.Context) error {
 	deleted, err := e.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = len(deleted)
@@ -313,7 +308,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, nil
 }
 
-// delete removes all rows of a session, except the message that asks for it, later ones, and some answers to these.
+// delete keeps the message that asks for it, later ones, and some answers to these.
 func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	events, err := s.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})

@@ -14,18 +14,18 @@ import (
 	"ebb/sql/pg"
 )
 
-// logPage is the page size of an erasure's log reads, in events.
+// in events
 const logPage = 200
 
-// reading finds the events of a session to wipe: the person's messages, everything that answers them, and the bot's
-// repeats. Messages that were answered together have one answer, which repeats any of them. The log is read before the
-// session is locked, and its new part under the lock.
+// reading finds the person's messages, everything that answers them, and the bot's repeats. Messages that were
+// answered together have one answer, which repeats any of them. The log is read before the session is locked, and its
+// new part under the lock.
 type reading struct {
 	key     sessions.Key
 	theirs  func(*dbsqlc.LogWalkRow) bool
 	repeats func(string) bool
 	turns   answers
-	through int64 // place up to which the log was read
+	through int64
 	found   []wiped
 }
 
@@ -33,7 +33,6 @@ func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats 
 	return &reading{key: key, theirs: theirs, repeats: repeats, turns: newAnswers()}
 }
 
-// read reads the next part of the log.
 func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
 	return s.walk(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
 		r.through = e.Seq
@@ -45,8 +44,7 @@ func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
 	})
 }
 
-// readRest reads the new part of a locked session's log. A log that became shorter belongs to a new session: the old
-// one was deleted meanwhile.
+// A log that became shorter belongs to a new session: the old one was deleted meanwhile.
 func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r *reading) error {
 	if row.LastSeq < r.through {
 		return errStale
@@ -72,8 +70,8 @@ func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	return wipe
 }
 
-// answersAfter lists a session's answers to messages that came after the asking one. An answer to earlier messages too
-// does not count, nor one that repeats unsaid content.
+// answersAfter lists answers to messages after the asking one. One that also answers earlier messages or repeats
+// unsaid content does not count.
 func (s *Store) answersAfter(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
 ) (answered []int64, err error) {
@@ -95,14 +93,12 @@ func (s *Store) answersAfter(
 	return answered, err
 }
 
-// wiped is an event to wipe, and whether people saw it as a message.
 type wiped struct {
 	seq     int64
-	aside   int64 // the event's id, when it has no place
+	aside   int64 // set when the event has no place
 	message bool
 }
 
-// placesOf are the places of events, the ids of those without one, and the number of messages in both.
 func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	for _, e := range events {
 		if e.aside != 0 {
@@ -117,7 +113,6 @@ func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	return seqs, aside, messages
 }
 
-// walk reads a session's log after a place, in the order of the view.
 func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
 	for {
 		rows, err := s.Q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
@@ -150,8 +145,7 @@ func (s *Store) keepAsking(
 	return err
 }
 
-// forgetFacts deletes memories and everything derived from them, and restarts the work of sessions that may have read
-// them, except asking.
+// forgetFacts also restarts the work of sessions that may have read the memories, except asking.
 func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking sessions.Key, done *memory.Forgotten) error {
 	if len(ids) == 0 {
 		return nil
@@ -205,7 +199,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	return err
 }
 
-// ForgetSession deletes the memories from a session, former values too, and leaves the log unchanged:
+// ForgetSession deletes the memories from a session, former values too, and leaves the log unchanged. It returns
 // sessions.ErrNotFound for an unknown session.
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten

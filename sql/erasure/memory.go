@@ -17,35 +17,34 @@ import (
 	"ebb/sql/pg"
 )
 
-// wideSource is the number of source events from which on a message is a memory's source only if it says the memory. With
-// fewer, all messages of the author are where none says it: a model can put them in quite other words.
+// A message with this many source events or more is a memory's source only if it says the memory. With fewer, all
+// messages of the author are the source where none says it: a model can use other words.
 const wideSource = 8
 
 // tellingRows is the page size of sessions that repeat a memory.
 const tellingRows = 200
 
-// memoryErasure is the state of forgetting one memory.
 type memoryErasure struct {
 	*Store
 	from  memory.Asking
 	only  []string                 // senders whose messages may be wiped; empty: all
-	rows  []dbsqlc.MemorySourceRow // the memories to delete, with their source events
+	rows  []dbsqlc.MemorySourceRow // memories to delete
 	ids   map[int64][]string       // all ids of each memory's author
 	grown bool                     // rows changed after the affected sessions were listed
 	like  similarity.Set
-	// unsaid are the memories that no source message says, although the source is small.
+	// Memories that no source message says, although the source is small.
 	unsaid map[int64]bool
-	turns  map[sessions.Key][]turnSpan // turns by session, read once
+	turns  map[sessions.Key][]turnSpan
 	done   *memory.Forgotten
 }
 
-// errSavedAgain reports that a session saved the memory once more, or committed its source, during the erasure.
+// A session saved the memory once more, or committed its source, during the erasure.
 var errSavedAgain = errors.New("a session saved the memory again during its erasure")
 
 // ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]. Sessions that
 // repeat the memory come before its source sessions, since the sources identify the repeats. The asking session comes
-// last, with the memory's rows, so that an interrupted process is asked again. Work that the erasure waits for may save
-// the memory again from its source: then the erasure starts over.
+// last, with the memory's rows, so that an interrupted process is asked again. Work that the erasure waits for may
+// save the memory again: then the erasure starts over.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
 	u := &memoryErasure{Store: s, from: from, like: similarity.New(), unsaid: map[int64]bool{}, ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
@@ -72,7 +71,6 @@ func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	return repeated(errSavedAgain, func(final bool) error { return u.everywhere(ctx, final) })
 }
 
-// everywhere wipes the affected sessions, and then deletes the rows.
 func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 	u.grown = false
 	keys, err := u.sessions(ctx)
@@ -105,7 +103,8 @@ func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 	})
 }
 
-// withinGroup returns [memory.ErrOthersKnow] if the erasure is restricted to a group and would delete a row of the team or of a person.
+// withinGroup returns [memory.ErrOthersKnow] if an erasure restricted to a group would delete a row of the team or of
+// a person.
 func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
 	if !u.from.GroupOnly {
 		return nil
@@ -126,7 +125,6 @@ func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
 	return nil
 }
 
-// rowIDs returns the ids of the rows.
 func (u *memoryErasure) rowIDs() []int64 {
 	ids := make([]int64, len(u.rows))
 	for i := range u.rows {
@@ -135,8 +133,8 @@ func (u *memoryErasure) rowIDs() []int64 {
 	return ids
 }
 
-// refresh locks the source sessions, and reads again which rows they saved. They save no row until the
-// transaction ends.
+// refresh locks the source sessions and reads again which rows they saved. They save no row until the transaction
+// ends.
 func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	for _, key := range u.sources() {
 		if _, err := u.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -160,7 +158,7 @@ func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	return u.addSame(ctx, tx)
 }
 
-// sources lists the sessions that the rows came from, in order. A digest summarizes many messages, and has no source.
+// A digest summarizes many messages, and has no source.
 func (u *memoryErasure) sources() []sessions.Key {
 	said := map[sessions.Key]bool{}
 	for _, m := range u.rows {
@@ -171,7 +169,7 @@ func (u *memoryErasure) sources() []sessions.Key {
 	return slices.Sorted(maps.Keys(said))
 }
 
-// held wipes one session, when key is set, and runs do in the same transaction.
+// held wipes one session, unless key is empty. The function also runs in the same transaction.
 func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
 	return repeated(errStale, func(final bool) error {
 		var p *prepared
@@ -192,7 +190,7 @@ func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pg
 	})
 }
 
-// atOnce runs do in one transaction, and counts its changes when the transaction commits.
+// atOnce counts the changes of do only when the transaction commits.
 func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
 	before := *u.done
 	err := u.InTx(ctx, func(tx pgx.Tx) error {
@@ -205,7 +203,6 @@ func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error
 	return err
 }
 
-// memory deletes the rows.
 func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 	digests := []int64{}
 	for _, m := range u.rows {
@@ -241,8 +238,8 @@ func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) er
 	return nil
 }
 
-// before lists the values that a memory corrected, and those consolidated facts and similar ones that it repeats. The
-// other facts lost nothing by its content.
+// before lists the values that a memory corrected, and those consolidated or similar facts that it repeats. The other
+// facts lost nothing by its content.
 func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
 	older, err := u.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
@@ -264,7 +261,6 @@ func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Mem
 	return list, nil
 }
 
-// add takes a memory into the deletion, and learns its words and those of its source messages.
 func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	u.grown = true
 	if m.Kind == memory.KindDigest { // it summarizes many senders, which stays
@@ -284,8 +280,9 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	return u.learn(ctx, db, m)
 }
 
-// learn adds the words of a memory's source messages, and notes whether one of them says the memory. One that is erased counts as
-// the one: an erasure of another fact of it, or an earlier try, took it. If it was erased for another reason, less is wiped, too.
+// learn adds the words of a memory's source messages, and notes whether one of them says the memory. An erased one
+// counts: an erasure of another fact of it, or an earlier try, took it. If it was erased for another reason, less is
+// wiped.
 func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
@@ -309,13 +306,12 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 	return nil
 }
 
-// mayHaveSaid reports whether a sender, under any id, is the author of a memory, or the author is unknown.
 func (u *memoryErasure) mayHaveSaid(sender sessions.UserID, m dbsqlc.MemorySourceRow) bool {
 	return m.SaidBy == "" || slices.Contains(u.ids[m.ID], string(sender))
 }
 
-// located finds the events of a memory. A memory that a turn saved has the messages of that turn, or no events while
-// the turn is not in the log.
+// located finds the events of a memory. A memory saved by a turn has that turn's messages, and no events while the
+// turn is not in the log.
 func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
 	if m.EndSeq != 0 {
 		return m, nil
@@ -334,8 +330,8 @@ func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Me
 	return m, nil
 }
 
-// addSame adds memories with the same content and source events. A turn saves what the user asks for, and a flush may
-// save it again in its own words.
+// addSame adds memories with the same content and source events: a flush may save a turn's fact again in its own
+// words.
 func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 	for _, m := range slices.Clone(u.rows) {
 		if m.Kind == memory.KindDigest {
@@ -363,7 +359,7 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 	return nil
 }
 
-// sessions lists where the memory could be read and repeated, then where it was said.
+// sessions lists the places where the memory could be read and repeated, then those where it was said.
 func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := u.sources()
 	p := &dbsqlc.SessionsTellingParams{
@@ -410,15 +406,13 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	return append(keys, said...), nil
 }
 
-// prepared is a source or summary session, as read before it is locked.
 type prepared struct {
 	log   *reading
 	gone  unsaid
 	draft *draft
 }
 
-// prepare reads and compares a session as far as possible before it is locked; nil when the session was deleted with
-// its log.
+// prepare reads and compares before the session is locked. It returns nil when the session was deleted with its log.
 func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
@@ -457,7 +451,6 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 	return p, err
 }
 
-// session wipes the memory's source messages in one session, and the bot's own repeats.
 func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
 	row, err := u.Q.SessionLock(ctx, tx, p.log.key)
 	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
@@ -477,7 +470,7 @@ func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) err
 	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
 }
 
-// wipe wipes events of a locked session and leaves memory unchanged. The asking turn keeps its session.
+// wipe leaves memory unchanged. The asking turn keeps its session.
 func (s *Store) wipe(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid, d *draft,
 	from memory.Asking, done *memory.Forgotten,

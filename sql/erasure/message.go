@@ -64,7 +64,6 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 	return done, nil
 }
 
-// retraction is the state of forgetting one message.
 type retraction struct {
 	*Store
 	event int64
@@ -74,7 +73,6 @@ type retraction struct {
 	draft *draft
 }
 
-// prepare reads and compares as far as possible before the session is locked.
 func (m *retraction) prepare(ctx context.Context, final bool) error {
 	key := m.from.Lease.Key
 	said, err := m.said(ctx, m.Pool)
@@ -115,7 +113,6 @@ func (m *retraction) facts(
 	return ids, gone, err
 }
 
-// do wipes the message from its session, whose row is locked.
 func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
 	if err := m.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
@@ -147,8 +144,8 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	})
 }
 
-// drawn lists the memories from a message: those that repeat it, and those that no other message of its person can be
-// the source of. A message without a place is in no range, yet its broken turn may have saved a memory of it.
+// drawn lists the memories that repeat a message, and those that no other message of its person can be the source of.
+// A message without a place is in no range, yet its broken turn may have saved a memory of it.
 func (u *memoryErasure) drawn(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
 ) ([]dbsqlc.MemorySourceRow, error) {

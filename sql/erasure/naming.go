@@ -14,7 +14,7 @@ const (
 	minNickLatin = 4
 )
 
-// nameIn is a nick as it is searched for; empty for one too short to identify a person.
+// nameIn is empty for a nick too short to identify a person.
 func nameIn(nick string) string {
 	name := strings.ToLower(sessions.Nick(nick))
 	han, latin := 0, 0
@@ -31,7 +31,7 @@ func nameIn(nick string) string {
 	return name
 }
 
-// names reports whether a lower-case text has a name as a whole word.
+// names expects a lower-case text.
 func names(text, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], name)
@@ -65,7 +65,6 @@ func ends(outer, beside rune, apart bool, shape nameShape, joining string) bool 
 	}
 }
 
-// nameShape is the form of a nick.
 type nameShape int
 
 const (
@@ -96,7 +95,7 @@ const (
 		"夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔汤"
 	doubleSurnames = "欧阳 司马 上官 诸葛 夏侯 东方 皇甫 尉迟 公孙 慕容 令狐 司徒 "
 
-	// The characters next to a two-character name, when it is a name.
+	// Neighbours of a two-character word that is a name.
 	beforeNames = "和与跟给对由是让叫请问的了在到把被为找及或替约帮像说称见按据从"
 	afterNames  = "的是说在和与跟了也都将会要有问被把给对已曾负请想去来到提做写建认表同答发参管没不又再还先能可应需及或等让"
 )

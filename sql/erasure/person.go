@@ -42,21 +42,20 @@ func forgettingError(err error) error {
 	return nil
 }
 
-// forgetting is the state of forgetting one person.
 type forgetting struct {
 	*Store
 	f        memory.Forget
 	who      person
-	rows     []dbsqlc.PersonSessionsRow   // the sessions with content of the person
+	rows     []dbsqlc.PersonSessionsRow   // sessions with content of the person
 	facts    []dbsqlc.MemoriesOfPersonRow // about them, or said by them
-	compared []dbsqlc.MemoriesOfPersonRow // the facts that are compared approximately
+	compared []dbsqlc.MemoriesOfPersonRow // compared approximately
 	done     *memory.Forgotten
 }
 
-// maxCompared is the number of facts that are compared approximately.
+// maxCompared bounds the facts that are compared approximately.
 const maxCompared = 200
 
-// forgetting waits for its place and finds the person's sessions. The caller calls done at the end.
+// The caller calls done at the end, which frees the place of the erasure.
 func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting, done func(), err error) {
 	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
 	if f.Person == "" {
@@ -74,7 +73,6 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting,
 	return g, func() { <-s.erasing }, nil
 }
 
-// identify reads the person's ids, names, sessions and memories.
 func (g *forgetting) identify(ctx context.Context) error {
 	ids, err := g.identities.IDs(ctx, g.Pool, g.f.Robot, g.f.Person)
 	if err != nil {
@@ -109,7 +107,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 	return err
 }
 
-// hashes are the keys that count the person's erasures, one for each id: the erasure forgets which ids are one person's.
+// hashes are keys for each id, since the erasure forgets which ids are one person's.
 func (g *forgetting) hashes() [][]byte {
 	keys := make([][]byte, len(g.who.ids))
 	for i, id := range g.who.ids {
@@ -151,7 +149,6 @@ func (g *forgetting) run(ctx context.Context) error {
 	})
 }
 
-// one forgets the person in one session, in a transaction of its own.
 func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
 	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
 	hold := g.WithSession
@@ -179,7 +176,6 @@ func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error 
 	})
 }
 
-// prepare reads a session in which the person spoke, and drafts the remaining text of its summaries.
 func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) (*survey, error) {
 	sv, err := g.survey(ctx, key)
 	if err != nil {
@@ -190,7 +186,6 @@ func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) 
 	return sv, err
 }
 
-// unsaid is the content that a session must no longer repeat.
 func (g *forgetting) unsaid(sv *survey) unsaid {
 	gone := unsaid{repeats: sv.traits.repeats}
 	for _, m := range g.facts {
@@ -201,12 +196,10 @@ func (g *forgetting) unsaid(sv *survey) unsaid {
 	return gone
 }
 
-// theirs distinguishes the person's memories from others'.
 func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
 	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
 }
 
-// robotSessions is the key prefix of the robot's sessions.
 func (g *forgetting) robotSessions() string {
 	if g.f.Robot == "" {
 		return ""
@@ -214,7 +207,7 @@ func (g *forgetting) robotSessions() string {
 	return pg.SessionPrefix(g.f.Robot)
 }
 
-// alone reports whether a session is the person's alone: their private chat, or their session in a group.
+// alone reports whether a session is the person's private chat, or their session in a group.
 func (g *forgetting) alone(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
@@ -223,8 +216,7 @@ func (g *forgetting) alone(
 	})
 }
 
-// delete removes a session that is the person's alone, with its memories. Messages after the asking one stay, with
-// answers that do not repeat the rest.
+// Messages after the asking one stay, with answers that do not repeat the rest.
 func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -254,7 +246,6 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	return err
 }
 
-// messagesUpTo counts the deletions in a session that is the person's alone.
 func (g *forgetting) messagesUpTo(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
 ) (dbsqlc.SessionMessagesRow, error) {
@@ -263,8 +254,8 @@ func (g *forgetting) messagesUpTo(
 	})
 }
 
-// session wipes the person from a shared session. Without a survey they never spoke there: quotes of them and memories
-// go, and nothing of the bot's own.
+// session wipes the person from a shared session. Without a survey they never spoke there: quotes of them and
+// memories go, and nothing of the bot's own.
 func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
 	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
 	messages := 0
@@ -299,14 +290,14 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	return err
 }
 
-// ofThem reports whether a fact from a session is the person's: about them, said by them, or a repeat of them without a
-// known author. Others' statements stay.
+// A fact is the person's when it is about them, said by them, or a repeat of them without a known author. Others'
+// statements stay.
 func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
 	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
 		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
 }
 
-// factsOf deletes a session's memories of the person. Digests keep the rest of their content.
+// Digests keep the rest of their content.
 func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -329,7 +320,6 @@ func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 	return g.digests(ctx, tx, digests, sv.traits.repeats)
 }
 
-// digests removes the person from digests.
 func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
 	memories, vectors, err := g.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
 	g.done.Memories += memories
@@ -337,7 +327,7 @@ func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeat
 	return err
 }
 
-// removeName removes the person's name from the rest of a session, and wipes waiting messages.
+// removeName also wipes waiting messages.
 func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	who, asked := g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
@@ -386,7 +376,6 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repe
 	return nil
 }
 
-// asking wipes the session of the asking turn, and returns it to that turn.
 func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
 	row, err := g.Q.SessionLock(ctx, tx, key)
 	if err != nil {
@@ -437,7 +426,6 @@ func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session)
 	})
 }
 
-// memory deletes the person's memories everywhere else.
 func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	rows, err := g.Q.MemoriesOfPerson(ctx, tx, g.theirs())
 	if err != nil {
@@ -464,8 +452,7 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }
 
-// records removes the person from rows of no session: usage, requested compactions, the audit, logins. All but logins stay
-// without the name.
+// records covers usage, requested compactions, the audit and logins. All rows but logins stay without the name.
 func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// lockReaders locks readers in the order of their keys, and returns the locked ones.
+// Readers are locked in the order of their keys.
 func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersLockParams) ([]string, error) {
 	keys, err := s.Q.ReadersLock(ctx, tx, p)
 	return asStrings(keys), err

@@ -12,8 +12,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// replies removes the words of the erased messages, and unsaid content, from the session's unsent replies. The rest of
-// a reply is sent. It counts the changed replies.
+// replies removes the words of the erased messages, and unsaid content, from unsent replies. The rest of a reply is
+// sent. It counts the changed replies.
 func (e *erasure) replies(ctx context.Context) (int, error) {
 	open, err := e.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 	if err != nil || len(open) == 0 {
@@ -48,8 +48,8 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// ownOnly lists the erased messages whose words are removed from later replies: distinctive ones that no other person
-// said. A common sentence must not remove answers to others.
+// ownOnly lists the distinctive erased messages that no other person said. A common sentence must not remove answers
+// to others.
 func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
 	said, err := e.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
 	if err != nil {
@@ -74,8 +74,8 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	}), err
 }
 
-// repliesWithout removes distinctive facts from the unsent replies of the locked sessions that may have read them. A reply
-// in another session repeats something else.
+// repliesWithout removes distinctive facts from unsent replies of the locked sessions that may have read them. A
+// reply in another session repeats something else.
 func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []string) error {
 	facts = distinctive(facts)
 	if len(facts) == 0 {
@@ -98,7 +98,6 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []
 	return nil
 }
 
-// unquoted is a text without some others; those that are not distinctive stay.
 func unquoted(text string, others []string) string {
 	for _, o := range distinctive(others) {
 		text = strings.ReplaceAll(text, o, sessions.ErasedText)
@@ -106,7 +105,6 @@ func unquoted(text string, others []string) string {
 	return text
 }
 
-// distinctive are the distinctive texts among some, without blanks around them.
 func distinctive(texts []string) []string {
 	var kept []string
 	for _, t := range texts {

@@ -12,13 +12,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// awaitSend returns a [pg.OpenWork] while a reply of a locked session is being sent. Its text was read before the erasure,
-// and could arrive after it. No try begins while the session is locked.
+// awaitSend returns a [pg.OpenWork] while a reply of a locked session is being sent: its text was read before the
+// erasure. No try begins while the session is locked.
 func (s *Store) awaitSend(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
 	return s.await(ctx, tx, &pg.OpenWork{Key: key, Reply: true})
 }
 
-// await returns work that is still under way as an error.
 func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	open, err := s.IsWorkOpen(ctx, tx, o)
 	if err != nil || !open {
@@ -27,8 +26,8 @@ func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	return o
 }
 
-// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session, or if a reply is being
-// sent. The turn that asks for the erasure goes on anyway.
+// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session, or if a reply is
+// being sent. The turn that asks for the erasure goes on anyway.
 func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
 	if err := s.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
@@ -46,8 +45,7 @@ func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, askin
 // restoreTime bounds the restoration of a turn's marks after its erasure ended.
 const restoreTime = 5 * time.Second
 
-// waiting returns a context in which other erasures need not spare the asking turn while it waits: two turns that ask
-// would wait for each other.
+// While the asking turn waits, other erasures need not spare it: two turns that ask would wait for each other.
 func (s *Store) waiting(ctx context.Context, asking sessions.Lease) context.Context {
 	if asking.Owner == "" {
 		return ctx

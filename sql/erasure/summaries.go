@@ -19,14 +19,11 @@ const (
 	stayingPage   = 250
 )
 
-// maxDrafts is the number of tries of an erasure beside changes. After the last one it empties the changed summaries; the
-// background writes them again.
+// After the last try the changed summaries are emptied, and the background writes them again.
 const maxDrafts = 3
 
-// errStale reports that a session changed after an erasure read it.
 var errStale = errors.New("the session changed after the erasure read it")
 
-// repeated repeats an erasure that ends with an error, such as that of a stale draft.
 func repeated(because error, erase func(final bool) error) error {
 	for try := 1; ; try++ {
 		if err := erase(try >= maxDrafts); !errors.Is(err, because) || try >= maxDrafts {
@@ -64,21 +61,19 @@ func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone 
 	return d, nil
 }
 
-// covering lists the summaries whose range has one of the events.
 func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
 	return s.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
 		SessionKey: key, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
 	})
 }
 
-// inRange are the places of a sorted list that lie in a range.
+// inRange expects a sorted list.
 func inRange(seqs []int64, first, last int64) []int64 {
 	from, _ := slices.BinarySearch(seqs, first)
 	to, _ := slices.BinarySearch(seqs, last+1)
 	return seqs[from:to]
 }
 
-// of is the draft's text of a summary.
 func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tokens int, err error) {
 	h, known := d.left[r.ID]
 	switch {
@@ -91,8 +86,7 @@ func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tok
 	return "", 0, errStale
 }
 
-// summaries stores the draft's texts for the summaries of the events. One that can't be healed is emptied in place, so
-// that the view shows its range once it is written again.
+// A summary that can't be healed is emptied in place, so that the view shows its range once it is written again.
 func (e *erasure) summaries(ctx context.Context) error {
 	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {

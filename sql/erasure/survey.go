@@ -9,12 +9,11 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// survey is a person's content in a shared session.
 type survey struct {
 	key     sessions.Key
 	traits  *traits
 	turns   answers
-	through int64   // place up to which the log was read
+	through int64
 	found   []wiped // their messages, the answers to these, and texts that name their id
 	perhaps []repeat
 	said    int // their own messages in found
@@ -22,14 +21,13 @@ type survey struct {
 	draft   *draft
 }
 
-// repeat is an event that repeats them, with content that is theirs alone.
+// repeat is an event that repeats the person.
 type repeat struct {
 	event wiped
 	what  []*trait
 }
 
-// survey reads a session in which the person spoke. It takes no lock: [forgetting.look] reads later messages under the
-// session's lock.
+// survey takes no lock: [forgetting.look] reads later messages under the session's lock.
 func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
 	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
 	asked := int64(0)
@@ -57,7 +55,6 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 	return sv, g.look(ctx, g.Pool, sv)
 }
 
-// look reads the next part of a session's log.
 func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
 	return g.walk(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
@@ -83,7 +80,6 @@ func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error
 	})
 }
 
-// places are the events to wipe, in order.
 func (sv *survey) places() []wiped {
 	all := slices.Clone(sv.found)
 	for _, r := range sv.perhaps {
@@ -133,7 +129,7 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 	return p, g.previewRecords(ctx, &p)
 }
 
-// previewRecords counts the rows of no session that name the person. Actions stay in the audit.
+// Actions stay in the audit.
 func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) error {
 	rows, err := g.Q.PersonRecords(ctx, g.Pool, &dbsqlc.PersonRecordsParams{
 		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
@@ -156,7 +152,6 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 	return err
 }
 
-// previewOf counts the deletions in one session in which the person spoke.
 func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
 	drawn, err := g.Q.MemoriesDrawn(ctx, g.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"ebb/sessions"
 )
 
-// trait is content of a person that a text may repeat.
 type trait struct {
 	since  time.Time // when they said it
 	shared bool      // others said it too, or the bot said it first
 }
 
-// traits find repeats of a person in the texts of one session. Content that others said too, or the bot said first, is
-// not the person's.
+// traits find repeats of a person in the texts of one session. Content that others said too, or the bot said first,
+// is not the person's.
 type traits struct {
-	labels  []string // their ids, as the bot writes them
+	labels  []string // ids, as the bot writes them
 	names   map[string]*trait
 	marks   map[string]*trait
 	words   map[string]*trait // compared as a whole
 	like    similarity.Set    // sayings
-	sayings []*trait          // sayings of each of like's
+	sayings []*trait          // parallel to like
 }
 
 func newTraits(labels, nicks []string) *traits {
@@ -39,7 +38,7 @@ func newTraits(labels, nicks []string) *traits {
 	return t
 }
 
-// learn adds a text that the person said: by its marks, or as a whole when it has none and whole is set.
+// A text without marks is learned as a whole, when whole is set.
 func (t *traits) learn(text string, since time.Time, whole bool) {
 	marks := map[string]bool{}
 	similarity.MarksOf(text, marks)
@@ -59,14 +58,12 @@ func earliest(set map[string]*trait, key string, since time.Time) {
 	}
 }
 
-// say adds a text for approximate comparison.
 func (t *traits) say(text string, since time.Time) {
 	if t.like.AddSaying(text) {
 		t.sayings = append(t.sayings, &trait{since: since})
 	}
 }
 
-// said are the traits in a text, names aside.
 func (t *traits) said(text string) (found []*trait) {
 	if text == "" {
 		return nil
@@ -91,8 +88,7 @@ func (t *traits) said(text string) (found []*trait) {
 	return found
 }
 
-// bot are the traits in the bot's text to others at some time. Content that the bot said before the person is from
-// elsewhere.
+// Content that the bot said before the person is from elsewhere.
 func (t *traits) bot(text string, at time.Time) []*trait {
 	found := t.said(text)
 	for _, tr := range found {
@@ -103,7 +99,6 @@ func (t *traits) bot(text string, at time.Time) []*trait {
 	return append(found, t.named(text)...)
 }
 
-// other records another person's text and name.
 func (t *traits) other(nick, text string) {
 	if tr := t.names[nameIn(nick)]; tr != nil {
 		tr.shared = true
@@ -135,23 +130,21 @@ func (t *traits) labelled(text string) bool {
 	return slices.ContainsFunc(t.labels, func(l string) bool { return strings.Contains(text, l) })
 }
 
-// repeats reports whether a text of the bot repeats the person or names them. It needs the whole session to be read
-// first.
+// repeats judges a text of the bot, after the whole session was read.
 func (t *traits) repeats(text string) bool {
 	return t.labelled(text) || own(t.said(text)) || own(t.named(text))
 }
 
-// own reports whether at least one trait is the person's alone.
 func own(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 
-// minLabel is the shortest id that identifies a person when the bot writes it in brackets. Shorter ones such as (1) and
-// (2026) stand in texts about anything.
+// minLabel is the shortest id that identifies a person when the bot writes it in brackets. Shorter ones such as (1)
+// and (2026) stand in texts about anything.
 const minLabel = 6
 
-// labelsOf are the bot's notations of a person's ids. A short id counts only with a nick. A person from outside has no
-// visible id.
+// labelsOf are the bot's notations of a person's ids. A short id counts only with a nick. A person from outside has
+// no visible id.
 func labelsOf(who person) []string {
 	var labels []string
 	for _, id := range who.ids {

@@ -10,15 +10,14 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// turnSpan is a turn's place in its session's log.
 type turnSpan struct {
 	first    int64
-	asked    int64 // the last message of a person; first-1 without one
+	asked    int64 // last message of a person; first-1 without one
 	last     int64
 	answered time.Time // time of the commit; zero when the turn has only messages
 }
 
-// turns reads the turns from a session's log, in order. Messages that were answered together are one turn.
+// Messages that were answered together are one turn.
 func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
 	rows, err := s.Q.TurnTimes(ctx, db, key)
 	if err != nil {
@@ -40,8 +39,8 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 	return turns, nil
 }
 
-// turnAt is the turn that was open at an instant: the first that was committed after it. It returns false when the log
-// has no such turn yet.
+// turnAt is the turn that was open at an instant: the first committed after it. It returns false when the log has no
+// such turn yet.
 func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	i := sort.Search(len(turns), func(i int) bool { return turns[i].answered.IsZero() || !turns[i].answered.Before(at) })
 	if i == len(turns) {
@@ -50,8 +49,8 @@ func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	return turns[i], true
 }
 
-// memoriesOf lists the memories from events, which are in order. A flush found them in a range with one of the events,
-// or the turn of one saved them itself.
+// memoriesOf expects events in order. A memory is from an event when a flush found it in a range with one of them, or
+// when the event's turn saved it.
 func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
 	rows, err := s.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 	if err != nil {
