@@ -14,7 +14,6 @@ import (
 	"ebb/sessions"
 )
 
-// The rows of an answer of the API.
 const (
 	apiRows    = 50
 	apiMaxRows = 500
@@ -23,7 +22,7 @@ const (
 // apiList reads a page of a list: its rows, in JSON, and the cursor of the next ones, empty at the end.
 type apiList func(*request, pages.Page) (rows []any, next string, err error)
 
-// apiLists are the lists of the API, by their paths.
+// apiLists has the paths of the lists as keys.
 func (c *Console) apiLists() map[string]apiList {
 	return map[string]apiList{
 		"sessions": func(r *request, p pages.Page) ([]any, string, error) {
@@ -80,7 +79,6 @@ func (c *Console) apiLists() map[string]apiList {
 //go:embed openapi.yaml
 var openAPI []byte
 
-// routeAPI adds the API.
 func (c *Console) routeAPI(mux *http.ServeMux) {
 	for path, read := range c.apiLists() {
 		mux.Handle("GET /api/v1/"+path, c.api(read))
@@ -92,7 +90,7 @@ func (c *Console) routeAPI(mux *http.ServeMux) {
 	mux.Handle("/api/", c.api(func(*request, pages.Page) ([]any, string, error) { return nil, "", errNotFound }))
 }
 
-// answer is the answer to a list: its rows and the cursor of the next ones, empty at the end.
+// answer has the cursor of the next rows, empty at the end.
 type answer struct {
 	Items []any  `json:"items"`
 	Next  string `json:"next"`
@@ -101,7 +99,7 @@ type answer struct {
 // linesType is the type of an answer of all rows, one in a line.
 const linesType = "application/x-ndjson"
 
-// api answers a request with a token. Each request carries it; a cookie is not enough.
+// api wants a token with each request; a cookie is not enough.
 func (c *Console) api(read apiList) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		words := c.pages.words["en"]
@@ -142,8 +140,8 @@ func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
 	return status, bad
 }
 
-// writeLines writes the rows of a page and of all later ones, one in a line. An error ends the answer with a broken
-// connection, so that no client takes a part for the whole.
+// writeLines writes the rows of a page and of all later ones. An error ends the answer with a broken connection, so
+// that no client takes a part for the whole.
 func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p pages.Page, v answer) {
 	w.Header().Set("Content-Type", linesType)
 	out, p := json.NewEncoder(w), pages.Page{Limit: max(p.Limit, apiMaxRows), Cursor: p.Cursor}
@@ -164,7 +162,6 @@ func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p 
 	}
 }
 
-// accepts reports whether the request names a type of content.
 func accepts(r *http.Request, kind string) bool {
 	for one := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		name, _, _ := strings.Cut(one, ";")
@@ -175,7 +172,6 @@ func accepts(r *http.Request, kind string) bool {
 	return false
 }
 
-// bearer returns the login of a token, and the status without one.
 func (c *Console) bearer(r *http.Request) (pages.Login, int) {
 	if !c.hasLogins() && c.cfg.IsLocal(r) {
 		return pages.Login{Role: pages.RoleAdmin, Actor: localActor}, http.StatusOK
@@ -187,7 +183,6 @@ func (c *Console) bearer(r *http.Request) (pages.Login, int) {
 	return c.enter(r, strings.TrimSpace(token))
 }
 
-// pageOf reads the part of a list that a request asks for.
 func pageOf(r *http.Request) (pages.Page, error) {
 	p, text := pages.Page{Limit: apiRows, Cursor: r.FormValue("cursor")}, r.FormValue("limit")
 	if text == "" {

@@ -17,7 +17,6 @@ func each[T, V any](rows []T, view func(T) V) []any {
 	return out
 }
 
-// sessionJSON is a session in the API.
 type sessionJSON struct {
 	Key          sessions.Key            `json:"session_key"`
 	Title        string                  `json:"title"`
@@ -44,7 +43,6 @@ func viewSession(r pages.SessionRow) sessionJSON {
 	}
 }
 
-// eventJSON is an event in the API.
 type eventJSON struct {
 	ID        int64               `json:"id"`
 	Seq       int64               `json:"seq"`
@@ -66,7 +64,6 @@ func viewEvent(e sessions.Event) eventJSON {
 	}
 }
 
-// compactionJSON is an attempt in the API.
 type compactionJSON struct {
 	ID           int64        `json:"id"`
 	Key          sessions.Key `json:"session_key"`
@@ -96,7 +93,6 @@ func viewCompaction(r pages.CompactionRow) compactionJSON {
 	}
 }
 
-// memoryJSON is a memory in the API.
 type memoryJSON struct {
 	ID           int64           `json:"id"`
 	Scope        memory.Scope    `json:"scope"`
@@ -120,7 +116,6 @@ func viewMemory(m memory.Memory) memoryJSON {
 	}
 }
 
-// restartJSON is the account of a process in the API.
 type restartJSON struct {
 	Replica   sessions.ReplicaID      `json:"replica"`
 	StartedAt time.Time               `json:"started_at"`
@@ -133,7 +128,6 @@ func viewRestart(r sessions.Restart) restartJSON {
 	return restartJSON{r.Replica, r.StartedAt, r.StoppedAt, r.Ending, r.Figures}
 }
 
-// costJSON is a sum of usage in the API.
 type costJSON struct {
 	Key        sessions.Key    `json:"session_key,omitempty"`
 	Title      string          `json:"title,omitempty"`

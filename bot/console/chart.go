@@ -28,7 +28,6 @@ type chart struct {
 	Bottom        float64
 }
 
-// point is a corner of the line.
 type point struct{ X, Y float64 }
 
 // mark is a compaction or a flush on the chart, and a row of the table next to it.
@@ -38,7 +37,6 @@ type mark struct {
 	Flush             *pages.Flush // nil: a compaction
 }
 
-// level is a horizontal line.
 type level struct {
 	Name   string // key of the catalog
 	Tokens int
@@ -49,8 +47,7 @@ type level struct {
 // chartMarks bounds the compactions of a chart: the newest ones.
 const chartMarks = 60
 
-// newChart draws a session with its committed compactions and its flushes, the oldest first. Between two compactions only the ends
-// are known.
+// newChart takes committed compactions and flushes, the oldest first. Between two compactions only the ends are known.
 func newChart(s sessions.Session, cuts []sessions.LogEntry, flushes []pages.Flush, trigger, flushAt int) chart {
 	if len(cuts) > chartMarks {
 		cuts = cuts[len(cuts)-chartMarks:]

@@ -33,19 +33,17 @@ func (c *Console) compactions(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// attemptView is the data of the page of one attempt: the summary beside the events that it replaces.
+// attemptView has the summary beside the events that it replaces.
 type attemptView struct {
 	pages.Attempt
 	Source   []sessions.Event
-	Older    string // the cursor of earlier events of the range; empty for none
+	Older    string // cursor of earlier events of the range; empty for none
 	Audit    []auditRow
 	Undoable bool // it is the newest compaction in force
 }
 
-// auditRow is a value of the audit of a summary.
 type auditRow struct{ Name, Value string }
 
-// parseID reads an id of an address. One that is no number is of nothing.
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
@@ -75,7 +73,6 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// read fills the page: the attempt, the events of the range, the audit of the summary, and whether it is the newest.
 func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key, id int64) (err error) {
 	if v.Attempt, err = lists.Attempt(ctx, key, id); err != nil {
 		return err
@@ -109,7 +106,7 @@ var auditFields = []string{
 	"roll_up_failed", "calls", "fallback", "unavailable",
 }
 
-// auditRows lists the values of an audit: those with a name in the catalog first. Numbers keep their digits.
+// auditRows lists values with a name in the catalog first. Numbers keep their digits.
 func auditRows(audit string, words words) []auditRow {
 	dec := json.NewDecoder(strings.NewReader(audit))
 	dec.UseNumber()
@@ -139,7 +136,7 @@ func auditRows(audit string, words words) []auditRow {
 	return rows
 }
 
-// auditText formats a value; empty for one without information.
+// auditText is empty for a value without information.
 func auditText(value any) string {
 	switch v := value.(type) {
 	case nil:

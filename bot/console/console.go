@@ -25,17 +25,18 @@ type Config struct {
 	Manage *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
-	// Settings returns the configuration as JSON, with its secrets masked, and its keys that wait for a restart.
+	// Settings returns the configuration as JSON, with masked secrets, and its keys that wait for a restart.
 	Settings func() (text []byte, waiting []string, err error)
 	// Privacy returns the part of the configuration in force that concerns data about people.
 	Privacy func() Privacy
-	// Calls returns the calls to DingTalk's open API in the month and its quota, 0 for no bound. nil: they are not counted.
+	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
-	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both and without Identity,
-	// requests from this machine are an administrator's.
+	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both and without
+	// Identity, requests from this machine are an administrator's.
 	Token, ViewerToken string
-	// Identity logs people in by DingTalk, with the rights that Rights returns for a staff id at each request. nil: by token alone.
+	// Identity logs people in by DingTalk, with the rights that Rights returns for a staff id at each request. nil: by
+	// token alone.
 	Identity pages.Identity
 	Rights   func(sessions.UserID) Rights
 	// IsLocal reports whether a request was made on this machine for this machine.
@@ -100,7 +101,6 @@ func New(cfg Config) (*Console, error) {
 	return c, nil
 }
 
-// maxForm bounds the body of a request.
 const maxForm = 64 << 10
 
 // ServeHTTP implements http.Handler.
@@ -119,7 +119,6 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// badRequest is a fault of the request, in words for the person who made it.
 type badRequest struct {
 	code string // key of the catalog
 	args []any
@@ -135,7 +134,7 @@ var (
 	errOthersKnow = badRequest{code: "error.others_know"}
 )
 
-// statusOf returns the status of an error, and its words: of the catalog, as the error of the storage may hold texts.
+// statusOf takes words of the catalog, as the error of the storage may hold texts.
 func statusOf(err error) (int, badRequest) {
 	var bad badRequest
 	switch {

@@ -18,7 +18,6 @@ const CallbackPath = "/login/dingtalk/callback"
 // stateCookie binds a login by DingTalk to the browser that began it.
 const stateCookie = "ebb_login"
 
-// The limits of a login by DingTalk.
 const (
 	stateTTL = 10 * time.Minute
 	maxNext  = 2000 // bytes of the path that it leads to
@@ -65,14 +64,13 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, e.cfg.Identity.Address(state), http.StatusSeeOther)
 }
 
-// stateCookie returns the cookie of a state. DingTalk's page leads back from another site, so a strict cookie would be missing.
+// stateCookie is lax: DingTalk's page leads back from another site, so a strict cookie would be missing.
 func (e *entry) stateCookie(r *http.Request, state string, life time.Duration) *http.Cookie {
 	cookie := e.cookie(r, stateCookie, state, life)
 	cookie.SameSite, cookie.Path = http.SameSiteLaxMode, CallbackPath
 	return cookie
 }
 
-// endLogin is the way back from DingTalk's page.
 func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 	if e.cfg.Identity == nil {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
@@ -103,14 +101,15 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
 		return
 	}
-	// A redirect would go on from the other site, without the strict cookie of the login. The page's own refresh carries it.
+	// A redirect would go on from the other site, without the strict cookie of the login. The page's own refresh
+	// carries it.
 	next = localPath(next)
 	w.Header().Set("Refresh", "0; url="+next)
 	e.pages.show(w, &request{Request: r, login: allowed, words: e.pages.language(w, r)}, http.StatusOK, "entered", next)
 }
 
-// continued ends the state of a request and returns the path that its login leads to. [sessions.ErrNotFound] is a state that this
-// browser did not begin, one that is too old, and one that was used.
+// continued ends the state of a request and returns the path that its login leads to. [sessions.ErrNotFound] is a state
+// that this browser did not begin, an expired one, and a used one.
 func (e *entry) continued(r *http.Request) (string, error) {
 	cookie, err := r.Cookie(stateCookie)
 	if err != nil || !equal(r.FormValue("state"), cookie.Value) {

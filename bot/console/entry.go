@@ -20,16 +20,14 @@ import (
 	"ebb/sessions"
 )
 
-// cookieName is the cookie of a login.
 const cookieName = "ebb_console"
 
 // localActor is the actor of requests from this machine where no token is configured.
 const localActor = "local"
 
-// loginTTL is the life of a login.
 const loginTTL = 12 * time.Hour
 
-// entry lets people in: it decides who makes a request, and what the role sees and may do.
+// entry decides who makes a request, and what the role sees and may do.
 type entry struct {
 	cfg   Config
 	pages *renderer
@@ -37,7 +35,6 @@ type entry struct {
 	begun *throttle // logins by DingTalk that begin
 }
 
-// request is an authenticated request.
 type request struct {
 	*http.Request
 	login pages.Login
@@ -50,7 +47,6 @@ func (r *request) acts() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleGroupAdmin
 }
 
-// operator is the actor of an action, with the name that the audit has.
 func (r *request) operator() manage.Actor {
 	return manage.Actor{Role: manage.Operator, Name: r.login.Actor}
 }
@@ -60,7 +56,7 @@ func (r *request) whole() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleViewer
 }
 
-// text returns a value of the path. The storage has none with a zero byte or broken characters.
+// text refuses values that the storage can't have: a zero byte or broken characters.
 func (r *request) text(name string) (string, error) {
 	v := r.PathValue(name)
 	if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
@@ -69,13 +65,11 @@ func (r *request) text(name string) (string, error) {
 	return v, nil
 }
 
-// key returns the session of the path.
 func (r *request) key(name string) (sessions.Key, error) {
 	v, err := r.text(name)
 	return sessions.Key(v), err
 }
 
-// session returns the session of the path as the role sees it.
 func (r *request) session() (sessions.Session, error) {
 	key, err := r.key("key")
 	if err != nil {
@@ -93,7 +87,7 @@ func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) 
 	return r.lists.Memory(r.Context(), id)
 }
 
-// page answers a request of a person who is logged in. Others are sent to the login.
+// page sends people who are not logged in to the login.
 func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		words := e.pages.language(w, r)
@@ -120,7 +114,7 @@ func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Hand
 	})
 }
 
-// when is [entry.page] for requests that pass a check; others are refused.
+// when is [entry.page] for requests that pass a check.
 func (e *entry) when(may func(*request) bool, answer func(http.ResponseWriter, *request) error) http.Handler {
 	return e.page(func(w http.ResponseWriter, r *request) error {
 		if !may(r) {
@@ -135,17 +129,17 @@ func (e *entry) whole(answer func(http.ResponseWriter, *request) error) http.Han
 	return e.when((*request).whole, answer)
 }
 
-// action is [entry.page] for administrators, also those of a group: the answer must find its target in the lists of the request.
+// action is [entry.page] for administrators, also those of a group: the answer must find its target in the lists of the
+// request.
 func (e *entry) action(answer func(http.ResponseWriter, *request) error) http.Handler {
 	return e.when((*request).acts, answer)
 }
 
-// wholeAction is [entry.action] for what concerns all groups.
+// wholeAction is [entry.action] for all groups.
 func (e *entry) wholeAction(answer func(http.ResponseWriter, *request) error) http.Handler {
 	return e.when(func(r *request) bool { return r.acts() && r.whole() }, answer)
 }
 
-// as returns a request with the lists of its role.
 func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, error) {
 	req := &request{Request: r, login: login, words: words}
 	var only []sessions.Key
@@ -159,7 +153,7 @@ func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, e
 	return req, nil
 }
 
-// fail shows an error. Faults of the server are logged; their texts stay there.
+// fail logs faults of the server; their texts stay there.
 func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login pages.Login, err error) {
 	status, bad := statusOf(err)
 	if status == http.StatusInternalServerError {
@@ -168,7 +162,7 @@ func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login 
 	e.pages.show(w, &request{Request: r, login: login, words: words}, status, "error", words.T(bad.code, bad.args...))
 }
 
-// authenticate returns the login of a request, or [sessions.ErrNotFound].
+// authenticate returns [sessions.ErrNotFound] for a request without a login.
 func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
 	if !e.hasLogins() {
 		if e.cfg.IsLocal(r) {
@@ -192,7 +186,7 @@ func (e *entry) hasLogins() bool {
 	return e.cfg.Token != "" || e.cfg.ViewerToken != "" || e.cfg.Identity != nil
 }
 
-// role returns the login of a token. Both tokens are compared, by their hashes, so that the time reveals nothing.
+// role compares both tokens, by their hashes, so that the time reveals nothing.
 func (e *entry) role(token string) (pages.Login, bool) {
 	isAdmin, isViewer := equal(token, e.cfg.Token), equal(token, e.cfg.ViewerToken)
 	switch {
@@ -204,7 +198,7 @@ func (e *entry) role(token string) (pages.Login, bool) {
 	return pages.Login{}, false
 }
 
-// equal compares a token with a configured one. An empty one equals nothing.
+// equal is false for an empty configured token.
 func equal(got, want string) bool {
 	same := subtle.ConstantTimeCompare(hash(got), hash(want)) == 1
 	return same && want != ""
@@ -215,12 +209,11 @@ func hash(token string) []byte {
 	return h[:]
 }
 
-// loginKey returns the key under which a login is stored. It depends on the configured tokens, so a changed one ends all logins.
+// loginKey depends on the configured tokens, so a changed one ends all logins.
 func (e *entry) loginKey(cookie string) []byte {
 	return hash(cookie + "\x00" + e.cfg.Token + "\x00" + e.cfg.ViewerToken)
 }
 
-// wrongToken has the words for a refused token, by status.
 var wrongToken = map[int]string{http.StatusUnauthorized: "login.wrong", http.StatusTooManyRequests: "login.too_often"}
 
 type loginView struct {
@@ -238,7 +231,7 @@ func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
 	e.showLogin(w, r, http.StatusOK, r.FormValue("next"), wrong)
 }
 
-// showLogin shows the page of the login. wrong is the key of a reason, empty for none, with its arguments.
+// showLogin takes the key of a reason in wrong, empty for none, and its arguments.
 func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
 	words := e.pages.language(w, r)
 	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil}
@@ -262,7 +255,6 @@ func (e *entry) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, localPath(next), http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
 }
 
-// keep stores a login, and gives its token to the browser.
 func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) error {
 	token := rand.Text()
 	if err := e.cfg.Logins.Login(r.Context(), e.loginKey(token), login, loginTTL); err != nil {
@@ -275,9 +267,9 @@ func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) 
 // wrongPause is the time before a wrong token over the bound is answered.
 const wrongPause = time.Second
 
-// enter checks a token: 401 for a wrong one, and 429 after a pause for each one over the bound of its address. A right token always
-// enters: behind a proxy all people share an address, and one of them would lock out the others. Guessing fails by the length of
-// tokens, which the configuration checks.
+// enter answers a wrong token with 401, and with 429 after a pause over the bound of its address. A right token always
+// enters: behind a proxy all people share an address, and one of them would lock out the others. Guessing fails by the
+// length of tokens, which the configuration checks.
 func (e *entry) enter(r *http.Request, token string) (pages.Login, int) {
 	if login, ok := e.role(token); ok {
 		return login, http.StatusOK
@@ -320,8 +312,8 @@ func localPath(next string) string {
 	return next
 }
 
-// opened reads the texts of one page; detail names it within its conversation. An administrator who opens one of a private chat is in
-// the audit, and reads it without masks.
+// opened reads the texts of one page; detail names it within its conversation. An administrator's look into a private
+// chat is audited and not masked.
 func (e *entry) opened(r *request, private bool, key sessions.Key, detail string, read func(context.Context, pages.Lists) error) error {
 	if !private || r.login.Role != pages.RoleAdmin {
 		return read(r.Context(), r.lists)
@@ -329,12 +321,11 @@ func (e *entry) opened(r *request, private bool, key sessions.Key, detail string
 	return e.audited(r, manage.ViewedPrivate, key, detail, func(ctx context.Context) error { return read(ctx, e.cfg.Lists) })
 }
 
-// audited is [manage.Audited] for an action of the login.
 func (e *entry) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
 	return manage.Audited(r.Context(), e.cfg.Audit, pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}, outcomeOf, do)
 }
 
-// outcomeOf words the end of an action by the key of the catalog.
+// outcomeOf returns a key of the catalog.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "done"

@@ -59,7 +59,7 @@ func fields(text string) []string {
 	return out
 }
 
-// one returns the value of a key that may be given once, and refuses values outside the list if there is one.
+// one returns the value of a key that may be given once. With allowed, it refuses other values.
 func (f parsed) one(key string, allowed ...string) (string, error) {
 	values := f.values[key]
 	switch {
@@ -73,7 +73,6 @@ func (f parsed) one(key string, allowed ...string) (string, error) {
 	return values[0], nil
 }
 
-// sessionFilter reads the filter of the list of sessions.
 func sessionFilter(text string) (pages.SessionFilter, error) {
 	p, err := parseFilter(text, "group", "state", "model")
 	if err != nil {
@@ -87,7 +86,7 @@ func sessionFilter(text string) (pages.SessionFilter, error) {
 	return f, err
 }
 
-// compactionFilter reads the filter of the list of compactions. A day is of the zone.
+// compactionFilter reads days of the zone.
 func compactionFilter(text string, zone *time.Location) (pages.CompactionFilter, error) {
 	p, err := parseFilter(text, "group", "outcome", "policy", "trigger", "since", "session")
 	if err != nil {
@@ -117,7 +116,6 @@ func compactionFilter(text string, zone *time.Location) (pages.CompactionFilter,
 	return f, nil
 }
 
-// memoryFilter reads the filter of the list of memories.
 func memoryFilter(text string) (pages.MemoryFilter, error) {
 	p, err := parseFilter(text, "scope", "person", "session", "state")
 	if err != nil {

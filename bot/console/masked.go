@@ -13,9 +13,9 @@ import (
 	"ebb/sessions"
 )
 
-// restricted are the lists as every role sees them: without the texts of private chats, and for a group's administrator limited
-// to some sessions. [entry.opened] is the only way to those texts. It has each method of the lists itself, so that a new one does
-// not compile before it is restricted.
+// restricted are the lists as every role sees them: without the texts of private chats, and for a group's administrator
+// limited to some sessions. [entry.opened] is the only way to those texts. It embeds no lists, so that a new method
+// does not compile before it is restricted.
 type restricted struct {
 	all  pages.Lists
 	only []sessions.Key // nil: all sessions
@@ -298,10 +298,9 @@ func (m restricted) within(only []sessions.Key) []sessions.Key {
 	return slices.DeleteFunc(slices.Clone(only), func(key sessions.Key) bool { return m.shows(key) != nil })
 }
 
-// private reports whether a session is a private chat. One of an unknown type is taken for one.
+// private takes a session of an unknown type for a private chat.
 func private(s sessions.Session) bool { return s.Key != "" && s.ConversationType != sessions.Group }
 
-// short returns the beginning of a text, in one line.
 func short(text string, runes int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > runes {

@@ -34,7 +34,7 @@ func (c *Console) memories(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// memoryView is the data of the page of one memory, with all values of its fact, the oldest first.
+// memoryView has all values of the fact, the oldest first.
 type memoryView struct {
 	Memory memory.Memory
 	Values []memory.Memory
@@ -83,7 +83,6 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// personView is the data of the page of a person.
 type personView struct {
 	ID      sessions.UserID
 	Nick    string // empty for a role that does not act, as on the list of people
@@ -147,8 +146,8 @@ func (c *Console) forgetPerson(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// exportPerson writes all that is kept of a person, a JSON object a line. An error after the first row ends the answer with a broken
-// connection, as in [Console.writeLines].
+// exportPerson writes a JSON object a line. An error after the first row ends the answer with a broken connection, as
+// in [Console.writeLines].
 func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 	person, err := r.text("id")
 	if err != nil {
@@ -181,7 +180,6 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 	return err
 }
 
-// searchView is the data of a search in memory and log, as the bot of a session searches.
 type searchView struct {
 	Session sessions.Session
 	Query   string
@@ -253,8 +251,8 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// people lists people who spoke to the bot, or those with a text in a name or the id. The name may be known from a private chat alone, so that
-// a role that does not act sees none, and finds people by id.
+// people lists people who spoke to the bot, or those with a text in a name or the id. The name may be known from a
+// private chat alone, so that a role that does not act sees no name and finds people by id.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
 	f := pages.PeopleFilter{Part: strings.TrimSpace(r.FormValue("q")), Names: r.acts()}
 	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) { return c.cfg.Records.People(r.Context(), f, p) })

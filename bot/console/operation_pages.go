@@ -27,11 +27,10 @@ func (c *Console) restarts(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// attentionView has the messages that were set aside and the owed flushes.
 type attentionView struct {
 	Dead   []sessions.Event
 	Debts  []pages.Debt
-	Titles map[sessions.Key]string // titles of groups
+	Titles map[sessions.Key]string // by group
 }
 
 func (c *Console) attention(w http.ResponseWriter, r *request) error {
@@ -62,7 +61,7 @@ func (c *Console) attention(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// retry queues a dead letter, one of those that the page lists, for another answer.
+// retry takes only dead letters that the page lists.
 func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	id, err := parseID(r.PathValue("id"))
 	if err != nil {
@@ -87,7 +86,6 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// settingsView is the configuration, and its keys that wait for a restart.
 type settingsView struct{ Text, Waiting string }
 
 func (c *Console) settings(w http.ResponseWriter, r *request) error {
@@ -99,10 +97,9 @@ func (c *Console) settings(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// auditView is the data of the audit.
 type auditView struct {
 	listView[pages.Action]
-	Titles map[sessions.Key]string // titles of groups
+	Titles map[sessions.Key]string // by group
 }
 
 func (c *Console) audit(w http.ResponseWriter, r *request) error {
@@ -126,7 +123,7 @@ func (c *Console) audit(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// maxArguments bounds the arguments of a requested compaction in characters.
+// maxArguments is in characters.
 const maxArguments = 500
 
 // compact asks for a compaction of a session, as /compact does in its conversation.
@@ -153,7 +150,6 @@ func (c *Console) compact(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// asBadRequest returns the fault of a request for a compaction in words of the catalog.
 func asBadRequest(err error) error {
 	if errors.Is(err, sessions.ErrConflict) {
 		return badRequest{code: "error.compact_waits"}

@@ -9,7 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// overviewView is the data of the overview.
 type overviewView struct {
 	Counts   pages.Counts
 	Today    usageSum
@@ -20,11 +19,11 @@ type overviewView struct {
 	At       time.Time
 }
 
-// usageSum is a sum of usage. Upkeep is the part that is not answers.
+// usageSum has the cost of all work but answers in UpkeepCost.
 type usageSum struct {
 	Name   string
-	Person sessions.UserID // the person that it is of; empty for none
-	Key    sessions.Key    // the session that it is of; empty for none
+	Person sessions.UserID // empty for none
+	Key    sessions.Key    // empty for none
 	Turns  int
 	sessions.Spending
 	UpkeepCost float64
@@ -73,7 +72,6 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// addTo adds turns and their spending to the sum of its name.
 func addTo(sums []usageSum, name string, turns int, s sessions.Spending) []usageSum {
 	i := slices.IndexFunc(sums, func(u usageSum) bool { return u.Name == name })
 	if i < 0 {

@@ -23,14 +23,13 @@ type Privacy struct {
 	Viewer    bool          // a token for viewers is configured
 }
 
-// privacyView is the data of the privacy page.
 type privacyView struct {
 	Privacy
 	Stored []storedData
 	Kept   []string // kinds of data without a period
 }
 
-// storedData is a kind of data. Name is a part of keys of the catalog, and a Period of 0 has none.
+// storedData has a part of keys of the catalog as Name; a Period of 0 means that it has none.
 type storedData struct {
 	Name   string
 	Tables string
@@ -69,11 +68,10 @@ func (c *Console) privacy(w http.ResponseWriter, r *request) error {
 // expiryHorizon is how far ahead the retention page looks.
 const expiryHorizon = 7 * 24 * time.Hour
 
-// retentionView is the data of the retention page.
 type retentionView struct {
 	Periods sessions.Retention
 	Period  time.Duration // period of events, as shown
-	Days    string        // the period as it was asked for; empty: the one in force
+	Days    string        // as it was asked for; empty: the period in force
 	Horizon time.Duration
 	Events  listView[expiringRow]
 	Due     pages.ExpiringRows // past their periods now
@@ -81,13 +79,12 @@ type retentionView struct {
 	InForce bool               // the shown period is the one in force
 }
 
-// expiringRow is a row with the time at which its first event is past the period.
+// expiringRow has the time at which its first event is past the period.
 type expiringRow struct {
 	pages.Expiring
 	From time.Time
 }
 
-// maxDays bounds a period in days.
 const maxDays = 36500
 
 func (c *Console) retention(w http.ResponseWriter, r *request) error {

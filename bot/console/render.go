@@ -30,10 +30,9 @@ var (
 	catalogFiles embed.FS
 )
 
-// languages are the languages of the pages; the first one is the default.
+// languages has the default first.
 var languages = []string{"zh", "en"}
 
-// words are the texts of one language.
 type words struct {
 	Lang string
 	all  map[string]string
@@ -54,8 +53,9 @@ func (w words) T(key string, args ...any) string {
 // codePart is a part of a code: words, with a number before or after them as in "12 events" and "saved 3".
 var codePart = regexp.MustCompile(`^([0-9]+ )?(.*?)( [0-9][0-9-]*)?$`)
 
-// Code returns the words for a value that the product writes into a table, as in "threshold" or "saved 3, known 1". kind is the part of the
-// keys before the value; the outcome of an action may be a key itself. A part without words is returned as it is.
+// Code returns the words for a value that the product writes into a table, as in "saved 3, known 1". kind is the part
+// of the keys before the value; the outcome of an action may be a key itself. A part without words is returned as it
+// is.
 func (w words) Code(kind, code string) string {
 	parts := strings.Split(code, ", ")
 	for i, part := range parts {
@@ -67,10 +67,11 @@ func (w words) Code(kind, code string) string {
 	return strings.Join(parts, w.T("list.comma"))
 }
 
-// codeView is a code with its words. The code is what filters and the API know.
+// codeView has the code, as filters and the API know it, and its words.
 type codeView struct{ Code, Text string }
 
-// Reason returns the words for the beginning of a failed compaction's error, which names its reason. The rest is a provider's text.
+// Reason returns the words for the beginning of a failed compaction's error, which names its reason. The rest is a
+// provider's text.
 func (w words) Reason(text string) string {
 	for end := len(text); end > 0; end = strings.LastIndex(text[:end], ": ") {
 		if reason := w.all["reason."+text[:end]]; reason != "" {
@@ -88,13 +89,13 @@ func (w words) Speaker(source string) string {
 	return strings.Replace(strings.TrimPrefix(source, "said by "), ", a claim about 说的是 ", w.T("source.about"), 1)
 }
 
-// variant is a language, and whether the role sees all groups: others get no links to people, whose pages they may not open.
+// variant is a language, and whether the role sees all groups: others get no links to people, whose pages they may not
+// open.
 type variant struct {
 	lang  string
 	whole bool
 }
 
-// renderer renders the templates in each variant.
 type renderer struct {
 	zone    *time.Location
 	words   map[string]words
@@ -146,7 +147,6 @@ const silentAfter = 15 * time.Second
 // foldedRunes is the length from which on a message is folded.
 const foldedRunes = 1200
 
-// funcs are the functions of the templates.
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
 		"whole": func() bool { return true },
@@ -197,7 +197,6 @@ func (r *renderer) funcs(w words) template.FuncMap {
 	}
 }
 
-// view is the data of a page.
 type view struct {
 	Lang  string
 	Page  string
@@ -229,7 +228,6 @@ var parents = map[string]string{
 	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "people": "memories", "search": "sessions", "retention": "privacy",
 }
 
-// current reports whether a page belongs to a tab.
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }
 
 // InLanguage returns the address of the page in a language, with its filter and its place.
@@ -243,7 +241,7 @@ func (v view) InLanguage(lang string) string {
 	return "?" + q.Encode()
 }
 
-// show renders a page. It is rendered as a whole first, so that a fault shows no half page.
+// show renders the whole page first, so that a fault shows no half page.
 func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
 	v := view{
 		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.acts(), Whole: req.whole(),
@@ -259,10 +257,9 @@ func (r *renderer) show(w http.ResponseWriter, req *request, status int, name st
 	_, _ = w.Write(b.Bytes()) // the peer may be gone
 }
 
-// languageCookie keeps the language that a person chose.
 const languageCookie = "ebb_language"
 
-// language returns the words of a request: of its parameter lang, which is kept, of its cookie, or of its browser.
+// language takes the parameter lang, which is kept, then the cookie, then the browser's choice.
 func (r *renderer) language(w http.ResponseWriter, req *http.Request) words {
 	if lang := req.URL.Query().Get("lang"); r.words[lang].Lang != "" {
 		http.SetCookie(w, &http.Cookie{
@@ -283,7 +280,7 @@ func (r *renderer) language(w http.ResponseWriter, req *http.Request) words {
 	return r.words[languages[0]]
 }
 
-// static serves the style and the script. Their address changes with them, so that browsers may keep them.
+// static serves files that browsers may keep: their address changes with them.
 func static() http.Handler {
 	files := http.FileServerFS(staticFiles)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -308,7 +305,6 @@ func staticVersion() string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// num formats a count with separators.
 func num(n any) string {
 	digits := fmt.Sprint(n)
 	sign := ""

@@ -16,10 +16,8 @@ import (
 	"ebb/sessions"
 )
 
-// operator is the actor of the console's actions.
 var operator = manage.Actor{Role: manage.Operator}
 
-// The rows of a page.
 const (
 	listRows = 50
 	talkRows = 60
@@ -27,11 +25,10 @@ const (
 	cutRows  = 200
 )
 
-// listView is the data of a list with a filter.
 type listView[T any] struct {
 	Filter string
 	Rows   []T
-	Next   string // address of the next page; empty at the end
+	Next   string // address; empty at the end
 }
 
 // list reads a page of a list, and makes the address of the next one.
@@ -61,7 +58,6 @@ func (c *Console) sessions(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// sessionView is the data of the page of a session.
 type sessionView struct {
 	Session  sessions.Session
 	Trigger  int // tokens at which it is compacted
@@ -80,14 +76,13 @@ type sessionView struct {
 	Work     workView
 }
 
-// line is an event of the conversation, or the cut of a compaction after it.
+// line is an event of the conversation, with the cuts of compactions after it.
 type line struct {
 	Event    sessions.Event
 	Cuts     []cutView
 	Archived bool
 }
 
-// cutView is a compaction at its cut.
 type cutView struct {
 	pages.Attempt
 	Saved int
@@ -121,7 +116,6 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// read fills the page: the conversation with its cuts, open messages, the chart and memory.
 func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key) (err error) {
 	if v.Session, err = lists.Session(ctx, key); err != nil {
 		return err

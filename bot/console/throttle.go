@@ -18,7 +18,6 @@ const (
 	addresses   = 10_000
 )
 
-// throttle bounds the tries of each address.
 type throttle struct {
 	every  rate.Limit
 	atOnce int
@@ -35,7 +34,6 @@ func newThrottle(every rate.Limit, atOnce int) *throttle {
 	return &throttle{every: every, atOnce: atOnce, limiters: cache}
 }
 
-// allow counts a try of the peer's address, and reports whether it is within the bound.
 func (t *throttle) allow(r *http.Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +45,7 @@ func (t *throttle) allow(r *http.Request) bool {
 	return l.Allow()
 }
 
-// address returns the address of the peer. Headers of proxies are not trusted: anyone can write them.
+// address ignores headers of proxies: anyone can write them.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

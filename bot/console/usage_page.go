@@ -20,22 +20,21 @@ import (
 // usageDays are the periods of the usage page in days, the default first.
 var usageDays = []int{30, 7, 90, 365}
 
-// usageView is the data of the usage page. The sums are over all rows, also those that a table does not show.
+// usageView has sums over all rows, also those that a table does not show.
 type usageView struct {
 	Days    int
 	Periods []int
 	Total   usageSum
 	ByDay   []usageSum
 	ByKind  []usageSum
-	Top     []usageSum // sessions, the most expensive first
+	Top     []usageSum // the most expensive first
 	More    int        // sessions that Top leaves out
 	Models  []usageSum // for roles that see all groups, the most expensive first
-	People  []usageSum // for roles that see all groups, the most expensive first
+	People  []usageSum // as Models
 
 	MoreModels, MorePeople bool // the tables leave some out
 }
 
-// topUsage bounds the tables of sessions, models and people.
 const topUsage = 50
 
 // usagePeriod reads the period that a request asks for, and its first day.
@@ -49,7 +48,8 @@ func usagePeriod(r *request) (days int, since time.Time, err error) {
 	return days, time.Now().AddDate(0, 0, 1-days), nil
 }
 
-// apiUsage lists usage by kind of work and by day, session, model or person. Sums by model and person concern all groups.
+// apiUsage lists usage by kind of work and by day, session, model or person. Sums by model and person concern all
+// groups.
 func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 	_, since, err := usagePeriod(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// divideUsage adds the sums by model and by person. One row more than a table shows is read.
+// divideUsage reads one row more than a table shows, to know whether it leaves some out.
 func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 	models, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topUsage+1)
 	if err != nil {
@@ -143,7 +143,6 @@ func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
 	return nil
 }
 
-// nameSessions names the sessions of the table by the titles of their groups.
 func nameSessions(r *request, top []usageSum) error {
 	for i := range top {
 		s, err := r.lists.Session(r.Context(), top[i].Key)
@@ -159,7 +158,7 @@ func nameSessions(r *request, top []usageSum) error {
 	return nil
 }
 
-// titles returns the titles of groups by their sessions. Private chats and erased sessions have none.
+// titles has no title for private chats and erased sessions.
 func titles(r *request, keys iter.Seq[sessions.Key]) (map[sessions.Key]string, error) {
 	all := map[sessions.Key]string{}
 	for key := range keys {
@@ -189,7 +188,7 @@ var usageDivisions = map[string]pages.UsageBy{
 	"all": {Kind: true, Day: true, Session: true, Model: true, Person: true},
 }
 
-// usageDivision returns a division by its name. Only roles that see all groups may ask.
+// usageDivision lets only roles that see all groups ask.
 func usageDivision(r *request, name string) (pages.UsageBy, error) {
 	by, ok := usageDivisions[name]
 	switch {
@@ -201,7 +200,7 @@ func usageDivision(r *request, name string) (pages.UsageBy, error) {
 	return by, nil
 }
 
-// exportUsage writes usage as CSV, by sessions or by the parameter by.
+// exportUsage divides by sessions, or by the parameter by.
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {
@@ -226,7 +225,7 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 	})
 }
 
-// writeCSV writes rows as a file. An error after the first row ends the answer with a broken connection, as in [Console.writeLines].
+// writeCSV ends the answer with a broken connection after an error behind the first row, as in [Console.writeLines].
 func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head []string, rows iter.Seq2[[]string, error]) error {
 	out, begun := csv.NewWriter(w), false
 	begin := func() {
@@ -256,7 +255,6 @@ func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head 
 	return nil
 }
 
-// usageBySession are the rows of the usage of all sessions.
 func usageBySession(v usageView) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for _, u := range v.Top {
@@ -267,7 +265,6 @@ func usageBySession(v usageView) iter.Seq2[[]string, error] {
 	}
 }
 
-// sumCells are the last cells of a row of usage.
 func sumCells(turns int, s sessions.Spending) []string {
 	return []string{
 		strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion),

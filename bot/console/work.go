@@ -10,16 +10,16 @@ import (
 	"ebb/sessions"
 )
 
-// workView is the running work of a session, a part of its page that refreshes itself. It holds no text of people.
+// workView is the part of a session's page that refreshes itself. It holds no text of people.
 type workView struct {
 	pages.Work
 	Key     sessions.Key
 	Page    string // state of the conversation that the page shows
 	Seen    string // hash of the part that the page shows
-	Changed bool   // the conversation has changed since the page was loaded
+	Changed bool   // since the page was loaded
 }
 
-// readWork reads the work of a session. The parameter page is the state that the person sees; without one it is the present.
+// readWork takes the state that the person sees from the parameter page; without one it is the present.
 func readWork(r *request, key sessions.Key) (workView, error) {
 	w, err := r.lists.Work(r.Context(), key)
 	if err != nil {
@@ -39,8 +39,8 @@ func readWork(r *request, key sessions.Key) (workView, error) {
 	return v, nil
 }
 
-// work answers with the part of the page, or with 204 if the page shows it as it is: then the script changes nothing, and a
-// screen reader repeats nothing.
+// work answers 204 if the page shows the work as it is: then the script changes nothing, and a screen reader repeats
+// nothing.
 func (c *Console) work(w http.ResponseWriter, r *request) error {
 	key, err := r.key("key")
 	if err != nil {
