@@ -9,7 +9,7 @@ import (
 )
 
 // ValidAddress reports whether a URL or keyword string parses as a PostgreSQL address. It gives no reason, since the
-// driver's error may hold the password. Files that the address names need not exist yet.
+// driver's error may hold the password. Files that the address names need not exist.
 func ValidAddress(address string) bool {
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {

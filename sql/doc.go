@@ -1,7 +1,7 @@
 // Package sql keeps sessions and memory in PostgreSQL, or in a compatible engine.
 //
-// migrations holds the tables, queries the statements, dbsqlc the code that sqlc generates from both. No query text is in Go.
-// [Store] joins a store for each aggregate, over one pool of package pg:
+// migrations holds the tables, queries the statements, dbsqlc the code that sqlc generates from both. No query text
+// is in Go. [Store] joins a store for each aggregate, over one pool of package pg:
 //
 //	conversation  messages, leases, turns, replies
 //	compactions   compactions, undo, their log
@@ -22,32 +22,31 @@
 // # Fencing
 //
 // Every write of a turn names the lease: owner and term stand in its WHERE clause, on the session's own row, in the
-// same transaction. When no row matches, nothing was written and the caller gets sessions.ErrLeaseLost. The row's lock
-// orders the write before or after a takeover.
+// same transaction. When no row matches, nothing was written and the caller gets sessions.ErrLeaseLost. The row's
+// lock orders the write before or after a takeover.
 //
 // # Round trips
 //
 // Accepting a message is one statement, committing a turn is one, beginning a turn is two. Each statement is a
-// transaction. So each of the two durable steps of a turn costs one flush of the server's log.
+// transaction, so each durable step of a turn costs one flush of the server's log.
 //
 // # Compaction
 //
 // Compaction never changes the log's bodies. A view is the active summaries and the events after the cursor. An event
-// appears as its column shown has it, or otherwise as it was said. A compaction's row of the log has the former view for
-// an undo. Blobs are a copy for readers of references, swept with every compaction.
+// appears as its column shown has it, or otherwise as it was said. A compaction's row of the log has the former view
+// for an undo. Blobs are a copy for readers of references, swept with every compaction.
 //
 // # Erasure
 //
-// Erased content is wiped in place: the rows stay, so that places, ranges and ids hold. Summaries of erased events keep
-// their place and lose the erased content. An erasure and a deletion lock the session's row but need no lease. An
-// erasure frees the lease, and a deletion removes the row. A worker that read the words before can't write in either
-// case.
+// Erased content is wiped in place, so that places, ranges and ids hold. Summaries of erased events keep their place
+// and lose the content. An erasure and a deletion lock the session's row but need no lease. An erasure frees the
+// lease, and a deletion removes the row, so a worker that read the words before can't write.
 //
 // # Decisions
 //
-// No foreign keys on hot tables: they would lock the session's row at each accepted message. Counts of attempts
-// and heartbeats do not wait for the disk: they must survive Ebb's death, not the server's. Notifications go out only
-// to another replica, for they put all commits of the server into one queue.
+// No foreign keys on hot tables: they would lock the session's row at each accepted message. Counts of attempts and
+// heartbeats do not wait for the disk: they must survive Ebb's death, not the server's. Notifications go out only to
+// another replica, for they put all commits of the server into one queue.
 //
 // Package localpg runs a PostgreSQL of Ebb's own where none is configured.
 package sql

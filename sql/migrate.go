@@ -34,8 +34,8 @@ type Migration struct {
 	AppliedAt time.Time // zero while it is not applied
 }
 
-// Migrate brings the schema of the database at url up to date and returns the applied steps. Concurrent migrations wait
-// for each other under an advisory lock. So url must lead to the server itself, not to a transaction pooler.
+// Migrate brings the schema up to date and returns the applied steps. Concurrent migrations wait for each other under
+// an advisory lock, so url must lead to the server itself, not to a transaction pooler.
 func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	provider, closeDB, err := migrator(url)
 	if err != nil {
@@ -55,7 +55,7 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// Status lists all steps of the schema, applied or not, in order.
+// Status lists all steps of the schema in order.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	provider, closeDB, err := migrator(url)
 	if err != nil {
@@ -76,8 +76,7 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// Migrated reports whether any step of the schema was ever applied. It changes nothing and needs no rights to change
-// anything.
+// Migrated reports whether any step of the schema was ever applied. It needs no rights to change anything.
 func Migrated(ctx context.Context, url string) (begun bool, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -37,8 +37,7 @@ func Trace(ctx context.Context, url string) (Lead, error) {
 	return lead, nil
 }
 
-// asks is the number of questions to an address behind a pooler. Two answers alone prove nothing: another client may use
-// the process that answered last.
+// Two answers alone prove nothing: another client may use the process that answered last.
 const asks = 20
 
 func trace(ctx context.Context, url string) (Lead, error) {
@@ -55,7 +54,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 		defer func() { _ = conns[i].Close(context.WithoutCancel(ctx)) }()
 	}
 	var lead Lead
-	var pids [2]int // ids of the processes behind the two connections
+	var pids [2]int // processes behind the two connections
 	for n := range asks {
 		i := (n + 1) / 2 % 2 // each connection asks twice in a row: a pooler may use its processes in turn
 		who, err := dbsqlc.New().ServerIdentity(ctx, conns[i])

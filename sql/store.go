@@ -39,12 +39,12 @@ var (
 type Options struct {
 	// URL is a PostgreSQL connection string. It may hold a password and is never logged.
 	URL string
-	// DirectURL leads to the server itself where URL leads to a pooler, for what a pooler can't do: LISTEN. Empty: URL.
+	// DirectURL leads to the server itself where URL leads to a pooler, since LISTEN needs that. Empty: URL.
 	DirectURL string
 	// Pooler says that URL leads to a transaction pooler without prepared statements, as PgBouncer before 1.21. The
 	// server then parses every statement again.
 	Pooler bool
-	// MaxConns is the maximum number of connections. The listening one and two for heartbeats are extra. 0: 10.
+	// MaxConns bounds the connections. The listening one and two for heartbeats are extra. 0: 10.
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
 	LeaseTTL time.Duration
@@ -58,7 +58,6 @@ type Options struct {
 	EmbedTimeout, CompareTimeout time.Duration
 }
 
-// The stores of the aggregates, as [Store] embeds them.
 type (
 	costs         = spend.Store
 	callCounts    = calls.Store
@@ -122,12 +121,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, nil
 }
 
-// Ping reports whether the database answers and accepts writes. A demoted server does not, and its connections are
-// closed. A full disk or a hanging table shows only in the messages of the last seconds.
+// Ping reports whether the database answers and accepts writes; see [pg.DB.Ping].
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
 // Pages returns the paged lists, logins and audit of the console.
 func (s *Store) Pages() *console.Store { return console.New(s.db, identity.New(s.db), s) }
 
-// Close closes all connections. It waits for those in use.
+// Close waits for connections in use.
 func (s *Store) Close() { s.db.Close() }

@@ -17,7 +17,7 @@ type Store struct{ *pg.DB }
 // New returns the lists of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// Sessions lists at most limit sessions, the last active first.
+// Sessions lists sessions, the last active first.
 func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
 	rows, err := s.Q.SessionsList(ctx, s.Pool, pg.Clamp(limit))
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	return convert.Session(&row.Session, row.SpentToday), nil
 }
 
-// Events lists a session's log in order of arrival, with pending and dead messages and summaries. It returns at most
-// limit events with an ID above after.
+// Events lists a session's log in order of arrival, with pending and dead messages and summaries, from IDs above
+// after.
 func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
 	rows, err := s.Q.EventsList(ctx, s.Pool, &dbsqlc.EventsListParams{
 		SessionKey: key, AfterID: after, MaxRows: pg.Clamp(limit),
@@ -77,11 +77,11 @@ func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, er
 
 // CompactionEnd is the remaining state of a compaction attempt.
 type CompactionEnd struct {
-	SummaryID int64 // id of the newest summary that it made; 0 for none
+	SummaryID int64 // newest summary that it made; 0 for none
 	Erased    bool  // an erasure, not an undo, removed it
 }
 
-// CompactionEnds returns the remaining state of attempts, by their ids.
+// CompactionEnds returns the remaining state of attempts by id.
 func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
 	rows, err := s.Q.CompactionsEnds(ctx, s.Pool, ids)
 	if err != nil {
@@ -116,7 +116,7 @@ type Debt struct {
 	CreatedAt time.Time
 }
 
-// Debts lists at most limit owed flushes of sessions, nil for all, the oldest first.
+// Debts lists owed flushes of sessions, nil for all, the oldest first.
 func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error) {
 	rows, err := s.Q.DebtsList(ctx, s.Pool, &dbsqlc.DebtsListParams{OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
 	if err != nil {

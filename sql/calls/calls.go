@@ -19,8 +19,8 @@ type Store struct{ *pg.DB }
 // New returns the counts of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// OpenCallMonth begins a month, or reads it. A quota other than the stored one makes the month begin with the highest
-// level again.
+// OpenCallMonth begins a month, or reads it. With a quota other than the stored one, the month begins with the
+// highest level again.
 func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error) {
 	begun, err := s.Q.CallsOpen(ctx, s.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
 }
 
-// ReserveCalls counts one call for each entry of apis on a day, or returns false and counts none. It refuses calls beyond
-// bound in the month of the day, below the level lowest, and while the platform refuses calls at now.
+// ReserveCalls counts one call for each entry of apis on a day. It returns false and counts none beyond bound in the
+// month, below the level lowest, and while the platform refuses calls at now.
 func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
 	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: sessions.MonthOf(day), Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -76,8 +76,8 @@ func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bo
 	return n > 0, nil
 }
 
-// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of all
-// replicas in the month.
+// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of
+// all replicas in the month.
 func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
 	first, err := s.Q.CallsExhaust(ctx, s.Pool, &dbsqlc.CallsExhaustParams{Month: month, Until: until})
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.Resumed
 	return out, nil
 }
 
-// CallCounts lists counts, the newest period first. Each month begins with the row of all APIs. An empty month means all
-// months; byDay lists days instead.
+// CallCounts lists counts, the newest period first. Each month begins with the row of all APIs. An empty month means
+// all; byDay lists days instead.
 func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit int) ([]sessions.CallCount, error) {
 	if byDay {
 		rows, err := s.Q.CallsDays(ctx, s.Pool, &dbsqlc.CallsDaysParams{Month: month, MaxRows: limit})

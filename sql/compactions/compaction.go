@@ -61,7 +61,6 @@ func (s *Store) Compact(
 	return done, nil
 }
 
-// within compares a compaction's plan with the current session.
 func within(row *dbsqlc.Session, gen int, from, through int64) error {
 	if row.Gen != gen || row.CompactedSeq != from || through < from || through > row.LastSeq {
 		return sessions.ErrConflict
@@ -69,7 +68,7 @@ func within(row *dbsqlc.Session, gen int, from, through int64) error {
 	return nil
 }
 
-// unchanged compares a compaction's source events with those that its summaries were made from.
+// unchanged compares the source events with those that the summaries were made from.
 func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
 	if c.Source == "" {
 		return nil
@@ -90,9 +89,9 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 	return nil
 }
 
-// unforgotten locks the pinned rows of memory until the transaction ends. An erasure of one of them then follows the
-// write and sees the pin. The write fails when an erasure came first or is in progress. It never waits for an erasure,
-// which may wait for the session's row.
+// unforgotten locks the pinned rows of memory until the transaction ends, so that an erasure of one of them follows
+// the write and sees the pin. The write fails when an erasure came first or is in progress. It never waits for an
+// erasure, which may wait for the session's row.
 func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
 	rows := convert.PinnedRows(p)
 	if len(rows) == 0 {
@@ -198,7 +197,6 @@ type attempt struct {
 	askedBy int64       // the message that asked for an undo
 }
 
-// logAttempt stores an attempt and returns the stored row.
 func (s *Store) logAttempt(
 	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
 ) (sessions.LogEntry, error) {

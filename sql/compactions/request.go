@@ -12,7 +12,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// RequestCompaction stores a request, or returns [sessions.ErrConflict] while one waits or runs.
+// RequestCompaction returns [sessions.ErrConflict] while a request waits or runs.
 func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
 	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
 	if err == nil && n == 0 {
@@ -24,7 +24,7 @@ func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequ
 	return nil
 }
 
-// CompactionRequested returns the request of a session that waits or runs; ok is false for none.
+// CompactionRequested returns the request of a session that waits or runs.
 func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error) {
 	row, err := s.Q.CompactionRequestFind(ctx, s.Pool, key)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -80,8 +80,8 @@ func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) e
 	return nil
 }
 
-// RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns [sessions.ErrNotFound] for a
-// session that owes none.
+// RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns
+// [sessions.ErrNotFound] for a session that owes none.
 func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
 	n, err := s.Q.DebtRetry(ctx, s.Pool, key)
 	if err == nil && n == 0 {

@@ -14,7 +14,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// viewSummary is a summary in the view: its range, and the columns of its row that its successors need.
+// viewSummary has the columns that the successors of a summary need.
 type viewSummary struct {
 	start, end  int64
 	level       int
@@ -90,7 +90,6 @@ func tile(active []*viewSummary, summaries []sessions.NewSummary, base, through 
 	return fresh, nil
 }
 
-// replace stores a summary and removes its predecessors from the view.
 func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *viewSummary, model string) error {
 	p := &dbsqlc.SummaryInsertParams{
 		SessionKey: row.SessionKey, Gen: row.Gen, Level: t.level, StartSeq: t.start, EndSeq: t.end, FreshSeq: t.start,

@@ -27,9 +27,9 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 	return entry, nil
 }
 
-// UndoCompaction is [Store.Undo] for administrators at a shell, without a lease. A compaction in progress then fails,
-// since its cursor has moved. A turn in progress appends to the restored view. id is the compaction to undo, 0 for the
-// newest; [sessions.ErrConflict] says that another one is the newest. by is the operator or person who asks.
+// UndoCompaction is [Store.Undo] for administrators, without a lease. A compaction in progress then fails, since its
+// cursor has moved. A turn in progress appends to the restored view. The id 0 stands for the newest;
+// [sessions.ErrConflict] says that another one is the newest. by is the operator or person who asks.
 func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (entry sessions.LogEntry, err error) {
 	err = s.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := s.Q.SessionLock(ctx, tx, key)
@@ -45,14 +45,14 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, 
 	return entry, nil
 }
 
-// asker is the origin of an undo: a message, or a person outside of the conversation.
+// asker is a message, or a person outside of the conversation.
 type asker struct {
 	event int64
 	name  string
 }
 
-// undo reverts the newest compaction of a session whose row is locked, if it has the id or the id is 0. It returns the
-// earlier undo when the same message asked for it before.
+// undo reverts the newest compaction of a locked session, if it has the id or the id is 0. It returns the earlier
+// undo when the same message asked for it before.
 func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int64, by asker, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
 	again, err := s.undoneBy(ctx, tx, key, by.event)
@@ -96,7 +96,7 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int
 	}, attempt{gen: row.Gen, askedBy: by.event})
 }
 
-// undoneBy is the undo that a message requested in an earlier attempt at its turn: pgx.ErrNoRows for none.
+// undoneBy is the undo that a message requested in an earlier attempt at its turn, or pgx.ErrNoRows.
 func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
 	if event == 0 {
 		return sessions.LogEntry{}, pgx.ErrNoRows
@@ -108,8 +108,7 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 	return convert.LogEntry(&row), nil
 }
 
-// restore writes back summaries and events of a former view. It takes deleted bodies that the view refers to from the log
-// again.
+// Deleted bodies that the former view refers to are taken from the log again.
 func (s *Store) restore(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
 	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {

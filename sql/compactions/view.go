@@ -49,7 +49,7 @@ func (s *Store) show(
 	return before, s.showAs(ctx, tx, key, after, c.Through)
 }
 
-// showAs writes the view's texts of events after a place, and keeps the bodies that it refers to.
+// showAs writes the view's texts, and keeps the bodies that events after a place refer to.
 func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []ShownBefore, after int64) error {
 	if len(list) > 0 {
 		p := &dbsqlc.EventsShowParams{SessionKey: key}
@@ -76,7 +76,7 @@ func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string
 	return body, nil
 }
 
-// logged is the log's body for an address. A body with another hash is not the one that was moved out.
+// A body with another hash is not the one that was moved out.
 func (s *Store) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	address := pg.Clean(blob)
 	bodies, err := s.Q.BlobsLogged(ctx, s.Pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})

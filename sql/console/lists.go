@@ -56,7 +56,7 @@ func New(db *pg.DB, names *identity.Store, lists Lists) *Store { return &Store{d
 // newest is the place before the first row of a list.
 var newest = pages.Place{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Key: "\U0010FFFF", ID: math.MaxInt64}
 
-// cut drops the row that was read beyond a page, and returns the cursor of the last row that stays.
+// The row that was read beyond a page is dropped. The cursor is that of the last row that stays.
 func cut[T any](rows []T, limit int, place func(T) pages.Place) (page []T, next string) {
 	if len(rows) <= limit {
 		return rows, ""
@@ -119,7 +119,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	return list, next, nil
 }
 
-// nameRequesters gives attempts the nicks of those who asked for them, as their conversations know them.
+// The nicks are those that the conversations of the requesters know.
 func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
 	names := map[identity.Speaker]string{}
 	for _, r := range list {

@@ -64,8 +64,8 @@ func (s *Store) Begin(ctx context.Context, a pages.Action) (int64, error) {
 	return id, nil
 }
 
-// End implements pages.Audit. An erasure replaces the row under the same id. An update that waited for it finds no row, and its
-// repetition the new one.
+// End implements pages.Audit. An erasure replaces the row under the same id, so an update that waited for it finds no
+// row. Its repetition finds the new one.
 func (s *Store) End(ctx context.Context, a pages.Action, outcome string) error {
 	for range 2 {
 		n, err := s.db.Q.AuditEnd(ctx, s.db.Pool, &dbsqlc.AuditEndParams{ID: a.ID, Outcome: pg.Clean(outcome)})

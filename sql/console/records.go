@@ -70,7 +70,6 @@ func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, li
 	return list, nil
 }
 
-// usagePage is the number of rows of usage that are read at once.
 const usagePage = 1000
 
 // UsageRows implements pages.Records.
@@ -158,7 +157,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 	return list, err
 }
 
-// usageOf converts a row of UsageSums, and of those with its columns.
+// Other queries have the columns of UsageSums too.
 func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
 	return pages.Usage{
 		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick, Turns: int(r.Turns),
@@ -201,8 +200,9 @@ func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) 
 // mostNames bounds the names or ids of people that one page is searched in.
 const mostNames = 5000
 
-// peopleLike lists people by a part of a name or an id: at first those with exactly that name or id, of whom memories alone may
-// be left. A page has fewer rows than its limit, or none, where the search of more names goes on with the cursor.
+// peopleLike lists people by a part of a name or an id. People with exactly that name or id come first, since they
+// may have left only memories. A page can have fewer rows than its limit, or none, while the search of more names
+// goes on with the cursor.
 func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pages.Speaker, string, error) {
 	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {

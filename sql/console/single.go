@@ -72,7 +72,6 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]pag
 	return list, nil
 }
 
-// receipts adds the contents of the memories to receipts.
 func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]pages.Receipt, error) {
 	var ids []int64
 	for _, r := range list {

@@ -1,4 +1,4 @@
-// Package conversation stores messages, leases, turns and replies: what it takes to answer a message once.
+// Package conversation stores messages, leases, turns and replies, so that a message is answered once.
 //
 // Accepting a message is one statement, and so is committing a turn; beginning a turn is two.
 package conversation

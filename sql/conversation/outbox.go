@@ -14,7 +14,6 @@ import (
 	"ebb/sql/pg"
 )
 
-// The states of an outbox row.
 const (
 	sending = "sending"
 	waiting = "waiting"
@@ -79,8 +78,7 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 	return claimed, nil
 }
 
-// outgoing reads the rows of open replies. The lease is lost if there is none; one with the id 0 says that no reply is
-// open.
+// The lease is lost if there is no row; one with the id 0 says that no reply is open.
 func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessions.Outgoing, []byte)) ([]sessions.Outgoing, error) {
 	if err == nil && len(rows) == 0 {
 		err = sessions.ErrLeaseLost
@@ -104,7 +102,7 @@ func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessio
 }
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
-// Concurrent results share one transaction, since each reply has one and no caller waits for it.
+// Concurrent results share one transaction.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	state := waiting
 	if t.Sent {

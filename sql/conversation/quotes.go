@@ -12,7 +12,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// quoteSkew is the tolerated difference of DingTalk's clock and the server's when a reply is identified by its time.
+// A reply is identified by its time, within this difference of DingTalk's clock and the server's.
 const quoteSkew = 2 * time.Second
 
 // replyLife exceeds the time that a reply waits for delivery, which is a day.

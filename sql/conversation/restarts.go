@@ -43,7 +43,7 @@ func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 	return out, nil
 }
 
-// Restarts lists at most limit accounts of processes, the newest first.
+// Restarts lists accounts of processes, the newest first.
 func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
 	rows, err := s.Q.RestartsList(ctx, s.Pool, pg.Clamp(limit))
 	if err != nil {

@@ -173,15 +173,13 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 	return p, nil
 }
 
-// readRows are the memories that a turn read or pins, each once.
 func readRows(t sessions.Turn) []int64 {
 	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
 	slices.Sort(rows)
 	return slices.Compact(rows)
 }
 
-// turnTerms are the terms of a turn's event. Commands and their output have an empty list, which differs from terms
-// still to be computed.
+// Commands and their output have an empty list, which differs from terms still to be computed.
 func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
 	if t.Command {
 		return pg.ArrayText(nil)

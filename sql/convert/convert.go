@@ -11,7 +11,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Session converts a row of a session; the tokens that it spent today come from another table.
+// Session converts a row of a session; spentToday comes from another table.
 func Session(r *dbsqlc.Session, spentToday int64) sessions.Session {
 	owner := pg.OrZero(r.LeaseOwner)
 	epoch := -1

@@ -18,15 +18,16 @@ import (
 // expiredRest is the time that an expired fact is kept unread, since it returns when it is said again.
 const expiredRest = 30 * 24 * time.Hour
 
-// maxSenderIDs is the number of encrypted ids kept of a person for each robot, besides those under which rows are stored.
+// maxSenderIDs is the number of encrypted ids kept of a person for each robot, besides those under which rows are
+// stored.
 const maxSenderIDs = 10
 
-// cardsKept is the time that the buttons of a settled card work.
+// The buttons of a settled card work for this time.
 const cardsKept = 30 * 24 * time.Hour
 
-// DeleteExpired deletes memories that expired long ago, and counts them. It also deletes old cards, day-old marks of deleted messages,
-// old encrypted ids of people with many newer ones, where nothing is stored under them, and ended windows of limits. Usage of
-// people without messages loses their names, and that of deleted sessions is deleted.
+// DeleteExpired deletes and counts memories that expired long ago. It also deletes old cards, day-old marks of
+// deleted messages, surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages
+// loses their names, and that of deleted sessions is deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Store) tidyUsage(ctx context.Context) error {
 	return s.Q.UsageUnname(ctx, s.Pool, &dbsqlc.UsageUnnameParams{People: people})
 }
 
-// maxOverfull is the number of overfull scopes in one list, since each list reads the whole table.
+// Each list of overfull scopes reads the whole table.
 const maxOverfull = 200
 
 // OverfullScopes implements memory.ConsolidationStore.
@@ -132,8 +133,8 @@ func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]me
 	return memories, nil
 }
 
-// Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since the model did
-// not map old facts to new ones.
+// Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since
+// the model did not map old facts to new ones.
 func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {
 		return memory.Receipt{}, nil
@@ -144,8 +145,8 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 	}
 	var receipt memory.Receipt
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		// The old ones leave force first, since a new one may have the text of an old one. Concurrent writers wait for
-		// each other.
+		// A new memory may have the text of an old one, so the old ones leave force first. Concurrent writers wait
+		// for each other.
 		none := int64(0)
 		supersede := func(by *int64) ([]int64, error) {
 			return s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})

@@ -50,7 +50,6 @@ func (s *Store) DebtsDue(
 	return owed, nil
 }
 
-// cutOff is the reason of a flush that a stop interrupted.
 const cutOff = "the process stopped"
 
 // OweUnflushed implements memory.Store.

@@ -19,7 +19,8 @@ import (
 	"ebb/sql/spend"
 )
 
-// digestPortion is the number of days that one statement reads. Finding that many takes as long as reading a thousand.
+// digestPortion is the number of days that one statement reads. Finding that many takes as long as reading a
+// thousand.
 const digestPortion = 1000
 
 // DigestsDue implements memory.Digests. It reads days in portions until one has days to summarize. It returns all of
@@ -74,7 +75,6 @@ func (s *Store) DigestsDue(
 	return nil, nil
 }
 
-// dateOf is a date such as 2026-11-20 for a column.
 func dateOf(date string) (pgtype.Date, error) {
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Store) DigestEvents(
 	return events, nil
 }
 
-// StoreDigest implements memory.Digests. It locks the session's row, and the day's row decides. The second of two
-// concurrent writers finds the day settled and changes nothing.
+// StoreDigest implements memory.Digests. The day's row decides under the session's lock: the second of two concurrent
+// writers finds the day settled and changes nothing.
 func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	var id int64
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
@@ -175,7 +175,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 	return nil
 }
 
-// maxDigests bounds the digests of one read.
+// maxDigests bounds one read.
 const maxDigests = 100
 
 // DigestsOf implements memory.Digests.

@@ -10,9 +10,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// Hash identifies a fact within a scope: two drafts with one hash are the same fact. The conversation counts for a fact
-// about a person, or the robot in private, since its readers depend on the place. The same words about two people are
-// two facts.
+// Hash identifies a fact within a scope. A fact about a person includes the conversation, or the robot in private,
+// since its readers depend on the place. The same words about two people are two facts.
 func Hash(d memory.Draft, robot sessions.RobotCode) []byte {
 	said := text.Normalize(d.Content)
 	if said == "" { // only punctuation

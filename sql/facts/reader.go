@@ -27,7 +27,7 @@ func NewReader(db *pg.DB, identities *identity.Store, loc *time.Location) *Reade
 	return &Reader{DB: db, identities: identities, loc: loc}
 }
 
-// List lists a reader's memories, newest first, each fact once: a private chat and a group may both have it.
+// List lists memories, newest first, each fact once: a private chat and a group may both have it.
 func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
 	rows, err := s.Rows(ctx, r, nil, limit)
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory
 	return memories, nil
 }
 
-// Rows is List with the columns of a search. It reads the found rows and those without terms; nil: all.
+// Rows is List with the columns of a search. It reads the found rows and those without terms, or all when found is
+// nil.
 func (s *Reader) Rows(
 	ctx context.Context, r memory.Reader, found []int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
@@ -60,7 +61,7 @@ func (s *Reader) Rows(
 		slices.SortFunc(rows, func(x, y dbsqlc.MemoriesReadableRow) int { return cmp.Compare(y.ID, x.ID) })
 	}
 	kept := rows[:0]
-	seen := make(map[string][]sessions.UserID, len(rows)) // subjects by fact, newest first
+	seen := make(map[string][]sessions.UserID, len(rows)) // by fact, newest first
 	for i := range rows {
 		fact, who := text.Normalize(rows[i].Content), rows[i].SubjectID
 		// Two people may have said the same words of themselves. A fact without a subject may be about any of them.

@@ -25,11 +25,11 @@ type FlushReceipt struct {
 	Receipt memory.Receipt
 	Model   string
 	Usage   sessions.Usage // usage of its model calls
-	Cost    float64        // cost of those calls, in the unit of the configured prices
+	Cost    float64        // in the unit of the configured prices
 	Created time.Time
 }
 
-// receipt stores the receipt of a flush. row is the session before the flush.
+// The row is the session before the flush.
 func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
 	return s.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
 		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
@@ -39,8 +39,8 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 	})
 }
 
-// CompactionFlushes lists, in order, the receipts of the flushes before a compaction. They hold the facts of the events
-// that it summarized.
+// CompactionFlushes lists, in order, the receipts of the flushes before a compaction, which hold the facts of the
+// summarized events.
 func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
 	rows, err := s.Q.CompactionFlushes(ctx, s.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {

@@ -102,8 +102,8 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 	return list, total, nil
 }
 
-// MemoryByID returns a memory for an administrator, whatever its readers, and all values of the fact, the oldest first:
-// sessions.ErrNotFound for an unknown id.
+// MemoryByID returns a memory for an administrator, whatever its readers, and all values of the fact, the oldest
+// first. It returns sessions.ErrNotFound for an unknown id.
 func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
 	ids, err := s.Q.MemoryChain(ctx, s.Pool, id)
 	if err == nil && len(ids) == 0 {
@@ -141,8 +141,8 @@ type Receipt struct {
 	CreatedAt time.Time
 }
 
-// ReceiptOf finds the first flush that saved a memory or found it again: sessions.ErrNotFound for none, as for a memory
-// that a turn saved.
+// ReceiptOf finds the first flush that saved a memory or found it again. It returns sessions.ErrNotFound for none, as
+// for a memory that a turn saved.
 func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
 	r, err := s.Q.FlushOfMemory(ctx, s.Pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
 	if err != nil {

@@ -18,21 +18,20 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxCompared is the number of memories of a scope that a draft is compared with, the newest first. Those with its key
-// or words are extra.
+// maxCompared is the number of newest memories of a scope that a draft is compared with. Those with its key or words
+// are extra.
 const maxCompared = 1000
 
-// keeper stores drafts in one transaction.
 type keeper struct {
 	*Store
 
 	tx         pgx.Tx
 	source     sessions.Key
-	start, end int64 // the source range of drafts without source events
+	start, end int64 // source range of drafts without source events
 	// strict refuses drafts that replace a fact missing in their scope. A flush stores these, since no caller could
 	// correct them and the fact counts.
 	strict  bool
-	robot   sessions.RobotCode // the owner of the team and the people
+	robot   sessions.RobotCode // owner of the team and the people
 	ledgers map[place]*reconcile.Ledger
 	receipt memory.Receipt
 }
@@ -43,8 +42,7 @@ type place struct {
 	id    string
 }
 
-// keep compares each draft with its scope and stores it. A known fact is only marked as said again, and a corrected one
-// leaves force.
+// keep only marks a known fact as said again. A corrected one leaves force.
 func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(drafts) == 0 {
 		return k.receipt, nil
@@ -67,7 +65,6 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 	return k.receipt, nil
 }
 
-// read loads the memories to compare the drafts with.
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	// A nil slice would be NULL, which equals nothing. That suits all of them but places, which has at least one
 	// element.
@@ -110,16 +107,13 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	return nil
 }
 
-// shared reports whether the team may already know a draft. A group does not learn its fact again after the fact was
-// promoted to the team.
+// The team may already know a group's draft. A group does not learn its fact again after a promotion to the team.
 func (k *keeper) shared(d memory.Draft) bool {
 	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
 }
 
-// team is the scope of the robot's team memories.
 func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
 
-// one stores a draft.
 func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(reconcile.Ledger)
 	inTeam := d
@@ -167,7 +161,6 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	return err
 }
 
-// seen marks the memory that already has a draft's fact.
 func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
 	if !slices.Contains(k.receipt.Saved, id) && !slices.Contains(k.receipt.Duplicate, id) {
 		k.receipt.Duplicate = append(k.receipt.Duplicate, id)

@@ -8,8 +8,8 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// NameIn gives memories the nicks of their people as the log of one session had them last. The log of another session
-// gives none: its reader may not see it.
+// NameIn gives memories the nicks of their people as one session's log had them last. Another session's log gives
+// none: its reader may not see it.
 func (s *Store) NameIn(ctx context.Context, key sessions.Key, memories []memory.Memory) error {
 	return s.Name(ctx, memories, func(memory.Memory) sessions.Key { return key })
 }
@@ -36,7 +36,7 @@ type Speaker struct {
 	ID  sessions.UserID
 }
 
-// Nicks sets the values of a map to the last nicks of people in logs of sessions, by one query for all.
+// Nicks sets the values of a map to people's last nicks, by one query for all.
 func (s *Store) Nicks(ctx context.Context, wanted map[Speaker]string) error {
 	p := &dbsqlc.NicksSeenParams{}
 	for who := range wanted {

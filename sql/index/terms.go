@@ -8,8 +8,8 @@ import (
 	"ebb/sessions"
 )
 
-// TermsVersion is the version of the terms that this release stores. The queries name it as a number, since the indexes of
-// outdated rows depend on it. A new version needs a migration with new indexes.
+// TermsVersion is the version of the terms that this release stores. The queries name it as a number, since the
+// indexes of outdated rows depend on it. A new version needs a migration with new indexes.
 const TermsVersion = 2
 
 // EventScope is the hash scope of a session's event terms.

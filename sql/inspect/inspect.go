@@ -17,14 +17,13 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Inspector reads a whole database at once, and injects faults into it. It is for test databases: a gateway may ask
-// none of its questions.
+// Inspector reads a whole database, and injects faults into it. It is for test databases only.
 type Inspector struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
 }
 
-// Logged is an event of a person or of the bot, as an Inspector sees it.
+// Logged is an event of a person or of the bot.
 type Logged struct {
 	Key     sessions.Key
 	ID      int64
@@ -80,7 +79,7 @@ var (
 	inspectSizes string
 )
 
-// Open creates an inspector of a database. It connects at the first question, since the server may be away.
+// Open connects at the first question, since the server may be away.
 func Open(ctx context.Context, url string) (*Inspector, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

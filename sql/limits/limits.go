@@ -18,13 +18,13 @@ type Store struct{ *pg.DB }
 // New returns the counts of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// subject is the key of a window: a hash, so that it names no person.
+// The key of a window is a hash, so that it names no person.
 func subject(kind string, robot sessions.RobotCode, id string) []byte {
 	sum := sha256.Sum256([]byte(kind + "\x00" + string(robot) + "\x00" + id))
 	return sum[:]
 }
 
-// windows are the windows of a turn, as the arrays of a statement.
+// windows are the arrays of a statement.
 type windows struct {
 	dbsqlc.LimitsAdmitParams
 	reached map[string]sessions.Reached // by subject, without a time

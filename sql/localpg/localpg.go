@@ -1,5 +1,5 @@
 // Package localpg starts and supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the
-// embedded default for the demo, tests, and installations without a database server.
+// default for the demo, tests, and installations without a database server.
 package localpg
 
 import (
@@ -24,7 +24,6 @@ import (
 // ErrDataInUse says that another living process runs a private PostgreSQL on the same data.
 var ErrDataInUse = errors.New("the data is in use by another process")
 
-// Names within a private server.
 const (
 	roleName     = "ebb"
 	databaseName = "ebb"
@@ -43,12 +42,12 @@ type Options struct {
 	Buffers string
 }
 
-// Server is a PostgreSQL of Ebb's own, alive until Stop. Its socket is in a folder that is closed to other users. It
-// opens no port.
+// Server is a PostgreSQL of Ebb's own, alive until Stop. It opens no port, and its socket is in a folder that is
+// closed to other users.
 type Server struct {
 	dir     string
-	sockets string // folder of the socket
-	bin     string // folder of the binaries
+	sockets string
+	bin     string
 	user    *account
 	noSync  bool
 	buffers string
@@ -63,9 +62,9 @@ type Server struct {
 	process *os.Process // nil while there is none
 }
 
-// Start creates the data at the first start, starts a server on it and returns when the server answers. It first stops
-// a server that outlived its process, for example after a kill -9. It fails with [ErrDataInUse] while another process
-// holds the data.
+// Start creates the data at the first start and returns when the server answers. It first stops a server that
+// outlived its process, for example after a kill -9. It fails with [ErrDataInUse] while another process holds the
+// data.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	p := &Server{noSync: o.NoSync, buffers: o.Buffers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	if err := p.start(ctx, o.Dir); err != nil {
@@ -105,7 +104,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	if err := p.waitReady(ctx, failed); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
-	// After our id, the lock file holds the server's address for other processes of this machine.
+	// Other processes of this machine find the server's address in the lock file after our id.
 	holder := fmt.Sprintf("%d\n%s\n", os.Getpid(), p.URL())
 	if _, err := p.lock.WriteAt([]byte(holder), 0); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
@@ -114,7 +113,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// Made reports whether a private PostgreSQL has its data in dir. It creates and starts nothing.
+// Made reports whether a private PostgreSQL has its data in dir. It creates nothing.
 func Made(dir string) (bool, error) {
 	user, err := serverAccount()
 	if err != nil {
@@ -125,7 +124,7 @@ func Made(dir string) (bool, error) {
 		return false, err
 	}
 	_, err = os.Stat(filepath.Join(path, "PG_VERSION"))
-	return !errors.Is(err, os.ErrNotExist), nil // opening a folder that we may not enter gives a better error
+	return !errors.Is(err, os.ErrNotExist), nil // Opening a folder that we may not enter gives a better error.
 }
 
 // Running is the connection string of another process's private server on the data in dir, or empty without one.
@@ -153,8 +152,7 @@ func Running(ctx context.Context, dir string) (string, error) {
 	return address, nil
 }
 
-// URL is the connection string of the server's database. It holds no secret, since the folder of the socket is the
-// guard.
+// URL holds no secret, since the folder of the socket is the guard.
 func (p *Server) URL() string { return p.url(databaseName) }
 
 func (p *Server) url(database string) string {
@@ -163,8 +161,8 @@ func (p *Server) url(database string) string {
 	return u.String()
 }
 
-// Stop ends the server cleanly: it rolls back open transactions, and committed data is on disk. When ctx ends first,
-// the server ends at once and recovers at its next start. Stop may be called more than once.
+// Stop rolls back open transactions and ends the server cleanly. When ctx ends first, the server ends at once and
+// recovers at its next start. Stop may be called more than once.
 func (p *Server) Stop(ctx context.Context) error {
 	p.once.Do(func() { close(p.stop) })
 	p.signal(syscall.SIGINT)
@@ -219,8 +217,8 @@ func (p *Server) release() {
 	p.log, p.lock = nil, nil
 }
 
-// makeData creates the database cluster next to its place and moves it there when it is complete. An interrupted start
-// then leaves nothing that looks like data.
+// makeData creates the cluster next to its place and moves it there when it is complete, so an interrupted start
+// leaves nothing that looks like data.
 func (p *Server) makeData(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.dir, "PG_VERSION")); err == nil {
 		return nil
@@ -265,8 +263,7 @@ func (p *Server) initdb(ctx context.Context, dir, locale string) error {
 	return nil
 }
 
-// placeSocket chooses the folder of the socket: the data's own, which is closed to others, unless the socket's path
-// would be too long.
+// The socket is in the data's folder, which is closed to others, unless its path would be too long.
 func (p *Server) placeSocket() error {
 	const longest = 103 // limit of macOS; Linux takes 107
 	p.sockets = p.dir
@@ -281,10 +278,9 @@ func (p *Server) placeSocket() error {
 	return p.user.own(dir)
 }
 
-// pollInterval is the time between two checks for the start or the end of a server.
 const pollInterval = 20 * time.Millisecond
 
-// waitReady waits until the server accepts connections, and creates the database at the first start.
+// waitReady also creates the database at the first start.
 func (p *Server) waitReady(ctx context.Context, failed <-chan error) error {
 	var last error
 	err := periodic.Poll(ctx, pollInterval, func() (bool, error) {
@@ -323,8 +319,8 @@ func (p *Server) makeDatabase(ctx context.Context) error {
 // maintenance is the database for statements about other databases.
 const maintenance = "postgres"
 
-// NewDatabase creates another database on the server as a copy of template, and returns its address. An empty template
-// gives an empty database. The template must have no connections.
+// NewDatabase creates a copy of template on the server, and returns its address. An empty template gives an empty
+// database. The template must have no connections.
 func (p *Server) NewDatabase(ctx context.Context, name, template string) (string, error) {
 	if template == "" {
 		template = "template1"
@@ -336,7 +332,7 @@ func (p *Server) NewDatabase(ctx context.Context, name, template string) (string
 	return p.url(name), nil
 }
 
-// DropDatabase deletes a database that [Server.NewDatabase] created, and closes its connections.
+// DropDatabase deletes a database, and closes its connections.
 func (p *Server) DropDatabase(ctx context.Context, name string) error {
 	if err := p.order(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)
@@ -346,7 +342,6 @@ func (p *Server) DropDatabase(ctx context.Context, name string) error {
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// order executes a statement that concerns the whole server.
 func (p *Server) order(ctx context.Context, statement string) error {
 	conn, err := pgx.Connect(ctx, p.url(maintenance))
 	if err != nil {

@@ -25,7 +25,7 @@ type account struct {
 	switched bool // we are root, and it is not
 }
 
-// serverAccount is our own user, or an unprivileged one under root, since PostgreSQL refuses to run as root.
+// PostgreSQL refuses to run as root, so root gets an unprivileged account.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return &account{uid: os.Geteuid(), gid: os.Getegid()}, nil
@@ -45,8 +45,8 @@ func serverAccount() (*account, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and no user postgres exists to run it")
 }
 
-// prepareCommand prepares a program to run as the account in dir, with only the search path from our environment. Ebb's secrets
-// do not belong there, and variables of PostgreSQL clients would mislead the server.
+// prepareCommand prepares a program to run as the account in dir, with only the search path from our environment.
+// Ebb's secrets do not belong there, and variables of PostgreSQL clients would mislead the server.
 func (a *account) prepareCommand(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
@@ -56,7 +56,7 @@ func (a *account) prepareCommand(cmd *exec.Cmd, dir string) {
 	}
 }
 
-// mkdir makes a folder that only the account can enter.
+// Only the account can enter the folder.
 func (a *account) mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *account) own(dir string) error {
 	return os.Chown(dir, a.uid, a.gid)
 }
 
-// canEnter reports whether the account can enter a folder, which need not exist yet.
+// The folder need not exist yet.
 func (a *account) canEnter(dir string) bool {
 	for ; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -97,7 +97,7 @@ func (a *account) canEnter(dir string) bool {
 // sharedHome holds data that a server's user could not reach in its own place.
 const sharedHome = "/var/lib/ebb"
 
-// dataPath is the absolute path of the data, and whether it was moved because the account can't enter the given one.
+// dataPath is absolute. It is moved when the account can't enter the given place.
 func dataPath(dir string, a *account) (path string, moved bool, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", false, err
@@ -109,7 +109,7 @@ func dataPath(dir string, a *account) (path string, moved bool, err error) {
 	return filepath.Join(sharedHome, hex.EncodeToString(sum[:6])), true, nil
 }
 
-// placeData is the real path of the data. It creates the parent folder.
+// placeData resolves links and creates the parent folder.
 func placeData(ctx context.Context, dir string, a *account) (string, error) {
 	path, moved, err := dataPath(dir, a)
 	if err != nil {
@@ -134,12 +134,11 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 	return path, nil
 }
 
-// errNoBinaries is an error for people without a PostgreSQL.
 var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
 	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
 
-// findBinaries is the folder of the server's programs, in the version that made the data. For new data it is the first
-// on the search path, or the newest in the usual places.
+// findBinaries is the folder of the server's programs, in the version that made the data. For new data it is the
+// first on the search path, or the newest in the usual places.
 func findBinaries(ctx context.Context, dir string) (string, error) {
 	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
 	want := strings.TrimSpace(string(made))
@@ -160,7 +159,7 @@ func findBinaries(ctx context.Context, dir string) (string, error) {
 	return "", errNoBinaries
 }
 
-// binaryFolders are the usual folders of PostgreSQL in Debian, Red Hat and Homebrew, besides the search path.
+// The folders are those of Debian, Red Hat and Homebrew, besides the search path.
 func binaryFolders() []string {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -188,7 +187,7 @@ func majorOf(path string) int {
 
 var versionRE = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// serverVersion is the major version of the server in a folder; empty for an incomplete one.
+// serverVersion is empty for an incomplete installation.
 func serverVersion(ctx context.Context, bin string) string {
 	if _, err := os.Stat(filepath.Join(bin, "initdb")); err != nil {
 		return ""

@@ -20,7 +20,7 @@ import (
 )
 
 // keep runs the server until Stop, and again when it ends by itself: nothing of Ebb works without it. The first end
-// goes to failed too, for the one who waits for the start.
+// also goes to failed, for the wait at the start.
 //
 // The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
 func (p *Server) keep(ctx context.Context, failed chan<- error) {
@@ -47,7 +47,6 @@ func (p *Server) keep(ctx context.Context, failed chan<- error) {
 	}
 }
 
-// run starts the server and returns the error of its end.
 func (p *Server) run() error {
 	args := []string{
 		"-D", p.dir, "-k", p.sockets, "-p", portName,
@@ -62,8 +61,7 @@ func (p *Server) run() error {
 	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...) //nolint:noctx // Stop ends it, gently
 	p.user.prepareCommand(cmd, p.dir)
 	cmd.Stderr = p.log
-	// The server has a process group of its own. A Ctrl-C at the terminal reaches only Ebb, which stops the server
-	// last.
+	// In a process group of its own the server gets no Ctrl-C of the terminal. Ebb stops it last.
 	cmd.SysProcAttr.Setpgid = true
 	endWithParent(cmd.SysProcAttr)
 
@@ -92,7 +90,7 @@ func (p *Server) run() error {
 	return err
 }
 
-// lockData takes the lock that marks the data's owner. The kernel frees it with the process.
+// The kernel frees the lock with the process.
 func lockData(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -133,8 +131,8 @@ func endLeftover(ctx context.Context, dir string) error {
 	return nil
 }
 
-// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be stale and reused. So
-// only a process that works in the data folder, as PostgreSQL does, counts.
+// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be stale and reused.
+// So only a process that works in the data folder, as PostgreSQL does, counts.
 func leftover(ctx context.Context, dir string) int {
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
 	if err != nil {
@@ -159,7 +157,6 @@ func leftover(ctx context.Context, dir string) int {
 	return 0
 }
 
-// lastLines is the end of a program's output, on one line, for an error.
 func lastLines(out []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	return strings.Join(lines[max(0, len(lines)-4):], " / ")

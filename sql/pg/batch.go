@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Batcher coalesces concurrent requests. Requests that arrive while it is busy wait and then run as one batch, in one
-// round trip and one commit. It never delays a request to fill a batch: a single one runs alone, at once.
+// Batcher coalesces concurrent requests: those that arrive while it is busy run as one batch, in one round trip and
+// one commit. A single request runs alone, at once.
 type Batcher[T any] struct {
-	// do runs all of them, in one transaction or one after another, and returns the error of each.
+	// Do runs the requests, in one transaction or one after another, and returns the error of each.
 	Do func(ctx context.Context, all []T) []error
 
 	mu      sync.Mutex
@@ -24,12 +24,12 @@ type joiner[T any] struct {
 }
 
 const (
-	batchLanes = 2               // concurrent batches: one that waits for a lock must not block all others
-	maxBatch   = 64              // requests in a batch
-	batchTime  = 5 * time.Second // timeout of a batch without a caller's deadline
+	batchLanes = 2 // A batch that waits for a lock must not block all others.
+	maxBatch   = 64
+	batchTime  = 5 * time.Second // for a batch without a caller's deadline
 )
 
-// Submit runs what in a batch and returns its error. When ctx ends first, the request may have run or may run later.
+// Submit returns the error of its request. When ctx ends first, the request may have run or may run later.
 func (g *Batcher[T]) Submit(ctx context.Context, what T) error {
 	j := &joiner[T]{ctx: ctx, what: what, done: make(chan error, 1)}
 	g.mu.Lock()
@@ -64,7 +64,6 @@ func (g *Batcher[T]) next() {
 	go g.run(all)
 }
 
-// run runs the waiting requests, except cancelled ones.
 func (g *Batcher[T]) run(all []*joiner[T]) {
 	defer g.next()
 	var here []*joiner[T]

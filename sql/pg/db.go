@@ -51,7 +51,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close closes all connections. It waits for those in use.
+// Close waits for connections in use.
 func (d *DB) Close() {
 	d.Pool.Close()
 	d.Pool.Heartbeats.Close()
@@ -60,7 +60,6 @@ func (d *DB) Close() {
 // failingTime is the time that the database counts as failing after a message could not be stored.
 const failingTime = 2 * time.Second
 
-// errFailing says that the database answers, but recently failed to store a message.
 var errFailing = errors.New("a message could not be stored a moment ago")
 
 // Ping reports whether the database answers and accepts writes. It closes the connections of a demoted server. A full
@@ -81,8 +80,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// WithLease runs do in one transaction that locks the session's row, when the lease is the current one. A takeover
-// before it prevents do; a later one waits. do gets the row, and may run more than once.
+// WithLease runs do in a transaction that locks the session's row, when the lease is the current one. A takeover
+// before it prevents do; a later one waits. do may run more than once.
 func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.InTx(ctx, func(tx pgx.Tx) error {
 		row, err := d.Q.LeaseLock(ctx, tx, &dbsqlc.LeaseLockParams{
@@ -98,7 +97,6 @@ func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *d
 	})
 }
 
-// AsNotFound converts the absence of a row into sessions.ErrNotFound.
 func AsNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.ErrNotFound
@@ -115,18 +113,19 @@ func IsCode(err error, code string) bool {
 	return ok && pg.Code == code
 }
 
-// begin opens a transaction that the server ends, with the connection, after 5 s in which nothing was asked. A process that
-// is frozen or cut off would hold its locks for hours. The setting ends with the transaction: it works through a pooler, too.
+// The server ends this transaction and its connection after 5 s in which nothing was asked: a process that is frozen
+// or cut off would hold its locks for hours. The setting ends with the transaction, so it works through a pooler,
+// too.
 //
 //go:embed orders/begin.sql
 var begin string
 
-// beginUnsynced is begin for a transaction whose commit does not wait for the disk.
+// The commit does not wait for the disk.
 //
 //go:embed orders/begin_unsynced.sql
 var beginUnsynced string
 
-// InTx runs a transaction, and repeats it after a conflict or a wait for an open turn. do may run more than once.
+// InTx runs a transaction, and repeats it after a conflict or a wait for an open turn, so do may run more than once.
 func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error { return d.inTx(ctx, begin, do) }
 
 func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) error {
@@ -144,13 +143,13 @@ func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) erro
 	}
 }
 
-// WithSession runs do in one transaction that locks the session's row, under any lease. do may run more than once.
+// WithSession runs do in a transaction that locks the session's row, under any lease. do may run more than once.
 func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.withSession(ctx, begin, key, do)
 }
 
-// WithSessionUnsynced is WithSession with a commit that does not wait for the disk: a crash of the server may lose it until
-// a later commit waits. The caller makes such a commit, or repeats the work.
+// WithSessionUnsynced is WithSession with a commit that does not wait for the disk. A crash of the server may lose
+// it, so the caller makes a later commit that waits, or repeats the work.
 func (d *DB) WithSessionUnsynced(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.withSession(ctx, beginUnsynced, key, do)
 }
@@ -165,7 +164,6 @@ func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do
 	})
 }
 
-// acceptPause is the pause between two tries of Accept.
 const acceptPause = 100 * time.Millisecond
 
 // RetryWhileDown repeats a try to store a message while the database is away or refuses work, until ctx's deadline. A

@@ -10,7 +10,7 @@ import (
 // SessionPrefix is the prefix of a robot's session keys.
 func SessionPrefix(robot sessions.RobotCode) string { return string(sessions.NewKey(robot, "", "")) }
 
-// RobotOf is the robot of a session key; empty for an invalid key.
+// RobotOf is empty for an invalid key.
 func RobotOf(key sessions.Key) sessions.RobotCode {
 	robot, _, _ := strings.Cut(string(key), "/")
 	code, err := url.PathUnescape(robot)

@@ -15,7 +15,6 @@ const (
 	askAfter  = 5 * time.Second
 )
 
-// detectDeadConns makes the kernel detect dead connections of c.
 func detectDeadConns(c *pgx.ConnConfig) {
 	dialer := &net.Dialer{
 		Timeout: c.ConnectTimeout, // cancel requests have no other bound

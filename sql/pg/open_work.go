@@ -12,15 +12,15 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// cutPoll is how often an erasure looks whether the work has ended that it waits for.
+// cutPoll is the pause between two checks whether the awaited work has ended.
 const cutPoll = 50 * time.Millisecond
 
 // ClaimTime is the time that a claimed reply belongs to the process that committed or listed it. Then the sweep shows
 // it to that process again.
 const ClaimTime = time.Minute
 
-// OpenWork says that an erasure has to wait: for a turn or for upkeep, of whose session erasures ended [sessions.MaxCuts]
-// before, or for a reply that is being sent.
+// OpenWork is the error of an erasure that has to wait: for a turn or upkeep whose session erasures ended
+// [sessions.MaxCuts] times, or for a reply that is being sent.
 type OpenWork struct {
 	Key   sessions.Key
 	Term  int64
@@ -31,7 +31,7 @@ type OpenWork struct {
 // Error implements error.
 func (o *OpenWork) Error() string { return "the session has work under way" }
 
-// IsWorkOpen reports whether the work is still under way in a living replica. A turn or upkeep has the current lease. The
+// IsWorkOpen reports whether the work is under way in a living replica. A turn or upkeep has the current lease. The
 // try of a reply is not older than [sessions.SendTime].
 func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool, error) {
 	if o.Reply {
@@ -44,11 +44,10 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 	})
 }
 
-// around is the key of a context's function around each wait for open work.
 type around struct{}
 
-// AroundWaits returns a context in which do runs each wait for open work. It releases what others need meanwhile. The do of
-// an outer context runs around it.
+// AroundWaits returns a context in which do runs each wait for open work, to release what others need meanwhile. The
+// do of an outer context runs around it.
 func AroundWaits(ctx context.Context, do func(wait func() error) error) context.Context {
 	inner := do
 	if outer, ok := ctx.Value(around{}).(func(func() error) error); ok {
@@ -57,7 +56,6 @@ func AroundWaits(ctx context.Context, do func(wait func() error) error) context.
 	return context.WithValue(ctx, around{}, inner)
 }
 
-// ended waits for the end of work. It holds nothing.
 func (d *DB) ended(ctx context.Context, o *OpenWork) error {
 	wait := func() error { return d.poll(ctx, o) }
 	if do, ok := ctx.Value(around{}).(func(func() error) error); ok {

@@ -16,23 +16,21 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Pool holds the store's shared connections. It repeats a single statement after a conflict with others. A sequence of
-// statements needs [DB.InTx].
+// Pool repeats a single statement after a conflict with others. A sequence of statements needs [DB.InTx].
 type Pool struct {
 	*pgxpool.Pool
-	// Heartbeats holds the connections for a replica's liveness: heartbeats, leader election, pings. They must not wait
-	// behind statements that hang.
+	// Heartbeats holds the connections for heartbeats, leader election and pings. They must not wait behind
+	// statements that hang.
 	Heartbeats *Pool
 }
 
-// heartbeatConns is the maximum number of connections of Heartbeats.
 const heartbeatConns = 2
 
 // connectTime bounds one connection attempt when the address does not. A vanished server answers no attempt, and a
 // restored one answers the next.
 const connectTime = 5 * time.Second
 
-// connect prepares the store's pools without a connection yet, and the configuration of the listening connection.
+// connect opens no connection yet. It also returns the configuration of the listening connection.
 func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -45,8 +43,8 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 		}
 	}
 	if o.Pooler {
-		// The types of a statement are requested once. Then it is one message, without a name that a server would have
-		// to know.
+		// The types of a statement are requested once. Then it is one message, without a name that a server would
+		// have to know.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
 		config.AfterConnect = configureConn // a pooler would apply it to other clients' connections, and not to all of ours
@@ -74,14 +72,13 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	return p, listen, nil
 }
 
-// renew replaces every open connection.
 func (p *Pool) renew() {
 	p.Reset()
 	p.Heartbeats.Reset()
 }
 
-// writable bounds a connection attempt. It skips read-only hosts when the address names several and does not choose one
-// kind.
+// writable bounds a connection attempt. It skips read-only hosts when the address names several and does not choose
+// one kind.
 func writable(c *pgx.ConnConfig) {
 	if c.ConnectTimeout <= 0 {
 		c.ConnectTimeout = connectTime
@@ -119,7 +116,7 @@ func withHint(err error) error {
 	return err
 }
 
-// configureConn applies optional settings to a connection. A server may refuse them.
+// configureConn applies optional settings, which a server may refuse.
 func configureConn(ctx context.Context, c *pgx.Conn) error {
 	if err := dbsqlc.New().ConnectionSettings(ctx, c); err != nil && c.IsClosed() {
 		return err
@@ -127,10 +124,9 @@ func configureConn(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// maxClashes is the maximum number of attempts of a conflicting transaction.
 const maxClashes = 10
 
-// clashPauses sum up to half a second on average, and to one second at most.
+// The pauses sum up to half a second on average, and to one second at most.
 var clashPauses = retry.Pauses{First: time.Millisecond, Max: 256 * time.Millisecond, Jitter: 1}
 
 // Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It then waits a
@@ -202,8 +198,8 @@ func (r *retryingRows) Next() bool {
 	return true
 }
 
-// planned plans each statement for its own parameters. The faster index, on terms or on places, depends on the session.
-// A generic plan reads the whole log of long sessions.
+// planEach plans each statement for its own parameters. The faster index, on terms or on places, depends on the
+// session. A generic plan reads the whole log of long sessions.
 type planEach struct{ *Pool }
 
 // Query implements dbsqlc.DBTX.

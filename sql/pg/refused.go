@@ -10,8 +10,7 @@ import (
 )
 
 // AsRefused marks errors that refuse the data permanently as sessions.ErrRefused: bad values, violated constraints,
-// exceeded limits. Temporary failures stay unmarked: lost connections, timeouts, serialization failures, a stopping or
-// exhausted server, a missing schema.
+// exceeded limits. Temporary failures stay unmarked, among them a missing schema.
 func AsRefused(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || len(pg.Code) != 5 {

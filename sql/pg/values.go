@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Clean converts a text into one that PostgreSQL can hold: valid UTF-8 without zero bytes. A message refused because of
-// a zero byte would be redelivered forever.
+// Clean makes a text valid UTF-8 without zero bytes. A message refused because of a zero byte would be redelivered
+// forever.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// Texts are values that PostgreSQL can hold, as the array of a parameter. nil stays nil, which is NULL.
+// Texts cleans values for an array parameter. nil stays nil, which is NULL.
 func Texts[T ~string](values []T) []string {
 	if values == nil {
 		return nil
@@ -26,7 +26,7 @@ func Texts[T ~string](values []T) []string {
 	return texts
 }
 
-// CleanJSON is v as JSON that PostgreSQL can hold.
+// CleanJSON encodes v without zero bytes, which PostgreSQL refuses.
 func CleanJSON(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil || !bytes.Contains(b, []byte(`\u0000`)) {
@@ -67,7 +67,7 @@ func OrZero[T any](p *T) T {
 	return *p
 }
 
-// OrNil is a pointer to v, or nil for the zero value, which stands for NULL.
+// OrNil is nil, and so NULL, for the zero value.
 func OrNil[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -76,8 +76,8 @@ func OrNil[T comparable](v T) *T {
 	return &v
 }
 
-// Clamp is n within the range of the integer columns, never negative. Providers may report any number, and none is
-// worth losing a turn.
+// Clamp limits n to the non-negative range of the integer columns. Providers may report any number, and none is worth
+// losing a turn.
 func Clamp(n int) int { return min(max(n, 0), math.MaxInt32) }
 
 // ClampAll applies [Clamp] to each number.

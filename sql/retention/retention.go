@@ -18,9 +18,9 @@ import (
 const (
 	// batch is the number of rows that one transaction deletes.
 	batch = 500
-	// memoryBatch is that number for memories: each text is searched in the views that may show it.
+	// Each memory's text is searched in the views that may show it, so its batch is smaller.
 	memoryBatch = 100
-	// maxTurn bounds the events that are read to find the end of a turn's answers. Longer ones are deleted before their end.
+	// Longer turns than maxTurn events are deleted before their end.
 	maxTurn = 16 * batch
 )
 
@@ -68,8 +68,8 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 // place is the last event of a batch. The id covers rows without a place that arrived before it.
 type place struct{ seq, id int64 }
 
-// lastExpired finds the end of the next batch: the last place within it where a view may begin. Answers of a turn that are more
-// than a batch go in parts.
+// lastExpired is the last place within the next batch where a view may begin. Answers of a turn that are more than a
+// batch go in parts.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
 		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
@@ -102,8 +102,8 @@ func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, pe
 	return place{}, nil
 }
 
-// wholeTurns counts the first events that are expired and end where a view may begin. ends reports that the log ends with the
-// rows.
+// wholeTurns counts the first events that are expired and end where a view may begin. ends reports that the log ends
+// with the rows.
 func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 	n := 0
 	for n < len(rows) && rows[n].Expired {
@@ -123,15 +123,13 @@ func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 	return 0
 }
 
-// parts reports whether a view may begin between two events: before each message of a member, and between the answers of two
-// turns. Messages that one turn answers together are past their period at different times. All answers of a turn have the time of
-// its commit.
+// A view may begin before each message of a member, and between the answers of two turns. Messages that one turn
+// answers together expire at different times. All answers of a turn have the time of its commit.
 func parts(before, after *dbsqlc.EventsOldestRow) bool {
 	return after.Role == sessions.RoleUser || before.Role != sessions.RoleUser && after.Role != sessions.RoleTool && !after.CreatedAt.Equal(before.CreatedAt)
 }
 
-// partOfTurn counts the events of a batch when the answers of the first turn are more: results stay with their call. Only a call with more
-// results than a batch has is parted from them.
+// partOfTurn keeps results with their call, unless the results of one call exceed a batch.
 func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
 	for n := batch; n > 0; n-- {
 		if rows[n].Role != sessions.RoleTool {
@@ -141,7 +139,7 @@ func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
 	return batch
 }
 
-// expire deletes the events up to a place, and the rows that refer to them alone.
+// expire also deletes the rows that refer to the events alone.
 func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last place) (int, error) {
 	key := row.SessionKey
 	before, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
@@ -232,7 +230,6 @@ func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, e
 	return deleted("rows of the audit", n, err)
 }
 
-// deleted returns the number of deleted rows, or an error that names them.
 func deleted(rows string, n int64, err error) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired %s: %w", rows, err)

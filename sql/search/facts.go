@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	maxOfFacts  = 1000 // memories read for one query term, the newest
+	maxOfFacts  = 1000 // newest memories read for one query term
 	maxNewFacts = 200  // memories without terms that one search reads
 )
 
-// memories searches the reader's memories for a term of the query.
 func (x *searching) memories(ctx context.Context) error {
 	ids, err := x.facts(ctx)
 	if err != nil {
@@ -38,7 +37,7 @@ func (x *searching) memories(ctx context.Context) error {
 	return nil
 }
 
-// facts are the ids of memories to read. They are never nil, which would disable the filter.
+// The ids are never nil, which would disable the filter.
 func (x *searching) facts(ctx context.Context) ([]int64, error) {
 	r := x.reader
 	scopes := []rank.Scope{

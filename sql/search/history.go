@@ -22,13 +22,13 @@ const (
 	historyShare  = 0.5        // share of the terms, for a find in the history to count
 	maxBody       = 2000       // characters of an event's body that a search shows
 	bodyLead      = 10         // divisor: a tenth of a long body's shown characters precede the first hit
-	historyWindow = 5000       // events that are compared word by word in one read
+	historyWindow = 5000       // events compared word by word in one read
 	historyBytes  = 20_000_000 // bytes of their contents together
 	historyOlder  = 200        // older events that the search index may add
 )
 
-// History implements memory.Store. An event matches when it holds at least half of the query's terms. It compares the
-// newest part of a long log word by word. The search index finds older events, which must have all the words.
+// History implements memory.Store. An event matches when it holds at least half of the query's terms. The newest part
+// of a long log is compared word by word. The search index finds older events, which must have all the words.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	return out, err
 }
 
-// olderFinds are the events of a range with all the words, by the search index.
+// olderFinds are the events with all the words, by the search index.
 func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.LogMatch, error) {
 	keys := rank.Keys(index.EventScope(p.SessionKey), words)
 	if len(keys) == 0 {
@@ -108,8 +108,8 @@ func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memo
 	return finds, nil
 }
 
-// termsOf are the words of a query, folded, each once. A Latin word or number is one term, and a run of Chinese
-// characters is one for each bigram, since it has no word boundaries. A single character is a term.
+// termsOf folds the words of a query. A Latin word or number is one term, and a run of Chinese characters is one for
+// each bigram, since it has no word boundaries. A single character is a term.
 func termsOf(query string) []string {
 	var terms []string
 	add := func(t string) {
@@ -134,8 +134,7 @@ func termsOf(query string) []string {
 	return terms
 }
 
-// patternsOf makes ILIKE patterns that find each term anywhere. Terms hold only letters and digits, which need no
-// escape.
+// Terms hold only letters and digits, which need no escape in ILIKE.
 func patternsOf(terms []string) []string {
 	patterns := make([]string, 0, len(terms))
 	for _, t := range terms {

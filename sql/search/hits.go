@@ -12,7 +12,6 @@ import (
 	"ebb/sql/pg"
 )
 
-// hits are the results as shown, without repeats.
 func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit, error) {
 	finds = x.dropRepeats(finds)
 	finds = finds[:min(x.limit, len(finds))]
@@ -62,10 +61,11 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	return hits, nil
 }
 
-// dropRepeats drops events with the content of a memory drawn from them. The memory takes the better of the two ranks.
+// dropRepeats drops events with the content of a memory drawn from them. The memory takes the better of the two
+// ranks.
 func (x *searching) dropRepeats(finds []rank.Match) []rank.Match {
 	var kept []rank.Match
-	taken := make(map[int]bool) // ranks of memories that are already listed
+	taken := make(map[int]bool)
 	for _, f := range finds {
 		if f.Doc.Seq > 0 {
 			if m, ok := x.drawnFrom(f, finds); ok {
@@ -95,7 +95,7 @@ func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match,
 	return rank.Match{}, false
 }
 
-// speaker is the author of an event as a search shows it: the bot has no name among people.
+// The bot has no name among people.
 func speaker(role sessions.Role, nick string, id sessions.UserID) string {
 	if role == sessions.RoleUser {
 		return sessions.Speaker(nick, id)

@@ -31,8 +31,8 @@ const (
 	awayChance  = 0.15                   // least share of the distance from there to 1
 )
 
-// unrelated are texts that no query is about. Their cosines to a query are its cosine by chance, which differs between
-// models. Only a clearly higher cosine is a hit. There are ten, since some endpoints accept no more.
+// No query is about these texts. Their cosines to a query are its cosine by chance, which differs between models;
+// only a clearly higher one is a hit. There are ten, since some endpoints accept no more.
 var unrelated = []string{
 	"The tide gauge at the old harbour reads two metres.", "Glaciers carve wide valleys into granite.",
 	"He tuned the harpsichord before the recital.", "Penguins huddle against the polar wind.",
@@ -40,10 +40,9 @@ var unrelated = []string{
 	"宋代的瓷器以青白釉闻名。", "候鸟在湿地停歇三周。", "他用毛笔抄完了整部经书。", "火山灰让土壤变得肥沃。", "望远镜里能看到土星的光环。",
 }
 
-// errPaused says that the endpoint failed recently.
 var errPaused = errors.New("the embedding endpoint failed a moment ago")
 
-// vector returns a query's vector and the lowest cosine of a hit.
+// The floor is the lowest cosine of a hit.
 func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor float64, err error) {
 	ctx, stop := context.WithTimeout(ctx, m.wait)
 	defer stop()
@@ -73,8 +72,8 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	return v, chanceFloor(v, chance), nil
 }
 
-// embed calls the endpoint. A failure that is neither the caller's nor the text's starts a pause. Searches in it are as
-// fast as without an endpoint.
+// embed starts a pause after a failure that is neither the caller's nor the text's. Searches in it are as fast as
+// without an endpoint.
 func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	embedded, err := m.embedder.Embed(ctx, texts)
 	if err == nil && len(embedded) != len(texts) {
@@ -110,8 +109,8 @@ func chanceFloor(v []float32, chance [][]float32) float64 {
 	return mean + max(aboveChance*math.Sqrt(max(squares/n-mean*mean, 0)), awayChance*(1-mean))
 }
 
-// Dense finds readable texts by meaning, the nearest first; a hit's score is the cosine. An error means that only words
-// can find now.
+// Dense finds readable texts by meaning, the nearest first; a hit's score is the cosine. After an error, only words
+// can find.
 func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	limit := q.Limit
 	if s.meaning.embedder == nil || limit <= 0 || q.Text == "" {
@@ -151,7 +150,7 @@ func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 	return hits[:min(limit, len(hits))], nil
 }
 
-// nearMemories compares the memories that the reader may see. One place decides about readers, before any comparison.
+// One place decides about readers, before any comparison.
 func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, floor float64, limit int) ([]memory.Hit, error) {
 	memories, err := s.visible.List(ctx, r, maxCandidates)
 	if err != nil {
@@ -192,7 +191,6 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 	return hits, nil
 }
 
-// whyMeaning is the reason of a hit that shares no word with the query.
 const whyMeaning = "similar meaning"
 
 func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
@@ -235,7 +233,6 @@ func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, f
 	return hits, nil
 }
 
-// head is the first n characters of a text at most.
 func head(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n])
@@ -243,8 +240,8 @@ func head(text string, n int) string {
 	return text
 }
 
-// startDense starts a search by meaning next to the search by words. The returned function, to be called once, waits for it
-// and merges both rankings. It returns the words' ranking unchanged when the search by meaning failed.
+// startDense starts a search by meaning next to the search by words. The returned function, to be called once, waits
+// for it and merges both rankings, or returns words unchanged after a failure.
 func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }

@@ -87,7 +87,6 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	return x.hits(ctx, finds)
 }
 
-// rank scores the candidates, with the neighbours of the best.
 func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	if err := x.markOutdated(ctx); err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	return pool.Rank(2*x.limit + narrowRange), nil // some may have the same content
 }
 
-// events searches the session's events by words, or by time and person for a query without words.
+// events searches by time and person for a query without words.
 func (x *searching) events(ctx context.Context) error {
 	key := x.reader.Key
 	before := len(x.found)

@@ -29,8 +29,8 @@ type Store struct {
 
 const (
 	maxCandidates = 2000    // memories compared by meaning, the newest first
-	maxOfTerm     = 200     // events read for one query term; a term with more is common. Each costs a page of the table
-	maxPaired     = 4       // common terms that are searched for in pairs
+	maxOfTerm     = 200     // Events read for one query term, each a page of the table. A term with more is common.
+	maxPaired     = 4       // common terms searched for in pairs
 	recentEvents  = 500     // events at the log's end that are searched for common terms: other hits are the oldest ones
 	maxShort      = 1500    // bytes of the terms of a short event: about 400 characters of text
 	maxRecent     = 100     // short recent events that are read
@@ -42,7 +42,6 @@ const (
 	narrowRange   = 4       // maximum source events of a memory that count as saying the same
 )
 
-// candidate is a possible hit, as stored.
 type candidate struct {
 	rank.Doc
 	memory *dbsqlc.MemoriesReadableRow // nil for an event
@@ -50,7 +49,6 @@ type candidate struct {
 	sender sessions.UserID
 }
 
-// searching is the state of one search.
 type searching struct {
 	*Store
 	reader memory.Reader
@@ -60,7 +58,7 @@ type searching struct {
 	chars  int   // characters of an event in a hit
 	last   int64 // place of the session's newest event
 	found  []candidate
-	total  int           // texts in scope, as far as known
+	total  int           // as far as known
 	common map[int64]int // approximate number of texts by key, for keys that are not read in full
 }
 
@@ -71,7 +69,6 @@ func (x *searching) add(e dbsqlc.EventsBesideRow) {
 	x.found = append(x.found, candidate{Doc: d, nick: e.SenderNick, sender: e.SenderID})
 }
 
-// meaning makes and caches vectors of queries.
 type meaning struct {
 	embedder memory.Embedder
 	wait     time.Duration // for a query's vector

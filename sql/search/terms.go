@@ -8,9 +8,9 @@ import (
 	"ebb/sql/pg"
 )
 
-// terms finds events with a term of the query. It does not read all events of a very common term, which in a session of
-// fifty thousand events would take longer than the rest. It finds all events with a rarer term or with two common ones,
-// and the newest. An old event with a single common word is rarely wanted.
+// terms finds all events with a rarer term or with two common ones, and the newest. Reading all events of a common
+// term would, in a session of fifty thousand, take longer than the rest. An old event with a single common word is
+// rarely wanted.
 func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
@@ -61,8 +61,8 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	return x.read(ctx, g.best())
 }
 
-// lists finds events that have all keys of a list, for one list after another. It reports the number and the last place
-// for each.
+// lists finds events that have all keys of a list, for one list after another. It reports the number and the last
+// place for each.
 func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
 	texts := make([]string, len(lists))
 	for i, list := range lists {
@@ -108,7 +108,6 @@ func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, comm
 	return nil
 }
 
-// read reads the search columns of events, from the first on.
 func (x *searching) read(ctx context.Context, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
@@ -125,7 +124,6 @@ func (x *searching) read(ctx context.Context, seqs []int64) error {
 	return nil
 }
 
-// known are the places of the events found so far.
 func (x *searching) known() map[int64]bool {
 	known := make(map[int64]bool, len(x.found))
 	for _, c := range x.found {

@@ -55,7 +55,7 @@ func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([
 	return list, nil
 }
 
-// Cost is a sum of spendings: of answers, flushes, summaries, digests and consolidations, also those that failed.
+// Cost is a sum of spendings of answers, flushes, summaries, digests and consolidations, failed ones included.
 type Cost struct {
 	Key    sessions.Key // empty for all sessions together
 	Turns  int
@@ -69,8 +69,8 @@ type CostsBy struct {
 	Day, Month bool // one of them at most
 }
 
-// Costs sums spendings from a day on, the newest first: of the given sessions, nil for all. Compactions
-// and Flushes have the cost of each attempt.
+// Costs sums the spendings of the given sessions, nil for all, from a day on, the newest first. Compactions and
+// Flushes have the cost of each attempt.
 func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, by CostsBy) ([]Cost, error) {
 	day := since.UTC()
 	p := &dbsqlc.SpendSumsParams{OnlyKeys: pg.Texts(only), Since: pgtype.Date{Time: day, Valid: true}, BySession: by.Session}

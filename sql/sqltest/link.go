@@ -27,7 +27,7 @@ type Link struct {
 	late time.Duration // delay of each statement
 }
 
-// NewLink opens a link on a port of its own to the server whose address server returns.
+// NewLink opens a link on a port of its own. The function server returns the server's current address.
 func NewLink(ctx context.Context, server func() string) (*Link, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func NewLink(ctx context.Context, server func() string) (*Link, error) {
 	return k, nil
 }
 
-// Address returns the address of a database by way of the link.
+// Address makes the address of a database lead through the link.
 func (k *Link) Address(database string) (string, error) {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -65,8 +65,8 @@ func (k *Link) Close() {
 	k.wg.Wait()
 }
 
-// Cut drops everything in both directions for a while, and neither side is notified. With forget, the network loses
-// its connections: all are reset at the end. Otherwise they continue.
+// Cut drops everything in both directions for a while, and neither side is notified. With forget, all connections are
+// reset at the end. Otherwise they continue.
 func (k *Link) Cut(d time.Duration, forget bool) {
 	if k.Sever() {
 		time.AfterFunc(d, func() { k.Mend(forget) })
@@ -120,7 +120,6 @@ func (k *Link) wait(d time.Duration) bool {
 	}
 }
 
-// reset ends all connections.
 func (k *Link) reset() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,7 +141,6 @@ func (k *Link) serve() {
 	}
 }
 
-// join connects one connection to PostgreSQL.
 func (k *Link) join(gateway net.Conn) {
 	defer func() { _ = gateway.Close() }()
 	if !k.pass() {
@@ -168,7 +166,7 @@ func (k *Link) join(gateway net.Conn) {
 	back.Wait()
 }
 
-// carry copies until one side ends. The other side ends too, once the link is whole.
+// The other side ends too, once the link is whole.
 func (k *Link) carry(to io.WriteCloser, from io.Reader, statements bool) {
 	buf := make([]byte, 64<<10)
 	for {

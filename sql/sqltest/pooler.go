@@ -15,14 +15,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Bouncer is a PgBouncer in transaction mode before the server of a database. It uses three connections to a database,
-// so that its clients share them.
+// Bouncer is a PgBouncer in transaction mode before the server of a database. Three connections to a database make
+// its clients share them.
 type Bouncer struct {
 	tb      testing.TB
 	server  *pgx.ConnConfig
 	port    int
 	program string
-	dir     string // folder of its files
+	dir     string
 	cmd     *exec.Cmd
 }
 
@@ -67,7 +67,7 @@ server_login_retry = 1
 	return b
 }
 
-// Start starts it, again after a Stop, and returns when the server's database answers through it.
+// Start returns when the server's database answers through the pooler. It may follow a Stop.
 func (b *Bouncer) Start() {
 	b.tb.Helper()
 	b.cmd = exec.Command(b.program, filepath.Join(b.dir, "pooler.ini"))
@@ -94,7 +94,7 @@ func (b *Bouncer) Start() {
 	}
 }
 
-// Stop ends it and with it every connection through it, at once.
+// Stop ends the pooler and every connection through it at once.
 func (b *Bouncer) Stop() {
 	_ = b.cmd.Process.Kill()
 	_ = b.cmd.Wait() // it was killed
@@ -120,7 +120,6 @@ func parse(tb testing.TB, address string) *pgx.ConnConfig {
 	return config
 }
 
-// answers waits until the database at an address answers.
 func answers(tb testing.TB, address string) error {
 	tb.Helper()
 	for deadline := time.Now().Add(startTime); ; {
@@ -147,7 +146,6 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// findPooler looks on PATH and where Debian and Homebrew keep servers.
 func findPooler() (string, error) {
 	if path, err := exec.LookPath("pgbouncer"); err == nil {
 		return path, nil

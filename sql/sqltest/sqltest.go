@@ -1,8 +1,8 @@
 // Package sqltest gives each test a PostgreSQL database of its own, with the schema in place.
 //
-// The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or else one that the test process
-// starts for itself and ends with. There is no way to go without: a test that needs a database fails where none can
-// be had. A package's TestMain should be [Main], which stops the server; on Linux it ends with its process anyhow.
+// The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or one that the test process
+// starts and ends. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
+// which stops the server; on Linux it ends with its process anyhow.
 package sqltest
 
 import (
@@ -29,10 +29,10 @@ import (
 	"ebb/sql/localpg"
 )
 
-// startTime is how long a server may take to start, or a template to be made, on a busy machine.
+// A server or a template may take this long on a busy machine.
 const startTime = 2 * time.Minute
 
-// server is the one of this process, started by the first test that needs it.
+// The first test that needs a server starts the one of this process.
 var server struct {
 	sync.Mutex
 	url      string         // database to create others from
@@ -46,7 +46,7 @@ var server struct {
 // Main runs a package's tests and stops the server after them. It is meant for TestMain, and does not return.
 func Main(m interface{ Run() int }) { Exit(m.Run()) }
 
-// Exit stops the server and ends the process with the code of the tests, or 1 if the server does not stop.
+// Exit stops the server and ends the process with code, or 1 if the server does not stop.
 func Exit(code int) {
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,7 +55,7 @@ func Exit(code int) {
 	os.Exit(code)
 }
 
-// New opens a pool on a new database with the newest schema. Both go when the test ends.
+// New opens a pool on a new database with the newest schema, until the test ends.
 func New(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	pool, err := pgxpool.New(tb.Context(), URL(tb))
@@ -66,8 +66,8 @@ func New(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// URL makes a new database with the newest schema and returns its address. The database is dropped when the test ends.
-// A failed test on a server that outlives it keeps and names the database.
+// URL makes a new database with the newest schema and returns its address. The database is dropped when the test
+// ends. A failed test on a server that outlives it keeps and names the database.
 func URL(tb testing.TB) string {
 	tb.Helper()
 	return create(tb, func(name, template string) string {
@@ -157,16 +157,16 @@ func stop() error {
 
 const prefix = "ebb-sqltest-"
 
-// Data is in memory, the file system that Linux has at this place, with at least room bytes free there, or else on disk.
+// Data is in memory, with at least room bytes free there, or else on disk.
 const (
 	memory = "/dev/shm"
 	room   = 4 << 30
 	disk   = "/tmp"
 )
 
-// OpenDir makes a folder for a server's data that the server's user can enter, short enough for the name of a socket.
-// A disk costs several times the CPU of memory: each database has hundreds of files, and ext4 looks for inodes
-// other than those of recently deleted ones.
+// OpenDir makes a folder that the server's user can enter, short enough for the name of a socket. A disk costs
+// several times the CPU of memory: each database has hundreds of files, and ext4 looks for inodes other than those of
+// recently deleted ones.
 func OpenDir(prefix string) (string, error) {
 	parent := disk
 	var fs syscall.Statfs_t
@@ -200,8 +200,8 @@ func sweep() {
 	}
 }
 
-// makeTemplate creates the database that tests copy, named by the hash of the migrations, unless it exists. It gets its
-// name when it is complete, since several test processes may share a server.
+// makeTemplate creates the database that tests copy, named by the hash of the migrations, unless it exists. It gets
+// its name when it is complete, since several test processes may share a server.
 func makeTemplate(ctx context.Context, base string) (string, error) {
 	sum, err := hashMigrations()
 	if err != nil {
@@ -249,8 +249,7 @@ func hashMigrations() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), err
 }
 
-// order executes a statement on the server's first database. It keeps its connections: a new one takes more CPU than what
-// it is for.
+// order keeps its connections, since a new one takes more CPU than the statement.
 func order(ctx context.Context, statement string) error {
 	var conn *pgx.Conn
 	select {
@@ -273,7 +272,6 @@ func order(ctx context.Context, statement string) error {
 	return err
 }
 
-// onDatabase is the address of another database of the same server.
 func onDatabase(address, name string) string {
 	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
 		u.Path = "/" + name

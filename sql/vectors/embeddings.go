@@ -102,7 +102,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 	}
 }
 
-// eventsUnembedded reads sessions, moves their cursors past events with vectors, and stops at the first texts without.
+// eventsUnembedded moves cursors of sessions past events with vectors, and stops at the first texts without.
 func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
 	for len(texts) == 0 {
@@ -160,7 +160,6 @@ func (s *Store) sessionUnembedded(
 	return texts, nil
 }
 
-// know copies existing vectors of the same texts.
 func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedded) error {
 	hashes := make([][]byte, len(texts))
 	for i, t := range texts {

@@ -16,8 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// These statements name a type that only some servers have, or are read as a stream, so sqlc can't generate code for
-// them.
+// sqlc can't generate code for statements that name a type of some servers only, or are read as a stream.
 var (
 	//go:embed has.sql
 	vectorHas string
@@ -30,8 +29,7 @@ var (
 )
 
 const (
-	// maxScanned is the number of events, from the log's end, that one search compares when the server cannot compare
-	// vectors.
+	// One search compares this many events from the log's end when the server cannot compare vectors.
 	maxScanned = 50_000
 	// sureNear is the number of extra candidates that are compared exactly.
 	sureNear = 32
@@ -44,7 +42,7 @@ type Near struct {
 	Score float64
 }
 
-// Comparer finds the nearest vectors, on a server with pgvector or in this process. It asks the server once.
+// Comparer finds the nearest vectors, on a server with pgvector or in this process.
 type Comparer struct {
 	*pg.DB
 
@@ -53,11 +51,11 @@ type Comparer struct {
 	has   bool
 }
 
-// NewComparer returns a Comparer that has not asked the server yet.
+// NewComparer returns a Comparer that asks the server at the first search.
 func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
 
-// ServerCompares reports whether the server compares vectors by pgvector. It creates the missing extension when it may.
-// Otherwise this process compares the vectors of a scope, with the same result.
+// ServerCompares reports whether the server compares vectors by pgvector, whose missing extension it creates when it
+// may. Otherwise this process compares the vectors of a scope, with the same result.
 func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +85,7 @@ type Place struct {
 	Hashes [][]byte
 }
 
-// Nearest finds the texts at a place that are nearest to a vector of length one, the nearest first. Every cosine is
-// above 0.
+// Nearest finds the texts nearest to a vector of length one, the nearest first. Every cosine is above 0.
 func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	server, err := c.ServerCompares(ctx)
 	if err != nil {
@@ -113,7 +110,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 	return found, rows.Err()
 }
 
-// scan compares quantized vectors as they arrive from the server, then the nearest of them exactly.
+// scan compares quantized vectors as they arrive, then the nearest of them exactly.
 func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {
@@ -141,7 +138,6 @@ func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32
 	return c.exact(ctx, at, model, v, firstNear(found, most), limit)
 }
 
-// exact compares the nearest candidates by their full vectors.
 func (c *Comparer) exact(ctx context.Context, at Place, model string, v []float32, about []Near, limit int) ([]Near, error) {
 	if len(about) == 0 {
 		return nil, nil
@@ -179,7 +175,7 @@ func Cosine(u, v []float32) float64 {
 	return sum
 }
 
-// quantize is a quantized vector: the scale in four bytes, and the multiples of it, one byte each.
+// The scale has four bytes, and each multiple of it one byte.
 func quantize(v []float32) []byte {
 	top := float32(0)
 	for _, f := range v {
@@ -197,7 +193,7 @@ func quantize(v []float32) []byte {
 	return b
 }
 
-// approxCosine is the approximate cosine of a quantized vector and another of the same length.
+// Both vectors have the same length.
 func approxCosine(short []byte, v []float32) float64 {
 	step, sum := math.Float32frombits(binary.BigEndian.Uint32(short)), float32(0)
 	for i, b := range short[4:] {

@@ -34,7 +34,7 @@ type LoadedEvent struct {
 }
 
 // Loader fills a database for measurements, thousands of rows a second. It skips the rules of turns, and keeps the
-// constraints of the tables. It stores the search terms that turns and saves would store.
+// constraints and the search terms.
 type Loader struct{ pool *pgxpool.Pool }
 
 // OpenLoader connects to a database whose schema is up to date.
@@ -49,7 +49,7 @@ func OpenLoader(ctx context.Context, url string) (*Loader, error) {
 // Close closes all connections.
 func (l *Loader) Close() { l.pool.Close() }
 
-// LoadSessions stores sessions, in order, with the places of their newest events.
+// LoadSessions stores sessions with the places of their newest events.
 func (l *Loader) LoadSessions(ctx context.Context, all []sessions.Session) error {
 	columns := []string{"session_key", "robot_code", "conversation_id", "conversation_type", "last_seq"}
 	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_sessions"}, columns, pgx.CopyFromSlice(len(all), func(i int) ([]any, error) {
@@ -91,7 +91,7 @@ func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) erro
 	return nil
 }
 
-// FactText is equal for contents that say the same in the same words. A scope holds one of them.
+// FactText is equal for contents with the same words. A scope holds one of them.
 func FactText(content string) string { return text.Normalize(pg.Clean(content)) }
 
 // LoadMemories stores memories under their own ids, which must stay reserved.
@@ -115,7 +115,7 @@ func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 	return nil
 }
 
-// LoadHistory stores compactions of all loaded sessions, one for each step of events, and what goes with them.
+// LoadHistory stores compactions of all loaded sessions, one for each step of events.
 func (l *Loader) LoadHistory(ctx context.Context, step int) error {
 	if _, err := l.pool.Exec(ctx, loadHistory, step); err != nil {
 		return fmt.Errorf("loading compactions: %w", err)
@@ -123,8 +123,8 @@ func (l *Loader) LoadHistory(ctx context.Context, step int) error {
 	return nil
 }
 
-// LoadUnindexed drops the index on the terms of events while do loads many, and creates it again. That takes a tenth of
-// the time.
+// LoadUnindexed drops the index on the terms of events while do loads many, and creates it again. That takes a tenth
+// of the time.
 func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
 	var definition string
 	if err := l.pool.QueryRow(ctx, loadIndex).Scan(&definition); err != nil {

@@ -24,8 +24,8 @@ var (
 	yardstickCheckpoint string
 )
 
-// Yardstick measures the smallest durable write of a server: one changed row, one commit. Benchmarks compare Ebb with
-// it. It creates a table of its own, so it needs a database for measurements.
+// Yardstick measures the smallest durable write of a server: one changed row, one commit. It creates a table of its
+// own, so it needs a database for measurements.
 type Yardstick struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
@@ -83,8 +83,8 @@ func (y *Yardstick) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// SlowCommits delays every durable commit of later connections by micros microseconds, 0 for none. The added time of a
-// workload then counts the commits that it waits for.
+// SlowCommits delays every durable commit of later connections by micros microseconds, 0 for none. The added time of
+// a workload then counts the commits that it waits for.
 func (y *Yardstick) SlowCommits(ctx context.Context, micros int) error {
 	err := pgx.BeginFunc(ctx, y.pool, func(tx pgx.Tx) error {
 		if _, err := y.q.YardstickDelay(ctx, tx, strconv.Itoa(micros)); err != nil {
