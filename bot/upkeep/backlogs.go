@@ -42,7 +42,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 }
 
 // idleBacklogs are sessions over their threshold in which the upkeep found no work, for example because the policy
-// counts messages. Each is identified by the size of its context.
+// counts messages. The size of the context identifies each.
 type idleBacklogs struct {
 	mu    sync.Mutex
 	known map[sessions.Key]idleBacklog
@@ -50,10 +50,10 @@ type idleBacklogs struct {
 
 type idleBacklog struct {
 	tokens int
-	until  time.Time // the end of the policy's cooldown; zero: time does not change the decision
+	until  time.Time // end of the policy's cooldown; zero: time does not change the decision
 }
 
-// add records a session without due work. Sessions that wait for a retry or for the next day are not recorded.
+// add leaves out sessions that wait for a retry or for the next day.
 func (i *idleBacklogs) add(s sessions.Session, set compaction.Settings, now time.Time) {
 	if view.Spent(set, s) || now.Before(s.CompactRetryAt) {
 		return
@@ -70,7 +70,6 @@ func (i *idleBacklogs) add(s sessions.Session, set compaction.Settings, now time
 	i.known[s.Key] = idle
 }
 
-// has reports whether a recorded session is unchanged.
 func (i *idleBacklogs) has(s sessions.Session, now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,7 +77,6 @@ func (i *idleBacklogs) has(s sessions.Session, now time.Time) bool {
 	return ok && idle.tokens == s.TotalTokens && (idle.until.IsZero() || now.Before(idle.until))
 }
 
-// retain removes all sessions that are no longer listed as backlogs.
 func (i *idleBacklogs) retain(listed map[sessions.Key]bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

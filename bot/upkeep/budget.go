@@ -20,7 +20,6 @@ func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spen
 	}
 }
 
-// lowShare is the divisor of the daily tokens that yields the budget of low-priority work.
 const lowShare = 4
 
 // lowBudgetSpent reports whether a session has spent a quarter of its daily tokens, for any purpose. Owed flushes, idle
@@ -30,8 +29,8 @@ func lowBudgetSpent(set compaction.Settings, s sessions.Session) bool {
 	return set.DailyTokens > 0 && s.SpentToday >= max(1, set.DailyTokens/lowShare)
 }
 
-// flushBudget is the token limit of a flush; 0 is unlimited, for flushes that people request. Low-priority flushes stop
-// at the low-priority budget. Each other flush leaves half of the remaining day to compactions.
+// flushBudget is the token limit of a flush; 0 is unlimited, for flushes that people request. A flush outside the
+// low-priority budget leaves half of the remaining day to compactions.
 func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 	daily := u.views.Settings(s).DailyTokens
 	switch trigger {

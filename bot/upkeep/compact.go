@@ -43,22 +43,22 @@ type Compacted struct {
 	// Preserved is the number of events that stay raw; PinnedGrowth is the growth of pinned memory in tokens.
 	Preserved, PinnedGrowth int
 	BlobsDeleted            int    // stored tool results that no view needs any more
-	RequestedModel          string // the configured model for summaries
+	RequestedModel          string // configured model for summaries
 }
 
 // Request is a person's request for a compaction.
 type Request struct {
-	Focus    string // the focus of the summary
+	Focus    string // the summary's focus
 	Settings string // the session's settings with those of the request, as JSON; empty: none
-	By       string // the id of the person, or the name of an operator as the audit has it
+	By       string // id of the person, or name of an operator as the audit has it
 }
 
-// Compact shrinks a context: every automatic, manual or overflow compaction calls it, and it includes the flush. It
-// returns the row of the compaction log. Without a commit both Error and the error have the reason, and only that row
-// changes.
+// Compact shrinks a context: every automatic, manual or overflow compaction calls it, and it includes the flush.
+// Without a commit both Error and the error have the reason, and only the row of the compaction log changes.
 //
-// asked is the request of a person, nil for an automatic one. needed returns the trigger, or "" where an earlier run made the room; it is called under the session's lock. waiting
-// is the size of the question that waits for the compaction, in the provider's tokens.
+// asked is nil for an automatic compaction. needed is called under the session's lock; it returns the trigger, or ""
+// where an earlier run made the room. waiting is the size of the question that waits for the compaction, in the
+// provider's tokens.
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
@@ -124,7 +124,6 @@ type run struct {
 
 func (r *run) engine() *summarize.Engine { return &summarize.Engine{Summarizer: r.summaries(r.Key)} }
 
-// pinnedGrowth is the growth of the view's pinned memory in tokens.
 func (r *run) pinnedGrowth() int {
 	if r.memories == nil {
 		return 0
@@ -132,7 +131,6 @@ func (r *run) pinnedGrowth() int {
 	return r.counted.Count(r.memories.Text) - r.counted.Count(r.view.Session.Pinned)
 }
 
-// execute runs the steps of the policy's mode: shorten tool results, flush, summarize, check, commit.
 func (r *run) execute(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
 	if s.PinnedDue { // forgotten facts are not pinned again
@@ -186,7 +184,6 @@ func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	return shown, freed
 }
 
-// countRaw counts the view's events after through.
 func (r *run) countRaw(through int64) (n int) {
 	for _, e := range r.view.Tail {
 		if e.Seq > through {
@@ -290,8 +287,8 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	return cut, draft, src.Hash, nil
 }
 
-// summarizedPart is the cut after the chunks that were summarized before one failed; ok is false where they end within a
-// turn.
+// summarizedPart is the cut after the chunks that were summarized before one failed; ok is false where they end within
+// a turn.
 func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 	if len(d.Summaries) == 0 {
 		return part, false
@@ -299,8 +296,7 @@ func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 	return cutAt(r.view.Tail, d.Summaries[0].EndSeq)
 }
 
-// recordDraft copies a draft's report and usage to the attempt. The attempt that commits a draft logs its usage, also
-// when another process paid for it and crashed.
+// recordDraft copies a draft's usage to the attempt that commits it, also when another process paid for it and crashed.
 func (r *run) recordDraft(d summarize.Draft) {
 	r.Report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
 	if d.Model != "" {
@@ -308,10 +304,10 @@ func (r *run) recordDraft(d summarize.Draft) {
 	}
 }
 
-// maxFocus is the limit of a stored focus in bytes.
+// maxFocus is in bytes.
 const maxFocus = 1500
 
-// maxRaw is the maximum number of events that are read to write a roll-up or a rewritten summary.
+// maxRaw bounds the events that are read to write a roll-up or a rewritten summary.
 const maxRaw = 2000
 
 // plan is the policy's cut, or the cut of a staged job that was not committed.
@@ -378,12 +374,11 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) e
 // auditRecord is the audit column of the compaction log, as JSON.
 type auditRecord struct {
 	summarize.Report
-	Memories  []int64 `json:"memories,omitempty"` // rows that its flush saved
+	Memories  []int64 `json:"memories,omitempty"` // saved by its flush
 	Preserved int     `json:"preserved_count"`    // events that stay raw
 	Pinned    int     `json:"pinned_growth,omitempty"`
 }
 
-// commit writes the changes and the new view's pinned memory.
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
 	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
@@ -462,8 +457,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	}
 }
 
-// compactionFailureReason is the reason of a failed compaction for the log. The [Reason] stands first; a provider's own
-// text is left out.
+// compactionFailureReason puts the [Reason] first; a provider's own text is left out.
 func compactionFailureReason(err error) string {
 	why := reasonOf(err)
 	if _, ok := errors.AsType[*llm.CallError](err); ok {

@@ -20,18 +20,16 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// Limits of digests.
 const (
 	digestInterval  = time.Minute // between two checks for due days
 	digestsAtOnce   = 4           // digests of one day that are written concurrently
 	digestPage      = 500         // events of a page
-	digestTokens    = 800         // requested length of a digest
-	maxDigestTokens = 1100        // limit of a digest
-	minDigestTokens = 150         // requested length for a quiet day
+	digestTokens    = 800         // requested length
+	maxDigestTokens = 1100
+	minDigestTokens = 150 // requested length for a quiet day
 )
 
-// writeDigests summarizes each day of each group once, after the configured time of day, the oldest day first. Several
-// groups of a day are summarized concurrently. A failed day does not delay later ones.
+// writeDigests summarizes each day of each group once, the oldest day first. A failed day does not delay later ones.
 func (u *Worker) writeDigests(ctx context.Context) error {
 	hour, minute, err := memory.ClockOf(u.cfg.DigestAt)
 	if err != nil {
@@ -57,7 +55,6 @@ func (u *Worker) writeDigests(ctx context.Context) error {
 	return nil
 }
 
-// writeDayDigests summarizes one day of several groups.
 func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	var g errgroup.Group
 	g.SetLimit(digestsAtOnce)
@@ -70,7 +67,6 @@ func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	_ = g.Wait() // its functions return no errors
 }
 
-// writeDigestLogged summarizes one day unless the process stops, and logs a failure.
 func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	if ctx.Err() != nil || !u.leases.Trusted() {
 		return
@@ -129,7 +125,6 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	return err
 }
 
-// putOffFailed stores a failed attempt with its usage.
 func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.DigestDue, digest memory.Digest, cause error) error {
 	u.stats.DigestEnded("failed")
 	periodic.LogFailure(ctx, cause, "Daily digest failed; it is retried later")
@@ -212,7 +207,7 @@ func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Ev
 
 var errDigestPanic = errors.New("digest panicked")
 
-// digestFailureReason is the reason of a failed digest for a table. A provider's own text is left out.
+// digestFailureReason leaves out a provider's own text.
 func digestFailureReason(err error) string {
 	_, model := errors.AsType[*llm.CallError](err)
 	switch {
@@ -226,7 +221,6 @@ func digestFailureReason(err error) string {
 	return "no usable answer"
 }
 
-// countUserMessages counts the messages that people sent.
 func countUserMessages(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {

@@ -17,7 +17,6 @@ import (
 	"ebb/sessions"
 )
 
-// flushCycle runs the cycle's one flush, unless an earlier run has done so.
 func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outcome, error) {
 	return u.flushIfDue(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
 		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
@@ -76,8 +75,7 @@ const (
 	flushEveryTurn  = "every_turn"
 )
 
-// flush extracts facts from the session's events up to through. Every path to memory calls it, with the session locked.
-// A failure is recorded as an owed flush.
+// flush is the only path to memory, and needs the session's lock. A failure is recorded as an owed flush.
 func (u *Worker) flush(
 	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
 ) (extract.Outcome, error) {
@@ -133,7 +131,7 @@ const (
 	owedStorage = "storage"
 )
 
-// flushFailureReason is the reason of a failed flush for a table. A provider's own text is left out.
+// flushFailureReason leaves out a provider's own text.
 func flushFailureReason(err error) string {
 	switch {
 	case errors.Is(err, draft.ErrNotSaved):
@@ -160,9 +158,8 @@ const (
 	flushedLater  = "later"
 )
 
-// flushBeforeCut flushes the events that are to leave the view, and returns the outcome. The conversation may have
-// grown far past its last flush during a slow summary. A failed flush does not delay the compaction: its range stays
-// owed and is read from the log later.
+// flushBeforeCut flushes the events that are to leave the view. A failed flush does not delay the compaction: its range
+// stays owed and is read from the log later.
 func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
 	switch {
@@ -197,8 +194,8 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	return out.String()
 }
 
-// flushEnd is the last event that an attempt flushes. It is the newest event, or in a backlog as much as one part
-// summarizes, and at least through. Later parts flush the rest.
+// flushEnd is the last event that an attempt flushes: the newest one, or in a backlog as much as one part summarizes,
+// and at least through.
 func (r *run) flushEnd(through int64) int64 {
 	s := r.view.Session
 	room, to := r.set.Window.Counted(s.CalibrationFactor).Context/2, through

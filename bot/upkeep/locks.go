@@ -22,7 +22,6 @@ type locks struct {
 	held map[sessions.Key]chan struct{}
 }
 
-// lock waits for the session's lock and returns its release; the error is ctx's cause.
 func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
 	for {
 		l.mu.Lock()

@@ -36,7 +36,7 @@ func (u *Worker) Due(v sessions.View, tokens int) bool {
 	return need.Flush || need.Compact || u.rewriteDue(v)
 }
 
-// maxSessionRounds limits the compactions of one session in a row. Later work queues behind other sessions.
+// maxSessionRounds limits the compactions of one session in a row, so that other sessions get their turn.
 const maxSessionRounds = 5
 
 // Maintain flushes and compacts one session as its context requires, after its reply was sent: steps 9 to 11 of a
@@ -65,7 +65,6 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 	return true, nil
 }
 
-// markUpkeep records that a flush, a compaction, a rewriting or a digest of a session is running, until end is called.
 func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {
 	limit := u.cfg.CompactDeadline
 	if deadline, ok := ctx.Deadline(); ok {

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// backgroundInterval is the time between two checks for background work.
 	backgroundInterval = 30 * time.Second
 	pageSize           = 100
 	// idleAfter is the time without messages after which a session is flushed.
@@ -25,9 +24,8 @@ const (
 // further call would delay the others by its timeout.
 const maxTimeouts = 3
 
-// flushOverdue runs flushes in the background, one session at a time. Owed flushes come first, the oldest before the
-// others, then idle sessions. It only wakes the upkeep of backlogs. A stop interrupts it: the flush in progress becomes
-// owed or is left to the flush of the stop.
+// flushOverdue runs owed flushes, the oldest first, then those of idle sessions, one at a time. It only wakes the
+// upkeep of backlogs. A stop interrupts it: the flush in progress becomes owed or is left to the flush of the stop.
 func (u *Worker) flushOverdue(ctx context.Context) error {
 	u.WakeBacklogs(ctx)
 	var look timeouts
@@ -63,13 +61,12 @@ func (n *timeouts) record(err error) {
 
 func (n timeouts) tooMany() bool { return n >= maxTimeouts }
 
-// withSession adds the session to the logger, for a line that is logged without its lease.
+// withSession is for lines that are logged without a lease.
 func withSession(ctx context.Context, key sessions.Key) context.Context {
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Logger()
 	return log.WithContext(ctx)
 }
 
-// flushOwed repeats failed flushes. Their events are read from the log.
 func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
@@ -118,8 +115,8 @@ func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	}
 }
 
-// endsLook records the result of a flush and reports whether the check is over. Its reasons are a stop, untrusted
-// leases and a model that does not answer. A skipped session is no evidence of that.
+// endsLook ends the check at a stop, with untrusted leases, or if the model does not answer. A skipped session is no
+// evidence of that.
 func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outcome, err error) bool {
 	if err != nil || out.Through > 0 {
 		look.record(err)
@@ -127,8 +124,8 @@ func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outco
 	return ctx.Err() != nil || look.tooMany() || !u.leases.Trusted()
 }
 
-// flushLow flushes a session at low priority. It skips sessions that are unwanted, over the low-priority budget, locked
-// by other upkeep or leased to another replica. Only a session that passes the first three checks is leased.
+// flushLow skips sessions that are unwanted, over the low-priority budget, locked by other upkeep or leased to another
+// replica. Only a session that passes the first three checks is leased.
 func (u *Worker) flushLow(
 	ctx context.Context, w memory.FlushCandidate, trigger string, wanted func(sessions.Session) bool,
 ) (out extract.Outcome, err error) {

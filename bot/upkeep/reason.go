@@ -9,7 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// errNoSummary means that the model gave no answer, or none that is usable as a summary.
 var errNoSummary = errors.New("no usable summary")
 
 // Reason is why a compaction failed: the first words of the log's error column, which [ParseReason] reads and Describe
@@ -29,7 +28,6 @@ const (
 	reasonDied      Reason = "process died"
 )
 
-// reasonOf classifies an error.
 func reasonOf(err error) Reason {
 	if _, ok := errors.AsType[*llm.CallError](err); ok {
 		return Reason(llm.ClassOf(err))
@@ -75,7 +73,7 @@ func (r Reason) Describe(lang string) string {
 	return words[0]
 }
 
-// words are the reason in Chinese and English.
+// words are in Chinese and English.
 func (r Reason) words() (words [2]string, known bool) {
 	if words, known = modelReasons[llm.ErrorClass(r)]; known {
 		return words, true
@@ -87,7 +85,6 @@ func (r Reason) words() (words [2]string, known bool) {
 // CompactReason describes why a compaction failed, for the administrator who requested it.
 func CompactReason(err error, lang string) string { return reasonOf(err).Describe(lang) }
 
-// modelReasons are the descriptions of a model's errors, in Chinese and English.
 var modelReasons = map[llm.ErrorClass][2]string{
 	llm.Busy:        {"模型服务繁忙", "the model service is busy"},
 	llm.Timeout:     {"模型服务没有及时回答", "the model service did not answer in time"},
@@ -100,7 +97,6 @@ var modelReasons = map[llm.ErrorClass][2]string{
 	llm.Malformed:   {"模型服务不接受这个请求", "the model service does not take the request"},
 }
 
-// reasonWords are the descriptions of the other reasons, in Chinese and English.
 var reasonWords = map[Reason][2]string{
 	reasonTimeout:   {"超时", "it took too long"},
 	reasonChanged:   {"对话同时被改动", "the conversation changed meanwhile"},
@@ -112,5 +108,4 @@ var reasonWords = map[Reason][2]string{
 	reasonDied:      {"执行它的进程每次都中途退出", "its process died each time"},
 }
 
-// errNoGain means that a compaction would gain too little.
 var errNoGain = errors.New("gains too little")

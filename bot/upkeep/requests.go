@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// requestInterval is the time between two checks for requested compactions. A person waits for them.
+	// requestInterval is short: a person waits for the compaction.
 	requestInterval = 2 * time.Second
 	// maxRequestAttempts is the number of attempts after which a request is dropped: its process died each time.
 	maxRequestAttempts = 3
@@ -22,8 +22,7 @@ const (
 
 type requests struct{ *Worker }
 
-// compactAll executes all of them as /compact does in a turn, as many at a time as upkeep has slots. The compaction log has the
-// outcome.
+// compactAll executes requests as /compact does in a turn, as many at a time as upkeep has slots.
 func (u requests) compactAll(ctx context.Context) error {
 	list, err := u.cfg.Requests.CompactionRequests(ctx, u.leases.Owner(), pageSize)
 	if err != nil {
@@ -46,8 +45,8 @@ func (u requests) compactAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compactOne keeps a request whose attempt did not begin, or whose session went to another replica: no row of the compaction log
-// has it.
+// compactOne keeps a request whose attempt did not begin, or whose session went to another replica: no row of the
+// compaction log has it.
 func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
 	lease, err := u.leases.Get(ctx, r.Key)
 	if err != nil {

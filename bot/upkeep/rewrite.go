@@ -82,7 +82,6 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	return nil
 }
 
-// summarizeAgain returns a new text for a summary, and its tokens.
 func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
 	events, from, err := r.readNewest(ctx, old)
 	if err != nil {

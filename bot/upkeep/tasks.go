@@ -8,7 +8,6 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// releaseInterval is the time between two checks for leases of idle sessions.
 const releaseInterval = time.Minute
 
 // Tasks returns the background work of this replica. The tasks run concurrently, since each may wait for a slow model.

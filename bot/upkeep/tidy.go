@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// indexBatch is the number of rows that one step indexes, and indexSteps the number of steps of one check.
+	// indexBatch rows are indexed in one step, and indexSteps are taken in one check.
 	indexBatch = 500
 	indexSteps = 20
-	// tidyInterval is the time between two checks for expired facts and overfull scopes. Both read whole tables.
+	// tidyInterval is long: the checks for expired facts and overfull scopes read whole tables.
 	tidyInterval = time.Hour
-	// maxScopeCalls is the number of model calls that one check makes for one scope, and maxTidyCalls for all.
+	// maxScopeCalls bounds the model calls of one check for one scope, and maxTidyCalls for all.
 	maxScopeCalls = 10
 	maxTidyCalls  = 50
-	// minGroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to maxGroupPause.
+	// minGroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to
+	// maxGroupPause.
 	minGroupPause = 6 * time.Hour
 	maxGroupPause = 7 * 24 * time.Hour
 	// overfullLogEvery is the time between two warnings about one overfull scope.
@@ -49,7 +50,7 @@ type tidyState struct {
 	pauses   map[memory.FactGroup]groupPause    // by group, with Held zero
 	logged   map[memory.OverfullScope]time.Time // last warning by scope, with Held zero
 	timeouts timeouts
-	calls    int // calls of this check
+	calls    int // in this check
 }
 
 // groupPause is the pause of a group that could not be merged.
@@ -58,8 +59,7 @@ type groupPause struct {
 	tries int
 }
 
-// tidy deletes expired facts and consolidates overfull scopes. Only the leader does so, once an hour: calls and table
-// scans are not repeated.
+// tidy runs on the leader once an hour, so that calls and table scans are not repeated.
 func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	c.tidied = time.Now()
 	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
@@ -72,7 +72,7 @@ func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	}
 }
 
-// consolidate merges facts of the scopes that hold more than their limit, the fullest first.
+// consolidate takes the fullest scopes first.
 func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 	c.timeouts, c.calls = 0, 0
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
@@ -151,8 +151,7 @@ func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error
 	return !lowBudgetSpent(u.views.Settings(s), s), nil
 }
 
-// mergeFacts merges facts of a group and returns by how many rows their number fell. held is the number of facts in the
-// scope.
+// mergeFacts returns by how many rows the facts of a group fell; held is the number of facts in the scope.
 func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return 0, err

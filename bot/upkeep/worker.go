@@ -32,8 +32,8 @@ type Config struct {
 	Leases   *lease.Holder
 	Views    *view.Builder
 
-	Now       func() time.Time  // the storage's clock
-	Stopping  func() bool       // whether a stop has begun
+	Now       func() time.Time // the storage's clock
+	Stopping  func() bool
 	Languages wording.Languages // languages of notices, summaries and facts
 	Location  *time.Location
 
@@ -47,7 +47,6 @@ type Config struct {
 	CompactNotify   bool // automatic compactions send a short notice
 }
 
-// language is the language of summaries and facts of a session: that of its group, or the configured one.
 func (c *Config) language(key sessions.Key) string {
 	_, id := key.Conversation()
 	return c.Languages.Choose(id, "")
@@ -113,7 +112,7 @@ func New(cfg Config) *Worker {
 	return u
 }
 
-// summaries is the summarizer with the model, the window and the language in force for a session.
+// summaries has the model, the window and the language in force for a session.
 func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
 	s, set := u.summarizer, u.cfg.Current.For(key)
 	s.Name, s.Context, s.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
