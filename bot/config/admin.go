@@ -15,23 +15,24 @@ type AdminConfig struct {
 	Listen string `json:"listen"`
 	// Token admits other machines to the console; best 16 characters or more. Default empty: loopback only.
 	Token Secret `json:"token"`
-	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more. Default empty: no viewers.
-	ViewerToken Secret `json:"viewer_token"`
-	// DingTalkLogin lets people log in to the console by DingTalk.
+	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more. Default
+	// empty.
+	ViewerToken   Secret      `json:"viewer_token"`
 	DingTalkLogin LoginConfig `json:"dingtalk_login"`
 }
 
-// LoginConfig has the settings of logins by DingTalk.
+// LoginConfig has the settings of logins to the console by DingTalk.
 type LoginConfig struct {
-	// RedirectURI is the console's address with the path [LoginPath], as it is registered with the application. Default empty: no
-	// such logins.
+	// RedirectURI is the console's address with [LoginPath], as it is registered with the application. Default empty:
+	// no such logins.
 	RedirectURI string `json:"redirect_uri"`
 	// AuthorizeURL is the page on which a person agrees. Default https://login.dingtalk.com/oauth2/auth.
 	AuthorizeURL string `json:"authorize_url"`
 }
 
-// minToken is the length in characters below which a token can be guessed. A right token enters however many wrong ones came before it, which
-// keeps administrators from being locked out; only its length stands against guesses. 16 random hexadecimal digits are 64 bits.
+// minToken is the length in characters below which a token can be guessed. A right token enters however many wrong ones
+// came before it, so that no administrator is locked out; only its length stands against guesses. 16 random hexadecimal
+// digits are 64 bits.
 const minToken = 16
 
 // LoginPath is the path of the console that DingTalk's page leads back to.
@@ -41,7 +42,6 @@ func defaultLogin() LoginConfig {
 	return LoginConfig{AuthorizeURL: "https://login.dingtalk.com/oauth2/auth"}
 }
 
-// check validates the admin section.
 func (a *AdminConfig) check(k checker) {
 	_, port, err := net.SplitHostPort(a.Listen)
 	n, portErr := strconv.Atoi(port)
@@ -62,7 +62,8 @@ func (a *AdminConfig) warn(c *Config, src *source) {
 	}
 }
 
-// isSafe reports whether an address is of https, or of this machine, and has nothing but a host and the path; an empty path is any.
+// isSafe reports whether an address is of https, or of this machine, and has nothing but a host and the path; an empty
+// path is any.
 func isSafe(address, path string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || path != "" && u.EscapedPath() != path {

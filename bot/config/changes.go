@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// reloaded are the values that a running bot takes from a newer file, each with all values below it. fixed are those
-// among them that it does not.
+// reloaded are the values that a running bot takes from a newer file, with all below them, except the fixed ones.
 var (
 	reloaded = []string{
 		"llm.default", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "retention", "log.level",
@@ -18,8 +17,8 @@ var (
 	}
 )
 
-// Changes returns the paths of the values that differ in next: those that a running bot takes over, and those that need a
-// restart. A list or map is one value.
+// Changes returns the paths of the values that differ in next: those that a running bot takes over, and those that need
+// a restart. A list or map is one value.
 func (c *Config) Changes(next *Config) (live, restart []string) {
 	for _, path := range differences("", reflect.ValueOf(*c), reflect.ValueOf(*next)) {
 		if isBelow(path, reloaded) && !isBelow(path, fixed) {

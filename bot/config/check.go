@@ -15,7 +15,7 @@ import (
 // Need lists the credentials that a command requires. All other checks apply to every command.
 type Need uint8
 
-// Credentials that a command may need, combined with |. The database needs none: without a URL it is a private server.
+// Credentials, combined with |. The database needs none: without a URL it is a private server.
 const (
 	NeedDingTalk Need = 1 << iota
 	NeedLLM
@@ -41,14 +41,13 @@ func (c *Config) check(src *source, need Need) {
 
 type checker struct{ *source }
 
-// want refuses a value unless ok, with its actual and its expected form.
 func (k checker) want(ok bool, path string, got any, format string, args ...any) {
 	if !ok && !k.failed(path) {
 		k.fail(path, "got %v, want %s", got, fmt.Sprintf(format, args...))
 	}
 }
 
-// required refuses an empty value, and names the environment variable for it.
+// required names the environment variable for an empty value.
 func (k checker) required(path, value, what string) {
 	switch vars := k.unset[path]; {
 	case value != "" || k.failed(path):
@@ -59,12 +58,10 @@ func (k checker) required(path, value, what string) {
 	}
 }
 
-// oneOf refuses a value outside the choices.
 func (k checker) oneOf(path, got string, choices []string) {
 	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
 }
 
-// quoted formats choices for an error.
 func quoted(choices []string) string {
 	all := make([]string, len(choices))
 	for i, c := range choices {
@@ -81,7 +78,7 @@ func (k checker) positive(path string, got time.Duration) {
 	k.want(got > 0, path, durationText(got), "more than 0s")
 }
 
-// httpURL refuses any value but a server's URL. The error hides a value with an @, which may contain a password.
+// httpURL hides a value with an @ from its error: it may contain a password.
 func (k checker) httpURL(path, got string) {
 	const want = "the URL of a server, as in https://host/path"
 	u, err := url.Parse(got)
@@ -192,7 +189,6 @@ func (a *AgentConfig) check(k checker) {
 // password.
 const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
 
-// check validates the database section.
 func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
 		url := dsn.Reveal()

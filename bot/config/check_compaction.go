@@ -35,7 +35,7 @@ var modes = []string{
 	string(compaction.SummaryOnly), string(compaction.SummaryPlusPrune), string(compaction.PruneOnly), string(compaction.OffloadThenCompact),
 }
 
-// check refuses invalid settings; at is the path of the object with a dot behind it.
+// check takes the path of the object with a dot behind it.
 func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
@@ -83,8 +83,8 @@ type settingsChecker struct {
 	policy string
 }
 
-// want refuses the value of a key unless ok. For a key that the file lacks, the error names the value's origin, at the
-// position of the first key in with. An inherited value is refused once, at its own position.
+// want names the value's origin for a key that the file lacks, at the position of the first key in with. An inherited
+// value is refused once, at its own position.
 func (c settingsChecker) want(ok bool, key string, got any, want string, with ...string) {
 	path := c.at + key
 	_, given := c.source.at[path]
@@ -104,7 +104,6 @@ func (c settingsChecker) want(ok bool, key string, got any, want string, with ..
 	c.failAt(offset, path, "got %v%s, want %s", got, origin, want)
 }
 
-// origin describes the origin of a value that the file lacks at this position.
 func (c settingsChecker) origin(key string) string {
 	if _, given := c.source.at[commonPath+key]; given {
 		return " (taken over from agent.compaction)"
@@ -117,7 +116,6 @@ func (c settingsChecker) origin(key string) string {
 
 var rulesKeys = jsonFields(reflect.TypeFor[PolicyRules]())
 
-// budget records conflicts between settings.
 func (c settingsChecker) budget(err error) {
 	var all interface{ Unwrap() []error }
 	if !errors.As(err, &all) {
@@ -172,8 +170,8 @@ func (c *Config) warnOfIdleRules(src *source) {
 	}
 }
 
-// warnOfZeros warns of rules at a path that are 0 in the file but still in effect. Explicit null means the same on
-// purpose. A copy of the reference file has every rule with its explanation, so its zeros are fine.
+// warnOfZeros warns of rules that are 0 in the file but still in effect. Explicit null means the same on purpose. A
+// copy of the reference file has every rule with its explanation, so its zeros are fine.
 func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	isGiven := func(name string) bool { _, given := src.at[at+name]; return given }
 	if !slices.ContainsFunc(rulesKeys.names, func(name string) bool { return !isGiven(name) }) {
@@ -260,7 +258,6 @@ func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	}
 }
 
-// fitOutput lowers the maximum answer to the reserve.
 func (c *Config) fitOutput(src *source, reserve int, key string) {
 	room := reserve - answerMargin
 	if room < answerMargin/4 {

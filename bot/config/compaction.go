@@ -20,16 +20,16 @@ type CompactionConfig struct {
 	Retries int `json:"retries"`
 	// RetryBackoff is the pause before the second request; each later pause grows by it. Default 1 s.
 	RetryBackoff time.Duration `json:"retry_backoff"`
-	// Model names the model that writes summaries. Default empty: llm.default.
+	// Model writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
-	// Notify sends a short notice to the conversation after each automatic compaction. Default false.
+	// Notify announces each automatic compaction to the conversation. Default false.
 	Notify bool `json:"notify"`
-	// Groups are settings of single conversations by id, on top of the common ones. Default none.
+	// Groups are settings of conversations by id, on top of the common ones. Default none.
 	Groups map[string]CompactionSettings `json:"groups"`
 }
 
-// CompactionSettings are the settings of one conversation, the part of agent.compaction that a group may override.
-// Memory is flushed at FlushRatio x AutoCompactThreshold. A policy that counts tokens compacts at AutoCompactThreshold.
+// CompactionSettings are the settings of one conversation, which a group may override. Memory is flushed at FlushRatio
+// x AutoCompactThreshold. A policy that counts tokens compacts at AutoCompactThreshold.
 type CompactionSettings struct {
 	// Enabled turns automatic compactions on. Default true; false: a request omits the events that exceed the window.
 	Enabled bool `json:"enabled"`
@@ -39,11 +39,11 @@ type CompactionSettings struct {
 	AutoCompactThreshold int `json:"auto_compact_threshold"`
 	// ContextWindow is the model's window, in tokens. Default 128,000.
 	ContextWindow int `json:"context_window"`
-	// ReserveTokens is the part of the window for the answer, in tokens. Default 20,000.
+	// ReserveTokens is the part of the window for the answer. Default 20,000.
 	ReserveTokens int `json:"reserve_tokens"`
 	// MaxHistoryShare is the maximum share of the window for history after a compaction, over 0 to 1. Default 0.5.
 	MaxHistoryShare float64 `json:"max_history_share"`
-	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, more than 0 and less than 1. Default 0.9.
+	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, over 0 and below 1. Default 0.9.
 	FlushRatio float64 `json:"flush_ratio"`
 	// DailyTokens bounds the flushes and compactions of one session in a day (UTC), input and output together. Default
 	// 2,000,000; 0: no bound.
@@ -82,10 +82,10 @@ type PolicyRules struct {
 
 	// FullContextTurns is A, the number of raw turns, for a policy with segments.
 	FullContextTurns int `json:"full_context_turns"`
-	// CachedContextTurns is B, the number of turns in one segment, for such a policy.
+	// CachedContextTurns is B, the number of turns in one segment.
 	CachedContextTurns int `json:"cached_context_turns"`
 
-	// OffloadOver is the size of a tool result, in tokens, from which on it is offloaded.
+	// OffloadOver is the least size of an offloaded tool result, in tokens.
 	OffloadOver int `json:"offload_over"`
 	// OffloadAt is the share of the threshold that triggers offloading, over 0 to 1.
 	OffloadAt float64 `json:"offload_at"`
@@ -101,7 +101,6 @@ type PolicyRules struct {
 	CachePrice float64 `json:"cache_price"`
 }
 
-// summaryTokens is the fallback length of a summary.
 const summaryTokens = 1200
 
 func defaultCompaction() CompactionConfig {
@@ -157,7 +156,7 @@ func (s CompactionSettings) policy(own map[string]compaction.Policy) compaction.
 	return p
 }
 
-// inForce returns s with every rule explicit. Resolving the result again changes nothing.
+// inForce makes every rule explicit. Resolving the result again changes nothing.
 func (s CompactionSettings) inForce(own map[string]compaction.Policy) CompactionSettings {
 	p := s.policy(own)
 	s.FullContextTurns, s.CachedContextTurns = 0, 0
@@ -178,7 +177,6 @@ func (s CompactionSettings) inForce(own map[string]compaction.Policy) Compaction
 	return s
 }
 
-// rule is a key of the file and its setter in a policy.
 type rule[T any] struct{ key, of *T }
 
 func (r *PolicyRules) ints(p *compaction.Policy) []rule[int] {
@@ -206,7 +204,6 @@ func (r *PolicyRules) floats(p *compaction.Policy) []rule[float64] {
 	return []rule[float64]{{&r.TailShare, &p.TailShare}, {&r.OffloadAt, &p.OffloadAt}, {&r.CachePrice, &p.CachePrice}}
 }
 
-// inForce returns c with the rules of its policies explicit.
 func (c *Config) inForce() Config {
 	out := *c
 	comp := &out.Agent.Compaction

@@ -15,18 +15,16 @@ type Config struct {
 	LLM      LLMConfig      `json:"llm"`
 	Agent    AgentConfig    `json:"agent"`
 	Access   AccessConfig   `json:"access"`
-	// Groups are settings of single conversations by id, in place of the common ones. Default none.
-	Groups map[string]GroupConfig `json:"groups"`
-	// Retention has the periods after which data is deleted.
-	Retention RetentionConfig `json:"retention"`
-	Cluster   ClusterConfig   `json:"cluster"`
-	Database  DatabaseConfig  `json:"database"`
-	Admin     AdminConfig     `json:"admin"`
-	Shutdown  ShutdownConfig  `json:"shutdown"`
-	Log       LogConfig       `json:"log"`
+	// Groups are settings of conversations by id, in place of the common ones. Default none.
+	Groups    map[string]GroupConfig `json:"groups"`
+	Retention RetentionConfig        `json:"retention"`
+	Cluster   ClusterConfig          `json:"cluster"`
+	Database  DatabaseConfig         `json:"database"`
+	Admin     AdminConfig            `json:"admin"`
+	Shutdown  ShutdownConfig         `json:"shutdown"`
+	Log       LogConfig              `json:"log"`
 
-	// Warnings lists values that were lowered, or that have no effect, one line each with its position. A config with
-	// warnings is usable.
+	// Warnings lists values that were lowered, or that have no effect, one line each with its position.
 	Warnings []string `json:"-"`
 
 	// policies are compaction.Policies with changes from the environment.
@@ -43,24 +41,23 @@ type DingTalkConfig struct {
 	APIBase string `json:"api_base"`
 	// OAPIBase is the only host whose session webhooks are called. Default https://oapi.dingtalk.com.
 	OAPIBase string `json:"oapi_base"`
-	// Reply is the form of an answer: "markdown", the default, or "card".
+	// Reply is "markdown", the default, or "card".
 	Reply string `json:"reply"`
-	// CardTemplateID is the id of the card template. Required for reply "card".
+	// CardTemplateID is required for reply "card".
 	CardTemplateID string `json:"card_template_id"`
 	// CardContentKey is the template's variable for the text. Default "content".
 	CardContentKey string `json:"card_content_key"`
-	// CardStream is "auto", the default: answers are streamed as far as the month's calls permit; "always" or "never".
+	// CardStream is "auto", the default: as far as the month's calls permit; "always" or "never".
 	CardStream string `json:"card_stream"`
 	// CardInterval is the least time between two updates of a card. Default 800 ms.
 	CardInterval time.Duration `json:"card_interval"`
-	// CardReasoning shows the end of the model's reasoning on a card while the model thinks. Default false.
+	// CardReasoning shows the end of the model's reasoning on a card while it thinks. Default false.
 	CardReasoning bool `json:"card_reasoning"`
-	// Reaction says whether messages get a thinking mark until they are answered: "on", or "off", the default.
+	// Reaction marks messages as being thought about until they are answered: "on", or "off", the default.
 	Reaction string `json:"reaction"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
-	// APICallsPerMonth is the number of calls to the open API that the organization's edition allows the app in a month.
-	// Default 5000; 0: no bound.
+	// APICallsPerMonth is the quota of the organization's edition for calls to the open API. Default 5000; 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
 	// Connections is "all", the default: every replica holds a stream connection; or "one": the leader holds it and the
 	// others stand by.
@@ -75,8 +72,8 @@ type LLMConfig struct {
 	Default string `json:"default"`
 	// Models are the endpoints in the order of fallback. At least one.
 	Models []ModelConfig `json:"models"`
-	// MaxConcurrent bounds the concurrent calls of all models in one process, at least 1. Waiting calls are served
-	// round-robin by conversation. Flushes, summaries and digests have at most a quarter. Default 32.
+	// MaxConcurrent bounds the concurrent calls of one process, at least 1. Waiting calls are served round-robin by
+	// conversation. Flushes, summaries and digests have at most a quarter. Default 32.
 	MaxConcurrent int `json:"max_concurrent"`
 }
 
@@ -88,7 +85,7 @@ type ModelConfig struct {
 	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is valid for endpoints without authentication.
 	APIKey Secret `json:"api_key"`
-	// Model is the provider's name of the model. Required.
+	// Model is the provider's name. Required.
 	Model string `json:"model"`
 	// MaxOutput bounds one answer, in tokens. Default 4096; lowered to fit agent.compaction.reserve_tokens.
 	MaxOutput int `json:"max_output"`
@@ -101,7 +98,7 @@ type ModelConfig struct {
 	Temperature *float64 `json:"temperature"`
 	// PriceIn is the price of a million input tokens, in any currency. Default 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
-	// PriceCached is the price of a million input tokens that the provider read from its cache. Default 0: PriceIn.
+	// PriceCached is the price of a million input tokens from the provider's cache. Default 0: PriceIn.
 	PriceCached float64 `json:"price_cached"`
 	// PriceOut is the price of a million output tokens. Default 0.
 	PriceOut float64 `json:"price_out"`
@@ -111,17 +108,17 @@ type ModelConfig struct {
 
 // AgentConfig has the bot's behavior in conversations.
 type AgentConfig struct {
-	// Name is the bot's name. Default "Ebb".
+	// Name defaults to "Ebb".
 	Name string `json:"name"`
-	// Language is the fallback for fixed words, and the language of summaries and facts where a group has none of its own:
-	// "zh" (default) or "en". Fixed words and answers are in the language of the question.
+	// Language is "zh" (default) or "en": the fallback for fixed words, and the language of summaries and facts where a
+	// group has none of its own.
 	Language string `json:"language"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member. Facts from a
 	// group belong to the group in both cases, except tasks, which belong to the member's session.
 	SessionScope string `json:"session_scope"`
-	// MergePending answers messages that arrive during a turn together in the next turn. Default true; false: one by
+	// MergePending answers messages that arrive during a turn together in the next one. Default true; false: one by
 	// one.
 	MergePending bool `json:"merge_pending"`
 	// MaxMerged bounds the messages of one turn. Default 20.
@@ -139,8 +136,7 @@ type AgentConfig struct {
 	// Timezone is the IANA zone of times in requests. Default Asia/Shanghai.
 	Timezone string `json:"timezone"`
 	// Admins are the staff ids of administrators. Default none.
-	Admins []string `json:"admins"`
-	// Limits bounds turns and tokens of people, groups and the installation.
+	Admins []string     `json:"admins"`
 	Limits LimitsConfig `json:"limits"`
 	// Compaction has the settings of flushes and compactions.
 	Compaction CompactionConfig `json:"compaction"`
@@ -152,7 +148,7 @@ type AgentConfig struct {
 type ClusterConfig struct {
 	// LeaseTTL is the age of a replica's heartbeat at which others take over its sessions. Default 5 s, at least 1 s.
 	LeaseTTL time.Duration `json:"lease_ttl"`
-	// ReplicaID names this process among the replicas. Default empty: generated at each start.
+	// ReplicaID names this process. Default empty: generated at each start.
 	ReplicaID string `json:"replica_id"`
 }
 
@@ -266,7 +262,6 @@ func defaults(src *source) *Config {
 	}
 }
 
-// defaultModel holds the defaults of an entry of llm.models.
 func defaultModel() ModelConfig {
 	return ModelConfig{MaxOutput: 4096, Timeout: 120 * time.Second, FirstToken: 30 * time.Second, Retries: 3}
 }

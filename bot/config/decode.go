@@ -17,9 +17,9 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decodeInto decodes the file into cfg strictly: src records unknown and repeated keys, wrong types and numbers out of
-// range, and the default stays. It walks the syntax tree itself, because encoding/json accepts repeated keys and keys
-// in other letter case, and stops at the first wrong type.
+// decodeInto is strict: src records unknown and repeated keys, wrong types and numbers out of range, and the default
+// stays. It walks the syntax tree itself, because encoding/json accepts repeated keys and keys in other letter case,
+// and stops at the first wrong type.
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
 	decodeContextWindow(src, root, cfg)
@@ -149,7 +149,7 @@ func (s *source) twice(path string, first, again member) bool {
 	return true
 }
 
-// decodeGroups decodes agent.compaction.groups. Each group starts from the decoded common settings.
+// decodeGroups starts each group from the decoded common settings.
 func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 	v := root.Find("/agent/compaction/groups")
 	if v == nil {
@@ -245,14 +245,12 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
-// scalarWords describes the forms of values other than strings, for errors.
 var scalarWords = map[reflect.Kind]struct{ kinds, what string }{
 	reflect.Bool:    {"tf", "true or false"},
 	reflect.Int:     {"0", "a whole number"},
 	reflect.Float64: {"0", "a number"},
 }
 
-// expandScalar replaces variables in a string that stands for a number, boolean or duration.
 func (s *source) expandScalar(path, text, what string) (string, bool) {
 	text = strings.TrimSpace(s.expand(path, text))
 	if vars := s.unset[path]; len(vars) > 0 {
@@ -284,7 +282,7 @@ func setScalar(dst reflect.Value, text string) (want string) {
 	return ""
 }
 
-// daysForm is a number of days. Other durations are in the form of Go, which has no days.
+// daysForm is a number of days, which Go's durations do not have.
 var daysForm = regexp.MustCompile(`^(\d{1,5})d$`)
 
 func parseDuration(text string) (time.Duration, error) {

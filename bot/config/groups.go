@@ -12,11 +12,11 @@ import (
 	"ebb/sessions"
 )
 
-// GroupConfig has the settings of one conversation in place of the common ones. An empty field keeps the common value.
+// GroupConfig has the settings of one conversation. An empty field keeps the common value.
 type GroupConfig struct {
 	// SessionScope replaces agent.session_scope.
 	SessionScope string `json:"session_scope"`
-	// Language is the language of fixed words, answers, summaries and facts, "zh" or "en". Empty: that of the sender, and
+	// Language is "zh" or "en", for fixed words, answers, summaries and facts. Empty: that of the sender, and
 	// agent.language for summaries and facts.
 	Language string `json:"language"`
 	// Prompt replaces agent.prompt.
@@ -59,7 +59,7 @@ func (c *Config) checkGroups(k checker) {
 	}
 }
 
-// checkGroupPolicy checks the policy of an entry in groups together with the rules that the conversation inherits.
+// checkGroupPolicy includes the rules that the conversation inherits.
 func (c *Config) checkGroupPolicy(k checker, id, policy string) {
 	path := ownGroupPath(id) + ".policy"
 	if policy == "" {
@@ -81,8 +81,7 @@ func (c *Config) hasCompactionGroup(id string) bool {
 	return ok
 }
 
-// compactionGroups returns the compaction settings of single conversations: those of agent.compaction.groups, with the
-// policies of groups.
+// compactionGroups returns agent.compaction.groups with the policies of groups.
 func (c *Config) compactionGroups() map[string]CompactionSettings {
 	all := map[string]CompactionSettings{}
 	maps.Copy(all, c.Agent.Compaction.Groups)

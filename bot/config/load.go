@@ -18,9 +18,9 @@ import (
 // maxSize keeps a wrong path (a log, a database) from being parsed; a config has a few kilobytes.
 const maxSize = 256 << 10
 
-// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. need lists the required
-// credentials. An empty path means the defaults alone. overrides are values of command-line flags. The error is a
-// *Error with all faults, each with file, line and column.
+// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. An empty path means the
+// defaults alone. overrides are values of command-line flags. The error is a *Error with all faults, each with file,
+// line and column.
 func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
 		return load(newSource("", nil, getenv), need, overrides...)
@@ -101,7 +101,6 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 // hujsonPlace matches the position in front of the parser's messages.
 var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
-// parse returns the syntax tree of the file, or records its syntax error.
 func (s *source) parse() (hujson.Value, bool) {
 	if len(s.data) > maxSize {
 		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxSize)
@@ -158,8 +157,7 @@ func byteOffset(data []byte, line, col int) int {
 	return min(offset+col-1, len(data))
 }
 
-// kindName names the JSON type of a value for errors. They never show the value, which may be a secret in the wrong
-// field.
+// kindName is for errors, which never show the value: it may be a secret in the wrong field.
 func kindName(v hujson.Value) string {
 	switch v.Value.Kind() {
 	case 'n':
@@ -179,7 +177,6 @@ func kindName(v hujson.Value) string {
 	}
 }
 
-// keyList formats the known keys of an object.
 func keyList(keys []string) string {
 	sorted := slices.Clone(keys)
 	slices.Sort(sorted)

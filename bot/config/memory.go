@@ -20,11 +20,11 @@ type MemoryConfig struct {
 	RecallTimeout time.Duration `json:"recall_timeout"`
 	// PinnedTokens bounds pinned memory, in tokens, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
-	// Order is the order of a request's parts between the system prompt and the question. Default "pinned", "summaries",
-	// "raw", "recall".
+	// Order is the order of a request's parts between the system prompt and the question. Default "pinned",
+	// "summaries", "raw", "recall".
 	Order []string `json:"order"`
-	// Extract is the time of extraction: "flush" (default), before a compaction and in an idle session with promising
-	// or enough new messages; or "every_turn", after each answer.
+	// Extract is "flush" (default), before a compaction and in an idle session with promising or enough new messages;
+	// or "every_turn", after each answer.
 	Extract string `json:"extract"`
 	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the flush of
 	// the idle session.
@@ -33,7 +33,7 @@ type MemoryConfig struct {
 	MaxPerScope int `json:"max_per_scope"`
 	// TaskTTL is the lifetime of task facts. Default 336 h, two weeks.
 	TaskTTL time.Duration `json:"task_ttl"`
-	// Digest is the time of day of a group's daily digest, such as "04:00"; empty: never. Default "04:00".
+	// Digest is the time of day of a group's daily digest; empty: never. Default "04:00".
 	Digest string `json:"digest"`
 	// Embeddings let a search find texts of similar meaning without a common word.
 	Embeddings EmbeddingsConfig `json:"embeddings"`
@@ -45,7 +45,7 @@ type EmbeddingsConfig struct {
 	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed.
 	APIKey Secret `json:"api_key"`
-	// Model is the provider's name of the model. Required with a BaseURL.
+	// Model is the provider's name. Required with a BaseURL.
 	Model string `json:"model"`
 	// Dimensions is the requested length of a vector. Default 0: the model's own.
 	Dimensions int `json:"dimensions"`
@@ -75,10 +75,9 @@ func defaultMemory() MemoryConfig {
 	}
 }
 
-// clockForm matches a time of day.
 var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
-// wantDigest describes a digest's value, also in the decoder's error for false.
+// wantDigest also stands in the decoder's error for false.
 const wantDigest = `"HH:MM" or ""`
 
 func (m *MemoryConfig) check(k checker) {
@@ -129,7 +128,6 @@ func (e *EmbeddingsConfig) check(k checker, at string) {
 	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
 }
 
-// warn records settings without their apparent effect.
 func (e *EmbeddingsConfig) warn(c *Config, src *source, at string) {
 	switch vars := src.unset[at+"api_key"]; {
 	case e.BaseURL != "" && len(vars) > 0:

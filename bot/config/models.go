@@ -15,8 +15,7 @@ func (k checker) checkModelURL(path, got string) {
 	}
 }
 
-// fitModels removes the inherited key of a model of another provider than the first model's. It warns of such models,
-// and of conflicting timeouts.
+// fitModels removes the inherited key of a model of another provider than the first model's, and warns of such models.
 func (c *Config) fitModels(src *source) {
 	for i := range c.LLM.Models {
 		m, path := &c.LLM.Models[i], fmt.Sprintf("llm.models[%d].api_key", i)
@@ -42,7 +41,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// warnOfTimes warns of models whose timeout exceeds their share. The time of a turn, or of other work, is divided among
+// warnOfTimes warns of models whose timeout exceeds their share: the time of a turn, or of other work, is divided among
 // the models.
 func (c *Config) warnOfTimes(src *source) {
 	n := len(c.LLM.Models)

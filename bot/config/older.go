@@ -34,7 +34,6 @@ var ruleAliases = map[string]string{
 // retryAliases maps names of a key that groups lack.
 var retryAliases = map[string]string{"retry_count": "retries", "retryCount": "retries"}
 
-// canonicalKey translates an older bot's key in an object of type t.
 func canonicalKey(t reflect.Type, key string) string {
 	common := t == reflect.TypeFor[CompactionConfig]()
 	if common || t == reflect.TypeFor[CompactionSettings]() {
@@ -84,8 +83,7 @@ func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 	}
 }
 
-// olderVariables are the environment variables of older bots. They change the policy itself, so that values of the file
-// have precedence.
+// olderVariables change the policy itself, so that values of the file have precedence.
 const (
 	fullTurnsVariable   = "PRIZM_FULL_CONTEXT_TURNS"
 	cachedTurnsVariable = "PRIZM_CACHED_CONTEXT_TURNS"

@@ -16,7 +16,7 @@ type Secret string
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns ***, or nothing for an empty secret, so that the output shows whether it is set.
+// String shows whether the secret is set: *** or nothing.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

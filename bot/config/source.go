@@ -82,7 +82,7 @@ func (s *source) fail(path, format string, args ...any) {
 	s.failAt(s.offset(path), path, format, args...)
 }
 
-// failAt records a fault at an offset, for keys and syntax.
+// failAt is for keys and syntax.
 func (s *source) failAt(offset int, path, format string, args ...any) {
 	s.failAs(s.writtenAs(path), offset, path, format, args...)
 }
@@ -125,7 +125,6 @@ func (s *source) offset(path string) int {
 	return s.at[""]
 }
 
-// place builds a fault at an offset, for a field with the given name.
 func (s *source) place(offset int, name, problem string) *FieldError {
 	e := &FieldError{File: s.name, Field: name, Problem: problem}
 	if strings.HasPrefix(e.Field, "--") {
@@ -141,7 +140,6 @@ func (s *source) place(offset int, name, problem string) *FieldError {
 	return e
 }
 
-// writtenAs returns the name of the value at path as the user wrote it.
 func (s *source) writtenAs(path string) string {
 	if name, ok := s.written[path]; ok {
 		return name
@@ -174,7 +172,7 @@ func (s *source) expand(path, value string) string {
 // maxSecret keeps a wrong path from being read whole.
 const maxSecret = 64 << 10
 
-// readSecret returns the content of a file without line breaks at its end. Errors never show the content.
+// readSecret drops line breaks at the end. Errors never show the content.
 func readSecret(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -197,8 +195,8 @@ func readSecret(path string) (string, error) {
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expandEnv replaces ${NAME} by the variable's value. ${NAME:-default} has a default for unset or empty variables,
-// ${file:PATH} is the content of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a default. Errors
-// never show the value, which may be a secret.
+// ${file:PATH} is the content of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists
+// empty variables without a default. Errors never show the value, which may be a secret.
 func expandEnv(value string, getenv func(string) string) (out string, unset []string, err error) {
 	var b strings.Builder
 	for {
