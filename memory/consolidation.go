@@ -6,15 +6,15 @@ import (
 	"ebb/sessions"
 )
 
-// OverfullScope is a scope that holds more memories in force than it should.
+// OverfullScope is a scope with too many memories in force.
 type OverfullScope struct {
 	Scope   Scope
 	ScopeID string
 	Held    int
 }
 
-// FactGroup is a set of memories that may be consolidated: of one source, one speaker, and one subject or none. The
-// same people may read them, and a new memory names its speaker.
+// FactGroup is a set of memories that may be consolidated, of one source, speaker and subject or none. The new
+// memories then have the same readers and name their speaker.
 type FactGroup struct {
 	Scope   Scope
 	ScopeID string
@@ -27,11 +27,10 @@ type FactGroup struct {
 
 // ConsolidationStore is the storage of a consolidate.Consolidator.
 type ConsolidationStore interface {
-	// OverfullScopes lists scopes with more than limit memories in force, the fullest first, those behind after. Its
-	// zero value is the beginning, and an empty list the end.
+	// OverfullScopes lists scopes with more than limit memories in force, the fullest first, those behind after. The
+	// zero value is the beginning.
 	OverfullScopes(ctx context.Context, limit int, after OverfullScope) ([]OverfullScope, error)
-	// FactGroups lists the groups of a scope's memories that may be consolidated, the largest first. Each has two
-	// memories or more.
+	// FactGroups lists a scope's groups of two or more memories, the largest first.
 	FactGroups(ctx context.Context, c OverfullScope) ([]FactGroup, error)
 	// Oldest lists the oldest memories in force of a group, at most limit.
 	Oldest(ctx context.Context, p FactGroup, limit int) ([]Memory, error)

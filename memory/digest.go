@@ -11,44 +11,41 @@ import (
 	"ebb/sessions/redact"
 )
 
-// KindDigest is a group's day in a few hundred words. No model saves it as a fact, and no view pins it. A search finds
-// it, and a reader opens it under the path of its day.
+// KindDigest is a group's day in a few hundred words. No model saves it and no view pins it; searches find it, and
+// readers open it under the path of its day.
 const KindDigest Kind = "digest"
 
 // The rules of digests.
 const (
 	DigestDays     = 7                // a missed day is made up for within this number of days
 	DigestLeast    = 5                // messages of people, below which a day gets no digest
-	DigestAttempts = 3                // after which a day is left as it is, with the reason
+	DigestAttempts = 3                // after which a day is left without a digest
 	DigestRest     = 10 * time.Minute // between two attempts
 )
 
-// Digests keeps one digest for each group and day. Every method is one transaction; writes fail with
-// [sessions.ErrLeaseLost] as the session's do.
+// Digests keeps one digest for each group and day. Transactions and leases are as in [Store].
 type Digests interface {
-	// DigestsDue lists days on which a group spoke and that have no digest yet. They are ordered by day, oldest first,
-	// then by session key; those behind after, whose zero value is the beginning. It names only sessions whose lease is
-	// free, stale or owner's. It omits a day while a message of it or of an earlier day waits for its answer. Days with
-	// fewer than [DigestLeast] messages are settled on the way.
+	// DigestsDue lists days with talk and without a digest, by day, oldest first, then by session key, those behind
+	// after. Leases are free, stale or owner's. A day is left out while a message of it or of an earlier day waits for
+	// its answer. Days with fewer than [DigestLeast] messages are settled on the way.
 	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, after DigestDue) ([]DigestDue, error)
 
-	// DigestEvents returns what people and the bot said on a day, in order, from the event after on, at most limit: no
-	// tool results, and nothing that was erased.
+	// DigestEvents returns the words of people and the bot on a day in order, behind the event after, at most limit.
+	// Tool results and erased events are left out.
 	DigestEvents(ctx context.Context, d DigestDue, after int64, limit int) ([]sessions.Event, error)
 
-	// StoreDigest stores a digest and settles its day in one transaction, and returns the memory's id. A digest without
-	// content only settles the day. It fails with [sessions.ErrConflict] if the day is settled already.
+	// StoreDigest stores a digest, settles its day and returns the memory's id. Without content it only settles the
+	// day. It fails with [sessions.ErrConflict] if the day is settled already.
 	StoreDigest(ctx context.Context, l sessions.Lease, d Digest) (int64, error)
 
-	// PutOffDigest stores why a day's digest failed. The day is due again after [DigestRest].
+	// PutOffDigest stores the reason of a failure. The day is due again after [DigestRest].
 	PutOffDigest(ctx context.Context, l sessions.Lease, f DigestFailure) error
 
-	// DigestsOf lists the digests that a reader may see of the time from, to.
+	// DigestsOf lists the digests from the time from until to that a reader may see.
 	DigestsOf(ctx context.Context, r Reader, from, to time.Time) ([]Memory, error)
 }
 
-// Day is a day of the calendar: its date as in 2026-11-20, and its begin and end in the group's zone. The instant To
-// belongs to the next day.
+// Day is a day of the calendar with its begin and end in the group's zone.
 type Day struct {
 	Date     string
 	From, To time.Time
@@ -59,7 +56,7 @@ type DigestDue struct {
 	Key sessions.Key
 	Day
 	FirstSeq, LastSeq int64 // events of the day lie within; others may too
-	Attempts          int   // that came to nothing so far
+	Attempts          int   // failed ones
 }
 
 // Digest is the digest of a day.
@@ -75,7 +72,7 @@ type Digest struct {
 	Cost             float64
 }
 
-// DigestFailure is an attempt that came to nothing.
+// DigestFailure is a failed attempt.
 type DigestFailure struct {
 	Date   string
 	Reason string
@@ -84,7 +81,7 @@ type DigestFailure struct {
 	Cost   float64
 }
 
-// ClockOf reads a time of day such as 04:00.
+// ClockOf parses a time of day such as 04:00.
 func ClockOf(s string) (hour, minute int, err error) {
 	t, err := time.Parse("15:04", s)
 	if err != nil {
@@ -93,8 +90,8 @@ func ClockOf(s string) (hour, minute int, err error) {
 	return t.Hour(), t.Minute(), nil
 }
 
-// DaysEnded lists the days of the last [DigestDays] whose digest is due by now, the oldest first. A day is due from the
-// given time of the next day on. Days begin at midnight in loc, and are as long as they are there.
+// DaysEnded lists the last [DigestDays] days whose digest is due, the oldest first: from the given time of the next
+// day on. Days begin at midnight in loc and may have 23 or 25 hours.
 func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	year, month, day := now.In(loc).Date()
 	var out []Day
@@ -109,7 +106,7 @@ func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	return out
 }
 
-// midnight is the instant at which a day begins. If clocks skip midnight, it is the first instant of the day.
+// midnight is the first instant of a day, also where clocks skip midnight.
 func midnight(year int, month time.Month, day int, loc *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	if want := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); t.Day() != want.Day() {
@@ -118,7 +115,7 @@ func midnight(year int, month time.Month, day int, loc *time.Location) time.Time
 	return t
 }
 
-// DigestScope is the scope of a session's digests: its group, or the session where members have sessions of their own.
+// DigestScope is the group of a session, or the session itself where members have sessions of their own.
 func DigestScope(s sessions.Session) (scope Scope, id string) {
 	if group := GroupID(s.RobotCode, s.ConversationID); group == string(s.Key) {
 		return ScopeGroup, group
@@ -126,7 +123,7 @@ func DigestScope(s sessions.Session) (scope Scope, id string) {
 	return ScopeSession, string(s.Key)
 }
 
-// DigestTitle is the first line of a digest, in zh or en. It has the date, so that a search for the date finds it.
+// DigestTitle is the first line of a digest, in zh or en. It has the date, so that a search for it finds the digest.
 func DigestTitle(d Day, language string) string {
 	noon := d.From.Add(d.To.Sub(d.From) / 2)
 	if language == "en" {
@@ -135,8 +132,8 @@ func DigestTitle(d Day, language string) string {
 	return fmt.Sprintf("# %s 群聊日报（星期%s）", d.Date, []string{"日", "一", "二", "三", "四", "五", "六"}[noon.Weekday()])
 }
 
-// DigestBody is a digest as it may be kept: without credentials and without lines about a person's health, pay and the
-// like, which no group keeps. It may be empty.
+// DigestBody removes credentials and lines about a person's health, pay and the like from a digest. It may become
+// empty.
 func DigestBody(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

@@ -6,24 +6,24 @@ import (
 	"ebb/sessions"
 )
 
-// Model makes a model call one tool. Its answer may still lack the call; the caller checks that. An error may be a
-// [ModelFault]. The cost is returned with an error too.
+// Model makes a model call one tool. The answer may lack the call. An error may be a [ModelFault], and comes with the
+// cost so far.
 type Model interface {
 	Call(ctx context.Context, r CallRequest) (ToolCallResult, error)
 }
 
-// ModelFault is an error of a model that classifies the request's fault.
+// ModelFault classifies an error of a model.
 type ModelFault interface {
 	error
-	Overflow() bool // it was larger than the model's window
-	// RequestFault reports that the request's content or form is refused, so that each attempt fails. Busy models,
+	Overflow() bool // the request exceeded the model's window
+	// RequestFault reports that the request's content or form is refused, so that a repetition fails too. Busy models,
 	// quotas and networks are no such faults.
 	RequestFault() bool
 }
 
-// CallRequest is a request that must be answered by a call of Tool.
+// CallRequest must be answered by a call of Tool.
 type CallRequest struct {
-	Model       string // a configured model's name; empty for the default
+	Model       string // a configured name; empty for the default
 	System      string
 	User        string
 	Tool        string
@@ -32,7 +32,7 @@ type CallRequest struct {
 	MaxOutput   int // tokens
 }
 
-// ToolCallResult is the answer to a [CallRequest]. Arguments is empty if the model did not call the tool.
+// ToolCallResult answers a [CallRequest]. Arguments is empty if the model did not call the tool.
 type ToolCallResult struct {
 	Arguments string
 	Text      string

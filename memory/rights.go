@@ -8,87 +8,84 @@ import (
 	"ebb/sessions"
 )
 
-// Rights is what a person may ask about the data kept of them: read it, export it, have it forgotten. The caller
-// decides who may ask. Scopes that a group may not read stay hidden there for every asker.
+// Rights is what people may ask about the data kept of them: to read, export or forget it. The caller decides who may
+// ask. Scopes that a group may not read stay hidden there for every asker.
 type Rights interface {
 	Export
 
-	// Known lists the memories in force that concern an asker, newest first, at most limit after skip. It also returns
-	// their total, or 0 if none follows skip. In a private chat these are the memories of the chat, of the team, about
-	// the person and said by the person anywhere. In a group they are those that every member may read; an
-	// administrator also sees statements of its members about themselves.
+	// Known lists the memories in force that concern an asker, newest first, at most limit after skip. total is 0 if
+	// none follows skip. In a private chat these are memories of the chat, of the team, and about or by the person. In
+	// a group every member may read them; an administrator also sees members' statements about themselves.
 	Known(ctx context.Context, a Asker, skip, limit int) (list []Known, total int, err error)
 
-	// KnownByID returns one memory of [Rights.Known], or [sessions.ErrNotFound] if it is not among them, even if it
-	// exists.
+	// KnownByID returns one memory of [Rights.Known], or [sessions.ErrNotFound] for every other id.
 	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
 
-	// ForgetMemory deletes a memory, the values that it corrected, and those that say the same of the same messages. It
-	// wipes the messages that said it with their answers, as [sessions.Eraser.Erase] does, and the bot's own words that
-	// repeat it wherever it was readable. Other facts from the same messages stay, and so do those that were
-	// consolidated with it. from is the turn that asked; the zero value for none. After a failure it returns the work
-	// done so far, and a repetition does the rest. It returns [sessions.ErrNotFound] if there is no such memory.
+	// ForgetMemory deletes a memory, the values that it corrected, and those that say the same of the same messages.
+	// It wipes these messages and their answers, as [sessions.Eraser.Erase] does, and the bot's words that repeat the
+	// memory wherever it was readable. Other facts from the messages stay, as do those consolidated with it. from may
+	// be zero. After a failure it returns the work done so far; a repetition does the rest. An unknown id is
+	// [sessions.ErrNotFound].
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
-	// MessagesBefore lists a person's messages of a session that were sent before an event, newest first, at most limit:
-	// those that wait and dead letters too, erased ones not.
+	// MessagesBefore lists a person's messages sent before an event of the session, newest first, at most limit.
+	// Waiting messages and dead letters are among them, erased ones are not.
 	MessagesBefore(
 		ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
 	) ([]sessions.Event, error)
 
-	// ForgetMessage wipes one message of the asking session, by the event's id, with its answer and the bot's words
-	// that repeat it there. It deletes memories that were drawn from it alone or repeat it. A waiting message or dead
-	// letter is wiped as well. The message that asks becomes [ForgetLastDone]. It returns [sessions.ErrNotFound] if no
-	// person said such a message.
+	// ForgetMessage wipes a message of the asking session by the event's id, also a waiting one or a dead letter. It
+	// wipes the answer, the bot's words that repeat it there, and memories drawn from it alone or repeating it. The
+	// asking message becomes [ForgetLastDone]. An id of no person's message is [sessions.ErrNotFound].
 	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
-	// Promote makes a group's memory one of the team, and returns the new one. It keeps the speaker, place and time,
-	// and names the promoter. It supersedes the group's own row and the team's memory of the same thing from that
-	// group. It returns [sessions.ErrNotFound] if no group's memory in force has that id.
+	// Promote makes a group's memory in force one of the team, with its speaker, place and time, and the promoter's
+	// name. It supersedes the group's row and the team's memory of the same thing from that group. Other ids are
+	// [sessions.ErrNotFound].
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
-	// People finds people who spoke to a robot, or to any if robot is empty, by staff id or by nick: the last seen
-	// first. A person of whom only memories are left is found by id.
+	// People finds people by staff id or nick who spoke to a robot, or to any if robot is empty, the last seen first.
+	// A person of whom only memories are left is found by id.
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
 
-	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work done so far, and a
-	// repetition does the rest. It returns [ErrTooOften] if the person asked for it [MaxErasures] times today.
+	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work done so far; a
+	// repetition does the rest. More than [MaxErasures] requests of the person a day are [ErrTooOften].
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
 
-	// PreviewForget counts what [Rights.ForgetPerson] would wipe, and changes nothing.
+	// PreviewForget counts the effects of [Rights.ForgetPerson].
 	PreviewForget(ctx context.Context, f Forget) (Preview, error)
 }
 
-// Export lists everything that is kept of a person.
+// Export lists everything that is kept of a person, at one robot or, if robot is empty, at all. The same id at another
+// robot may be another person.
 type Export interface {
-	// FactsOf lists the memories about a person and those that the person said, superseded ones too. They are ordered
-	// by id, at most limit after the id after, of one robot or of any if robot is empty. The same id at another robot
-	// may be another person.
+	// FactsOf lists memories about or by the person, superseded ones too, by id, at most limit after the id after.
 	FactsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Memory, error)
 
-	// MessagesOf lists a person's messages in every conversation of a robot, or of all if robot is empty. They are in
-	// order of arrival, at most limit with an id above after.
+	// MessagesOf lists the person's messages in all conversations in order of arrival, at most limit after the id
+	// after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 
-	// RecordsOf lists the other rows that name a person, by kind and time. Logins belong to no robot, and each robot finds them, as
-	// an erasure does. Actions belong to none either, and only an empty robot finds them.
+	// RecordsOf lists the other rows that name the person, by kind and time. Logins belong to no robot and are listed
+	// for each, actions only for an empty robot.
 	RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]Record, error)
 }
 
 // RecordKind is a kind of rows that name a person, besides memories and messages.
 type RecordKind string
 
-// The kinds of records. An erasure deletes ids and logins, takes the name from usage, promotions and compactions, and leaves the audit.
+// The kinds of records, with their Text. An erasure deletes ids and logins, keeps the audit, and takes the name from
+// the others.
 const (
-	RecordUsage      RecordKind = "usage"      // use of models on a day: Text is the model
-	RecordID         RecordKind = "id"         // an encrypted id of the person: Text
-	RecordPromotion  RecordKind = "promotion"  // a memory of another author that the person shared with the team: Text
-	RecordCompaction RecordKind = "compaction" // compactions and undos that the person asked for, of one kind on a day: Text is the trigger
-	RecordLogin      RecordKind = "login"      // a login of the console: Text is the name
-	RecordAction     RecordKind = "action"     // actions of one kind on a day, in the audit: Text
+	RecordUsage      RecordKind = "usage"      // use of a model on a day: its name
+	RecordID         RecordKind = "id"         // an encrypted id
+	RecordPromotion  RecordKind = "promotion"  // a memory of another author, shared with the team
+	RecordCompaction RecordKind = "compaction" // requested compactions and undos of one kind on a day: the trigger
+	RecordLogin      RecordKind = "login"      // a login of the console: the name
+	RecordAction     RecordKind = "action"     // actions of one kind on a day, in the audit
 )
 
-// Record is a row that names a person, or a sum of such rows. Exports have it as JSON.
+// Record is one row or a sum of rows. Exports have it as JSON.
 type Record struct {
 	Kind       RecordKind `json:"type"`
 	At         time.Time  `json:"at"`
@@ -104,7 +101,7 @@ type Record struct {
 type Asker struct {
 	Reader Reader
 	Person sessions.UserID
-	Admin  bool // an administrator, who manages a group's memory
+	Admin  bool // may manage the group's memory
 }
 
 // Known is a memory that concerns an asker.
@@ -121,72 +118,71 @@ type Person struct {
 	Last     time.Time
 }
 
-// PersonMessage is one message of a person, with the conversation where it was said.
+// PersonMessage is a message with the conversation where it was said.
 type PersonMessage struct {
 	Event   sessions.Event
-	Title   string // title of the conversation; may be empty
+	Title   string // of the conversation; may be empty
 	Private bool
 }
 
-// Asking is the turn that asks for an erasure. Its session's lease goes on with another term, which [Forgotten] has.
-// Other work under the old term can't be written any more, but the turn may answer.
+// Asking is the turn that asks for an erasure. Its session gets a new term, which [Forgotten] has: other work under
+// the old term can't be written any more, but the turn may answer.
 type Asking struct {
 	Lease sessions.Lease
 	Event int64 // id of the message that asks
-	// Only restricts the erasure to one person's messages; empty for everybody's. The bot's messages are wiped for
-	// every asker.
+	// Only restricts the erasure to one person's messages and the bot's; empty for everybody's.
 	Only sessions.UserID
-	// GroupOnly restricts [Rights.ForgetMemory] to memories that no one outside a group has: it returns [ErrOthersKnow] for one with a
-	// copy of the team or of a person.
+	// GroupOnly makes [Rights.ForgetMemory] return [ErrOthersKnow] for a memory with a copy of the team or of a
+	// person.
 	GroupOnly bool
-	// Language is that of the message that asks, zh or en, and of the text that replaces it.
+	// Language is that of the asking message, zh or en, and of the text that replaces it.
 	Language string
 }
 
-// ErrOthersKnow says that the erasure of a memory of a group would delete one of the team or of a person. Nothing was erased then.
+// ErrOthersKnow says that an erasure would delete a memory outside the group. Nothing was erased.
 var ErrOthersKnow = errors.New("the memory is known outside its group")
 
-// MaxErasures is how often a person may have themself forgotten on one day, of UTC: it costs others the summaries.
+// MaxErasures bounds a person's erasures of themself on a UTC day: each costs others the summaries.
 const MaxErasures = 3
 
-// ErrTooOften is returned if a person asks for it once more.
+// ErrTooOften is returned beyond [MaxErasures].
 var ErrTooOften = errors.New("everything about the person was erased often enough today")
 
-// Preview counts what forgetting a person would wipe.
+// Preview counts the rows that [Rights.ForgetPerson] would wipe or change.
 type Preview struct {
-	Messages    int // that they said
-	Answers     int // answers of the bot to them, or repeating them
+	Messages    int // said by them
+	Answers     int // the bot's words to them, or repeating theirs
 	Facts       int
 	DigestLines int
-	Summaries   int      // summaries of views that lose lines, or are rewritten from the rest
+	Summaries   int      // those that lose lines, or are rewritten from the rest
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
 	Usage       int      // rows of usage that lose the person's name
 	Promotions  int      // memories of other authors that lose it
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
-	Logins      int      // logins of the console
+	Logins      int      // of the console
 }
 
-// Forget says whom to forget.
+// Forget is an erasure of a person.
 //
-// An erasure deletes the memories about the person and by the person, former values too, in all scopes. It deletes
-// their private chats and the sessions that are theirs alone. In groups it wipes their messages, the bot's answers to
-// them, its words that repeat or name them, and quotes by others. It also wipes everything made from these: summaries,
-// stored bodies, vectors, digests, replies, work in progress. The rows of wiped messages stay, without words and
-// without a name, and so do the sums of usage. The audit stays with the names of those who acted.
+// It deletes the memories about and by the person in all scopes, former values too, and the private chats and sessions
+// that are theirs alone. In groups it wipes their messages, the bot's answers, its words that repeat or name them, and
+// quotes by others. Everything made from these goes too: summaries, stored bodies, vectors, digests, replies, work in
+// progress. The rows of wiped messages stay without words and name, as do sums of usage. The audit stays.
 //
-// Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the bot's
-// own words, unless another person uses it. An identifier counts unless another person said it, or the bot did before.
+// Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the
+// bot's words, unless another person uses it. An identifier counts unless another person said it, or the bot did
+// before.
 type Forget struct {
-	Robot  sessions.RobotCode // robot of the conversations; empty: every robot
+	Robot  sessions.RobotCode // empty: every robot
 	Person sessions.UserID
 	Self   bool // the person asks: their later messages stay
-	// From is the turn that asked; its message is wiped too, but stays pending for the turn's commit.
+	// From is the turn that asked. Its message is wiped, but stays pending for the turn's commit.
 	From Asking
 }
 
-// ForgetDone replaces the message that asked for a person to be forgotten. It is still a command, and names no person.
+// ForgetDone replaces the message that asked. It is still a command, and names no person.
 func ForgetDone(language string) string {
 	if language == "zh" {
 		return "/忘记我 确认"
@@ -194,8 +190,8 @@ func ForgetDone(language string) string {
 	return "/forget me yes"
 }
 
-// ForgetLastDone replaces the text of the message that asked for [Rights.ForgetMessage], in the same transaction. A turn
-// that is repeated after a crash finds it, and erases no earlier message.
+// ForgetLastDone replaces the message that asked for [Rights.ForgetMessage], in the same transaction. A turn repeated
+// after a crash then erases no earlier message.
 func ForgetLastDone(language string) string {
 	if language == "zh" {
 		return "/忘记 上一条 done"
@@ -205,16 +201,16 @@ func ForgetLastDone(language string) string {
 
 // Forgotten counts the rows that were deleted or wiped.
 type Forgotten struct {
-	Sessions   int // that had something
+	Sessions   int // with wiped rows
 	Memories   int
 	Events     int
-	Messages   int // messages of people and the bot, without calls of tools and their results
+	Messages   int // without calls of tools and their results
 	Healed     int // summaries that lost lines
 	Summaries  int // emptied until they are written again
 	Blobs      int
 	Replies    int
 	Embeddings int
-	Lease      sessions.Lease // lease of the session that asked, as it stands now
+	Lease      sessions.Lease // of the session that asked, with its new term
 }
 
 // Add adds the counts of an erasure in one session.

@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Source names a memory's speaker and subject for a model. It shows a statement about another person as a claim.
+// Source names a memory's speaker and subject for a model. A statement about another person becomes a claim.
 func (m Memory) Source() string {
 	source := "speaker unknown 说话人不明"
 	if m.SaidBy != "" {
@@ -20,8 +20,8 @@ func (m Memory) Source() string {
 	return source
 }
 
-// PersonOf names a person by id, with the nick, if known, between corner brackets. Members choose their nicks:
-// [sessions.Nick] removes brackets from them, so that no nick can pass for another id or for a part of a source.
+// PersonOf names a person by id, with the nick, if known, in corner brackets. [sessions.Nick] removes brackets from
+// nicks, so that none passes for another id or part of a source.
 func PersonOf(id sessions.UserID, nick string) string {
 	if nick = sessions.Nick(nick); nick == "" || nick == string(id) {
 		return unmarked.Replace(string(id))
@@ -29,7 +29,7 @@ func PersonOf(id sessions.UserID, nick string) string {
 	return unmarked.Replace(string(id)) + "「" + nick + "」"
 }
 
-// Time is when a memory was said, or stored if that is unknown.
+// Time is when a memory was said or, if unknown, stored.
 func (m Memory) Time() time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
@@ -37,7 +37,7 @@ func (m Memory) Time() time.Time {
 	return m.SaidAt
 }
 
-// The source of a pinned memory stands between these brackets at the end of its line. Neither contents nor nicks hold them.
+// The source of a pinned memory stands in these brackets, which neither contents nor nicks hold.
 const (
 	sourceOpen  = "⟦"
 	sourceClose = "⟧"
@@ -45,12 +45,12 @@ const (
 
 var unmarked = strings.NewReplacer(sourceOpen, "(", sourceClose, ")")
 
-// InLine is a memory's content as a pinned line shows it: on one line, and without the brackets of a source.
+// InLine puts a content on one line without the brackets of a source.
 func InLine(content string) string {
 	return unmarked.Replace(strings.Join(strings.Fields(content), " "))
 }
 
-// PinnedLine shows a memory at the head of a view. The line ends with the memory's number, its source and its date.
+// PinnedLine is a memory's line at the head of a view, with number, source and date at its end.
 func PinnedLine(m Memory, loc *time.Location) string {
 	return fmt.Sprintf("- %s %s%s, %s%s\n", InLine(m.Content), pinnedMark(m.ID), m.Source(), m.Time().In(loc).Format(time.DateOnly), sourceClose)
 }

@@ -7,14 +7,13 @@ import (
 	"ebb/sessions"
 )
 
-// Reader is the reader of memory and decides the scopes: those of the session, of the conversation, and of Users.
-// Others never read a person's private statements.
+// Reader reads the scopes of its session, its conversation and Users. Others never read a person's private statements.
 type Reader struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Users are people whose own memories may be read: in a private chat the person, in a group none.
+	// Users are in a private chat the person, in a group none.
 	Users []sessions.UserID
 }
 
@@ -24,33 +23,29 @@ type Store interface {
 	FlushQueue
 	Digests
 
-	// Save stores drafts from a running turn. A draft that repeats a memory of the same scope, in the same or nearly
-	// the same words after normalising, is not stored: that memory's row is the receipt. A corrected memory is
-	// superseded and stays as history; see reconcile.Ledger. A draft that replaces an id unknown to its scope is not
-	// stored, and named in the receipt.
+	// Save stores drafts from a running turn. One that repeats a memory of its scope, in nearly the same words, is not
+	// stored: that memory's row is the receipt. A corrected memory is superseded and stays as history; see
+	// reconcile.Ledger. A draft that replaces an id unknown to its scope is not stored, and named in the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
-	// Flush stores the drafts drawn from the events (f.From, f.Through] in one transaction. It moves the session's
-	// flush cursor to f.Through, counts the flush with its last part, and settles the owed flush up to there. It fails
-	// with [sessions.ErrConflict] if the cursor is not at f.From.
+	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the flush cursor to f.Through and
+	// settles the owed flush up to there. It fails with [sessions.ErrConflict] if the cursor is not at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
 
-	// Owe records an owed flush of the events after the flush cursor. A session has one: a later one replaces it.
+	// Owe records an owed flush of the events after the flush cursor, in place of an earlier one.
 	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
-	// Unflushed lists the sessions whose lease owner holds and that have events after their flush cursor, the most
-	// tokens first.
+	// Unflushed lists the sessions with owner's lease and events after their flush cursor, the most tokens first.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]UnflushedSession, error)
 
-	// OweUnflushed records the unflushed events of all sessions whose lease owner holds as owed, or of one session if
-	// key is not empty. It counts no failure, and returns the number of sessions.
+	// OweUnflushed owes the unflushed events of all sessions with owner's lease, or only of key unless it is empty. It
+	// counts no failure, and returns the number of sessions.
 	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }
 
 // ReadStore reads memory and the log.
 type ReadStore interface {
-	// Range returns the session's events with from < Seq <= through in order, at most limit of them, archived ones
-	// too; the flush and query_history read it.
+	// Range returns the session's events with from < Seq <= through in order, archived ones too, at most limit.
 	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
 
 	// Search finds memories and events that the reader may see, best first.
@@ -59,8 +54,8 @@ type ReadStore interface {
 	// Pinned lists the memories in force in the reader's scopes, newest first, at most limit.
 	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
 
-	// Values lists the values of the fact that a memory is one of, oldest first, former ones too, as far as the reader
-	// may see them. It is empty if there is no such memory, or the reader may not see it.
+	// Values lists all values of a memory's fact that the reader may see, oldest first, former ones too. It is empty
+	// if the memory is unknown or hidden from the reader.
 	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
 	// History finds events of the session, newest first.
@@ -76,20 +71,20 @@ type UnflushedSession struct {
 // Debt is an owed flush.
 type Debt struct {
 	Through  int64 // the last event that it should have read
-	Failures int   // in a row
+	Failures int   // consecutive
 	Reason   string
 	Usage    sessions.Usage // usage of calls without a stored result
-	Cost     float64        // cost of those calls
+	Cost     float64        // of those calls
 }
 
-// Flush is the outcome of an extraction, for [Store.Flush]. A flush of many events is stored part by part.
+// Flush is the outcome of an extraction, or of one part of it, for [Store.Flush].
 type Flush struct {
 	From    int64
 	Through int64
 	Gen     int    // the session's generation when the flush was due: no cycle of another one is marked as flushed
 	Epoch   int    // the session's compaction count when the flush was due
 	Trigger string // the cause, for the receipt
-	Last    bool   // this is the last part: with it, and only with it, the flush counts in the session's flush count
+	Last    bool   // only the last part counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
 	Cost    float64
@@ -104,14 +99,14 @@ type LogQuery struct {
 	Since   time.Time
 	Until   time.Time // exclusive
 	Limit   int       // events
-	Chars   int       // characters of one event's content; a longer one is cut around the first word
+	Chars   int       // of one event's content; a longer one is cut around the first word
 }
 
 // LogMatches are events of a log, newest first.
 type LogMatches struct {
 	Events []LogMatch
-	// From is the oldest number that was compared word by word: a long log is read in parts. 0: the whole range was.
-	// Older finds come from the search index.
+	// From is the oldest number that was compared word by word; 0: the whole range was. Older finds come from the
+	// search index.
 	From int64
 }
 

@@ -24,8 +24,8 @@ func SaveCall(contents ...string) string {
 // Noon is the time of the first event of [Heard].
 var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // a Friday
 
-// Heard builds events of lines "who: words", or "who > quoted: words" for a reply to another message. The names tool
-// and bot stand for a tool result and for the model.
+// Heard builds events of lines "name: words", or "name > quoted: words" for a reply. The names tool and bot stand for
+// a tool result and the model.
 func Heard(lines ...string) []sessions.Event {
 	var out []sessions.Event
 	for i, line := range lines {
@@ -49,26 +49,26 @@ func Heard(lines ...string) []sessions.Event {
 	return out
 }
 
-// CallModel answers each call with the next of its answers; the last one stands for all later calls.
+// CallModel answers each call with the next answer, at the end always with the last one.
 type CallModel struct {
 	Asked   []memory.CallRequest
 	Answers []func() (memory.ToolCallResult, error)
 }
 
-// Call records the request and returns the next answer.
+// Call implements [memory.Model].
 func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	m.Asked = append(m.Asked, r)
 	return m.Answers[min(len(m.Asked), len(m.Answers))-1]()
 }
 
-// Args answers with the arguments of a call.
+// Args answers with a call.
 func Args(a string) func() (memory.ToolCallResult, error) {
 	return func() (memory.ToolCallResult, error) {
 		return memory.ToolCallResult{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
 	}
 }
 
-// Prose answers with text and without a call.
+// Prose answers without a call.
 func Prose(text string) func() (memory.ToolCallResult, error) {
 	return func() (memory.ToolCallResult, error) { return memory.ToolCallResult{Text: text}, nil }
 }

@@ -17,14 +17,14 @@ var (
 // Person is a person who logged in by DingTalk.
 type Person struct {
 	ID   sessions.UserID // staff id
-	Nick string          // chosen by the person: at most 100 characters in one line
+	Nick string          // chosen by the person: one line of at most 100 characters
 }
 
-// Identity finds out who a person is. The person agrees on a page of DingTalk, which returns them with a code.
+// Identity finds out who a person is. A page of DingTalk sends a person who agrees back with a code.
 type Identity interface {
 	// Address returns the page's address. state comes back with the code.
 	Address(state string) string
-	// Identify exchanges a code, which is good for one exchange. Its errors have no secret. Some wrap [ErrLoginCode],
+	// Identify exchanges a code, which works once. Its errors have no secret, and may wrap [ErrLoginCode],
 	// [ErrOutsider] or [ErrLoginSetup].
 	Identify(ctx context.Context, code string) (Person, error)
 }

@@ -8,15 +8,15 @@ import (
 	"ebb/sessions"
 )
 
-// Expiring counts the events of a session by their retention period.
+// Expiring counts a session's events by their retention period.
 type Expiring struct {
 	Key     sessions.Key
 	Title   string // empty for a private chat
 	Private bool
-	Due     int       // past the period: the next run deletes them
-	Soon    int       // past it within the horizon
-	Held    int       // past it, and kept, as they are unflushed or owed
-	Oldest  time.Time // time of the oldest of them
+	Due     int // past the period: the next run deletes them
+	Soon    int // past it within the horizon
+	Held    int // past it, but unflushed or owed
+	Oldest  time.Time
 }
 
 // ExpiringRows counts rows past their periods.
@@ -25,20 +25,20 @@ type ExpiringRows struct{ Memories, Compactions, Replies, Actions int }
 // UsageBy divides sums of usage.
 type UsageBy struct{ Kind, Day, Session, Model, Person bool }
 
-// Usage is a sum of usage. Fields that it is not divided by are empty.
+// Usage is a sum of usage. The fields by which it is not divided are empty.
 type Usage struct {
 	Key    sessions.Key
-	Title  string // title of a group
-	Day    string // 2006-01-02, of UTC
+	Title  string // of a group
+	Day    string // 2006-01-02, UTC
 	Person sessions.UserID
-	Nick   string // newest name of the person
+	Nick   string // the newest
 	Turns  int    // one of several people counts for one of them
 	sessions.Spending
 }
 
 // Requests reads the compactions that administrators asked for.
 type Requests interface {
-	// CompactionRequested returns the request of a session that waits or runs; ok is false for none.
+	// CompactionRequested returns a session's waiting or running request; ok is false for none.
 	CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error)
 }
 
@@ -49,30 +49,31 @@ type Speaker struct {
 	Last time.Time
 }
 
-// PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names no row and no cursor depends on
-// one.
+// PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names no row and no
+// cursor depends on one.
 type PeopleFilter struct {
-	Part  string // part of an id, or of a name that the person went by; empty: all
+	Part  string // of an id, or of a name that the person went by; empty: all
 	Names bool
 }
 
-// Spoke counts the messages of a person, and the conversations in which they stand.
+// Spoke counts a person's messages and their conversations.
 type Spoke struct{ Messages, Private, Groups int }
 
-// Records reads rows over all sessions. Only roles that see all groups may ask, and it has no text of a private chat.
+// Records reads rows over all sessions, for roles that see all groups. It has no text of a private chat.
 type Records interface {
-	// Expiring lists sessions with events that are past a period, or will be within soon.
+	// Expiring lists sessions with events past a period, now or within soon.
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
-	// ExpiringRows counts the rows past the periods, of events none.
+	// ExpiringRows counts the rows past the periods. It does not count events.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
-	// People lists people who spoke, by id. With a part of names they come by name, and may be on several pages by several names.
+	// People lists people who spoke, by id. With a part of names they come by name, perhaps on several pages by
+	// several names.
 	People(ctx context.Context, f PeopleFilter, p Page) (rows []Speaker, next string, err error)
-	// Spoke counts the messages of a person under one id. All are 0 for an unknown person.
+	// Spoke counts a person's messages under one id; all are 0 for an unknown person.
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
-	// UsageList lists sums of usage from a day on, in the order of their fields.
+	// UsageList lists sums from a day on, in the order of their fields.
 	UsageList(ctx context.Context, since time.Time, by UsageBy, p Page) (rows []Usage, next string, err error)
-	// UsageRows reads all sums of usage from a day on, in pages. An error is its last element.
+	// UsageRows reads all sums from a day on, in pages. An error is its last element.
 	UsageRows(ctx context.Context, since time.Time, by UsageBy) iter.Seq2[Usage, error]
 }
