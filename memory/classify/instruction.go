@@ -3,11 +3,11 @@ package classify
 import "ebb/memory/text"
 
 // Instruction returns why a text is an instruction that poses as a fact, in words that a model can act on; empty if it
-// is none. Instructions are orders to readers of the memory, talk of prompts, wishes to hide the nature of the bot, and
-// wishes for more readers, which only the program decides. A wish about answers ("用中文回答我") is a preference.
+// is none. Instructions are orders to readers of the memory, talk of prompts, and wishes to hide the bot's nature or
+// to have more readers. A wish about answers ("用中文回答我") is a preference.
 //
-// This check is one defense of several, and the weakest: models see memories as data, and their scope never follows
-// from their words. It reads through full-width and invisible characters, capitals, and words spelled letter by letter.
+// This check is the weakest of several defenses: models see memories as data, whose scope never follows from their
+// words. Full-width and invisible characters, capitals and spelled words do not hide an instruction.
 func Instruction(body string) string {
 	t := harmlessRE.union().ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
 	switch {
@@ -21,15 +21,12 @@ func Instruction(body string) string {
 	return ""
 }
 
-// harmlessRE finds text with the words of an order that is not one. Examples are orders not to do something, past
-// actions, settings of programs, and wishes about the manner of an answer.
+// harmlessRE finds the words of an order where they are none: prohibitions, past actions, settings of programs, wishes
+// about the manner of an answer.
 var harmlessRE = phrasesOf("harmless")
 
-// widenRE finds wishes to be read by more people.
 var widenRE = phrasesOf("widen")
 
-// concealRE finds wishes to hide the assistant's nature or instructions.
 var concealRE = phrasesOf("conceal")
 
-// orderRE finds orders to the assistant.
 var orderRE = phrasesOf("order")

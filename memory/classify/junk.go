@@ -2,8 +2,8 @@ package classify
 
 import "ebb/memory/text"
 
-// Junk returns why a text is no fact worth keeping, in words that a model can act on; empty if it may be one. It finds
-// small talk and reports of it, questions, requests, parts of prompts, the memory tools' own output, and texts without
+// Junk returns why a text is no fact worth keeping, in words that a model can act on; empty if it may be one. Junk is
+// small talk and reports of it, questions, requests, parts of prompts, output of memory tools, and texts without
 // words. A short text may be a fact: "周会周三", "Bob: CTO".
 func Junk(body string) string {
 	t := text.Canonical(body)
@@ -25,7 +25,6 @@ func Junk(body string) string {
 	return ""
 }
 
-// isTiny reports whether a text is too short for a fact: one or two characters.
 func isTiny(bare string) bool {
 	n := 0
 	for _, r := range bare {
@@ -39,20 +38,18 @@ func isTiny(bare string) bool {
 	return true
 }
 
-// headingRE finds headings and fences, which only the text as it was written shows.
+// headingRE finds headings and fences, which only the original text shows.
 var headingRE = phrasesOf("heading")
 
-// scaffoldRE finds parts of prompts, and the forms that a model fills in badly.
+// scaffoldRE finds parts of prompts, and forms that a model fills in badly.
 var scaffoldRE = phrasesOf("scaffold")
 
-// toolTalkRE matches talk of the memory tools and their callers about saving, in the form of [text.Words].
+// toolTalkRE matches talk about saving, in the form of [text.Words].
 var toolTalkRE = phrasesOf("toolTalk")
 
-// smallTalkRE matches texts that consist of small talk only, in the form of [text.Words].
+// smallTalkRE matches texts of small talk only, in the form of [text.Words].
 var smallTalkRE = wordsOf("smallTalk")
 
-// reportRE finds reports of small talk, such as greetings and thanks.
 var reportRE = phrasesOf("report")
 
-// requestRE finds requests to the bot.
 var requestRE = phrasesOf("request")

@@ -5,8 +5,8 @@ import (
 	"ebb/memory/text"
 )
 
-// SelfReference reports whether the speaker of a text speaks of themself: 我, 本人, I, my and so on. It does not count 我们,
-// our, or words that only contain such a word (自我, I/O, phase I).
+// SelfReference reports whether a text's speaker speaks of themself: 我, 本人, I, my and so on. It does not count 我们,
+// our, or words that contain such a word (自我, I/O, phase I).
 func SelfReference(body string) bool {
 	return selfRE.MatchString(ordinalRE.union().ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
@@ -14,13 +14,12 @@ func SelfReference(body string) bool {
 // ordinalRE finds the Roman number one.
 var ordinalRE = phrasesOf("ordinal")
 
-// selfRE finds words of the first person. A Chinese character directly before or after 我 can make a plural or another
-// word of it.
+// selfRE heeds that a Chinese character next to 我 can make a plural or another word of it.
 var selfRE = phrasesOf("self")
 
 // Candidate reports whether a text may hold something worth remembering. It asks to be remembered, describes its
-// speaker, or has the words, dates, amounts or identifiers of decisions and duties. Questions and small talk are no
-// candidates. The check is cheap and calls no model; a flush reads the marked messages.
+// speaker, or has the words, dates, amounts or identifiers of decisions and duties. The check is cheap; a flush reads
+// the marked messages.
 func Candidate(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -37,8 +36,8 @@ func Candidate(body string) bool {
 	return false
 }
 
-// AsksToRemember reports whether a text explicitly asks to remember something, as in "记住：…" and "please note that …".
-// The question whether the bot remembers is not such a request.
+// AsksToRemember reports an explicit request, as in "记住：…" and "please note that …". A question whether the bot
+// remembers is none.
 func AsksToRemember(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		if f := text.Canonical(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
@@ -49,7 +48,7 @@ func AsksToRemember(body string) bool {
 }
 
 // RecallQuestion reports whether a text asks about, or builds on, earlier talk: "上次定的是什么", "do you remember", a
-// question about a past day or about the speaker. A request to remember is not a recall question.
+// question about a past day or the speaker.
 func RecallQuestion(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -69,13 +68,12 @@ func RecallQuestion(body string) bool {
 	return false
 }
 
-// isQuestion reports whether a folded text ends like a question.
 func isQuestion(folded string) bool { return questionRE.MatchString(folded) }
 
 var (
 	questionRE = phrasesOf("question")
 	openRE     = phrasesOf("open")   // the beginnings of questions
-	wonderRE   = phrasesOf("wonder") // the words of a question anywhere
+	wonderRE   = phrasesOf("wonder") // words of a question anywhere
 
 	askedRE  = phrasesOf("asked")
 	politeRE = phrasesOf("polite") // requests in the form of a question

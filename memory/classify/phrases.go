@@ -12,19 +12,19 @@ import (
 	"ebb/memory/text"
 )
 
-// phraseList matches any of a list of patterns. Each message is checked against many lists, and most match nothing. So
-// only the patterns with a required word in the text are tried, and compiled.
+// phraseList matches any of its patterns. Most messages match none of many lists, so only patterns with a required
+// word in the text are compiled and tried.
 type phraseList struct {
-	union    func() *regexp.Regexp // all patterns in one
+	union    func() *regexp.Regexp
 	patterns func() []phrasePattern
 }
 
 type phrasePattern struct {
 	re     func() *regexp.Regexp
-	needed []string // every match contains one of these; none: there is no telling
+	needed []string // every match contains one of these; empty: unknown
 }
 
-// newPhraseList makes a list of patterns, to match any of them in a folded text. It reads them at its first use.
+// newPhraseList makes a list for folded texts. It reads the patterns at its first use.
 func newPhraseList(patterns func() []string) phraseList {
 	return phraseList{
 		union: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns(), "|")) }),
@@ -42,7 +42,6 @@ func newPhraseList(patterns func() []string) phraseList {
 	}
 }
 
-// MatchString reports whether a folded text contains a match.
 func (l phraseList) MatchString(folded string) bool {
 	has := func(w string) bool { return strings.Contains(folded, w) }
 	for _, p := range l.patterns() {
@@ -53,10 +52,10 @@ func (l phraseList) MatchString(folded string) bool {
 	return false
 }
 
-// maxNeeds bounds how many words one part of a pattern is known by.
+// maxNeeds bounds the words by which one part of a pattern is known.
 const maxNeeds = 64
 
-// requiredWords lists words of which every match of an expression contains one; empty if there is no such list.
+// requiredWords lists words of which every match contains one; empty if there is no such list.
 func requiredWords(e *syntax.Regexp) []string {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -93,7 +92,7 @@ func requiredWords(e *syntax.Regexp) []string {
 	return nil
 }
 
-// charsOf lists the characters of a small class, given as pairs of its first and last ones.
+// charsOf lists the characters of a small class, given as pairs of first and last ones.
 func charsOf(ranges []rune) []string {
 	var all []string
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -107,8 +106,8 @@ func charsOf(ranges []rune) []string {
 	return all
 }
 
-// rarer reports whether texts contain one of a less often than one of b: a character of Chinese alone, and two of Latin
-// letters, are about equally common.
+// rarer reports whether texts contain one of a less often than one of b. One Chinese character and two Latin letters
+// are about equally common.
 func rarer(a, b []string) bool {
 	if len(a) == 0 || len(a) > maxNeeds || len(b) == 0 {
 		return len(a) > 0 && len(a) <= maxNeeds && len(b) == 0

@@ -9,29 +9,28 @@ import (
 	"ebb/sessions/redact"
 )
 
-// HasCredential reports whether a text states a credential in any character width, or the remains of a redacted one. A
-// mention of the mark is not a secret: "logs show [redacted]".
+// HasCredential reports whether a text states a credential, in any character width, or the remains of a redacted one.
+// The mark alone is no secret: "logs show [redacted]".
 func HasCredential(body string) bool {
 	plain := norm.NFKC.String(text.DropInvisible(body))
 	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE().MatchString(plain) || loginRE().MatchString(plain)
 }
 
 var (
-	// markRE finds the mark that replaces a credential.
+	// markRE finds the mark in place of a credential.
 	markRE = ruleFile.Regexp("mark")
-	// shellRE finds the remains of a credential: its name, or the account, and the mark in its place.
+	// shellRE finds the name or account of a credential with the mark behind it.
 	shellRE = ruleFile.Regexp("shell")
-	// loginRE finds it in a link.
-	loginRE = ruleFile.Regexp("login")
-	// clauseRE cuts a text behind its punctuation.
+	// loginRE finds the same in a link.
+	loginRE  = ruleFile.Regexp("login")
 	clauseRE = text.LazyRegexp(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 
 // leastRest is the number of words or Chinese characters that make a statement without a figure.
 const leastRest = 5
 
-// DropRedacted returns a text without the remains of credentials, and without clauses that hold nothing else. Text next
-// to a credential is kept, such as the place and the owner of a database.
+// DropRedacted removes the remains of credentials, and clauses that hold nothing else. It keeps the text next to them,
+// such as a database's place and owner.
 func DropRedacted(body string) string {
 	if !markRE().MatchString(body) {
 		return body

@@ -7,9 +7,9 @@ import (
 )
 
 // Sensitive reports whether a text states a person's private data: health, pay, identity numbers, bank or travel
-// papers, belief, orientation, convictions, home address. General talk about these ("工资系统由 Bob 负责"), programs about
-// them and diets, which colleagues must know, are not sensitive. A home address is a street with a number; a city alone
-// is no address. For credentials see redact.HasSecret.
+// papers, belief, orientation, convictions, home address (a street with a number). General talk ("工资系统由 Bob 负责"),
+// programs about these, and diets, which colleagues must know, are not sensitive. For credentials see
+// redact.HasSecret.
 func Sensitive(body string) bool {
 	f := text.JoinSpelled(productRE.union().ReplaceAllString(text.Canonical(body), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
@@ -24,12 +24,11 @@ var (
 	// identityCardRE finds numbers of Chinese identity cards: place, date of birth, serial and check digit.
 	identityCardRE = phrasesOf("identityCard")
 
-	// cardRE finds candidates for a bank card's number. Numbers of DingTalk and of logs are as long: Luhn's check digit
+	// cardRE finds candidates of 13 to 19 digits. Numbers of DingTalk and of logs are as long: the check digit
 	// excludes most of them, and a card begins with 3 to 6.
 	cardRE = ruleFile.Regexp("card")
 )
 
-// holdsCard reports whether a text holds the number of a bank card: 13 to 19 digits with Luhn's check digit.
 func holdsCard(folded string) bool {
 	for _, run := range cardRE().FindAllString(folded, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)

@@ -1,5 +1,5 @@
-// Package consolidate replaces the oldest facts of a scope that holds too many by fewer facts. A result that lost a number, a
-// name or most of a fact is refused, and the old facts stay.
+// Package consolidate replaces the oldest facts of an overfull scope by fewer ones. A result that lost a number, a
+// name or most of a fact is refused.
 package consolidate
 
 import (
@@ -18,25 +18,23 @@ import (
 	"ebb/sessions"
 )
 
-// Consolidator replaces the oldest facts of a group by fewer ones. It checks the model's answer, and changes nothing if
-// the answer lost something.
+// Consolidator replaces the oldest facts of a group by fewer ones.
 type Consolidator struct {
 	Store    memory.ConsolidationStore
 	Model    memory.Model
-	Name     string // the configured model that is asked; empty for the default one
+	Name     string // a configured model; empty for the default
 	Fence    memory.Fencer
 	Count    func(text string) int // tokens
 	Language string                // zh or en
 	Context  int                   // the window, in tokens
 }
 
-// ErrLossy says that the model's answer lacks something that the old facts name. The old facts stay.
+// ErrLossy says that the new facts lack something that the old ones name. The old facts stay.
 var ErrLossy = errors.New("the consolidated facts lack something that the old ones name")
 
-// Bounds of one consolidation.
 const (
-	batch      = 40 // facts that one call consolidates
-	fewest     = 2  // least number of facts: a group of many people has few about each
+	batch      = 40 // facts a call
+	fewest     = 2  // a group of many people has few about each
 	keptShare  = 2  // at most one of this number remains
 	answerRoom = 4096
 )
@@ -46,15 +44,14 @@ var consolidateText string
 
 var consolidateTemplate = template.Must(template.New("consolidate.md").Parse(consolidateText))
 
-// Consolidation is the outcome of one call.
 type Consolidation struct {
 	Receipt memory.Receipt
-	Old     int // facts that were replaced; 0: there was nothing to do
+	Old     int // replaced facts; 0: there was nothing to do
 	Usage   sessions.Usage
 	Cost    float64
 }
 
-// Run consolidates a pile once. An error leaves all memories as they were.
+// Run consolidates a group once. An error leaves all memories as they were.
 func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consolidation, err error) {
 	old, err := c.Store.Oldest(ctx, p, batch)
 	if err != nil {
@@ -84,7 +81,6 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	return done, nil
 }
 
-// fitRequest is the longest beginning of old that a request has room for.
 func (c *Consolidator) fitRequest(old []memory.Memory) []memory.Memory {
 	room := c.Context/2 - answerRoom/2
 	for i, m := range old {
@@ -111,8 +107,8 @@ func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) 
 	}, nil
 }
 
-// parseDrafts makes drafts of an answer. They must be fewer than the old facts and name everything that these do. Their
-// scope and subject are those of the old facts, whatever the model says.
+// parseDrafts checks that the drafts are fewer than the old facts and name all that these do. Scope and subject are
+// those of the old facts, whatever the model says.
 func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
 	if c.Arguments == "" {
 		return nil, draft.ErrNotSaved
@@ -142,7 +138,7 @@ func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, 
 	return drafts, nil
 }
 
-// patternOf is the common part of all drafts that replace old: scope, subject, speaker and source.
+// patternOf is the common part of all drafts that replace old.
 func patternOf(old []memory.Memory) (memory.Draft, error) {
 	first := old[0]
 	d := memory.Draft{
@@ -162,8 +158,8 @@ func patternOf(old []memory.Memory) (memory.Draft, error) {
 	return d, nil
 }
 
-// checkComplete checks that facts name every number and identifier of the old ones, and most terms of each. Its error goes
-// to a log, where nothing that people said may stand: it has the number of the fact.
+// checkComplete requires every number and identifier of the old facts, and half of the terms of each. Its error goes
+// to a log, and so has the fact's number instead of its words.
 func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {
@@ -193,8 +189,7 @@ func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	return nil
 }
 
-// exactNames lists the tokens of a text that name something exactly: with a digit in it, or a mark inside, or written
-// in capitals.
+// exactNames lists the tokens with a digit or a mark inside, or in capitals.
 func exactNames(body string) []string {
 	var out []string
 	for _, t := range text.Tokenize(body) {

@@ -12,13 +12,13 @@ import (
 	"ebb/sessions/rules"
 )
 
-// Span is a stretch of whole days in one zone, From included and To not.
+// Span is a stretch of whole days in one zone, To excluded.
 type Span struct {
 	From, To time.Time
-	Yearly   bool // a day or a month whose words name no year: From is of the likeliest one
+	Yearly   bool // a day or month without a year: From is the likeliest one
 }
 
-// Holds reports whether a time is in a span, or, where the span is yearly, in the same days of another year.
+// Holds reports whether a time is in a span or, of a yearly one, in the same days of another year.
 func (s Span) Holds(t time.Time) bool {
 	if !s.Yearly {
 		return !t.Before(s.From) && t.Before(s.To)
@@ -27,16 +27,15 @@ func (s Span) Holds(t time.Time) bool {
 	return t.Month() == s.From.Month() && (t.Day() == s.From.Day() || !s.OneDay())
 }
 
-// OneDay reports whether a span is a single day.
 func (s Span) OneDay() bool { return s.From.AddDate(0, 0, 1).Equal(s.To) }
 
-// Resolve adds the calendar date in brackets behind each relative date of a text, counted from said in its zone. "明天"
-// becomes "明天（2026-11-22）", "next Friday" becomes "next Friday (2026-11-27)". A week, month or year gets its span or
-// number. Weeks begin on Monday, so that "next Friday" is that of the next week.
+// Resolve adds the date in brackets behind each relative date of a text, counted from said in its zone: "明天" becomes
+// "明天（2026-11-22）", "next Friday" "next Friday (2026-11-27)". A week, month or year gets its span or number. Weeks
+// begin on Monday. With a zero said the text stays as it is.
 //
-// Text with a date in brackets stays as it is, so that a second call changes nothing. Recurring days ("每周五", "every
-// Friday", "周一到周五") mean no date. A day of the week is the next one, today included, or the last one if the words
-// around it are in the past tense. With a zero said nothing is resolved.
+// Text with a date in brackets stays, so that a second call changes nothing. Recurring days ("每周五", "every Friday",
+// "周一到周五") mean no date. A day of the week is the next one, today included, or the last one if words in the past tense
+// surround it.
 func Resolve(body string, said time.Time) string {
 	if said.IsZero() {
 		return body
@@ -56,9 +55,9 @@ func Resolve(body string, said time.Time) string {
 }
 
 // Find returns the days that a question means, in the order of its words and in now's zone. It reads relative dates
-// like [Resolve], dates in figures and dates with the name of a month. Questions look back: a day of the week is the
-// last one, today included, and a date without a year is at most a month ahead. Months and years are spans of all their
-// days. A long text is searched only at its beginning and end.
+// like [Resolve], dates in figures and with names of months. Questions look back: a day of the week is the last one,
+// today included, and a date without a year is at most a month ahead. A long text is searched only at its beginning
+// and end.
 func Find(query string, now time.Time) []Span {
 	var spans []Span
 	for _, m := range allDates.find(text.Clip(query), startOfDay(now), true) {
@@ -74,11 +73,11 @@ type dateMention struct {
 	rule    *dateRule
 }
 
-// dateGrammar finds the places that one of its rules matches. One expression for all rules finds them in one pass. Each
-// rule is then matched against a few words only, for the meaning.
+// dateGrammar finds all rules' matches with one expression in one pass. For the meaning, each rule is then matched
+// against a few words.
 type dateGrammar struct {
 	re    func() *regexp.Regexp
-	short func() *regexp.Regexp // without what no text can match that has none of the dateWords
+	short func() *regexp.Regexp // enough for texts without any of the dateWords
 	rules []*dateRule
 }
 
@@ -97,7 +96,6 @@ func newDateGrammar(list ...*dateRule) dateGrammar {
 	}
 }
 
-// patterns lists the expressions of the rules.
 func (g dateGrammar) patterns() []string {
 	var list []string
 	for _, r := range g.rules {
@@ -106,7 +104,7 @@ func (g dateGrammar) patterns() []string {
 	return list
 }
 
-// places lists the matches of a rule in a text, as pairs of byte offsets.
+// places lists all rules' matches as pairs of byte offsets.
 func (g dateGrammar) places(text string) [][]int {
 	if !hasDateWord(text) {
 		return g.short().FindAllStringIndex(text, -1)
@@ -153,10 +151,10 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 	return found
 }
 
-// addedRE matches each form that [Resolve] adds. Codes in brackets have these forms too.
+// addedRE matches each form that [Resolve] adds, and codes of these forms.
 var addedRE = text.LazyRegexp(`\s*[(（]([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?: (?:至|to) [0-9]{4}-[0-9]{2}-[0-9]{2})?)?)?)[)）]`)
 
-// Strip removes the dates in brackets that [Resolve] would add again. Other numbers in brackets, such as codes, stay.
+// Strip removes the dates in brackets that [Resolve] would add again. Codes in brackets stay.
 func Strip(resolved string) string {
 	var b strings.Builder
 	done := 0
@@ -170,7 +168,7 @@ func Strip(resolved string) string {
 	return b.String()
 }
 
-// addsBetween reports whether [Resolve] adds a date of this form between two parts of a text, on any day.
+// addsBetween reports whether [Resolve] adds a date of this form between two parts, on any day.
 func addsBetween(before, date, behind string) bool {
 	const window = 256
 	if len(before) > window {
@@ -202,7 +200,7 @@ var sampleDays = func() (days []time.Time) {
 	return days
 }()
 
-// mayDate reports whether a search for dates can succeed: the expressions cost far more than a search for their words.
+// mayDate is a cheap test before the expressions, which cost far more.
 func mayDate(text string) bool {
 	if strings.ContainsAny(text, dateCharacters) {
 		return true
@@ -227,7 +225,7 @@ const dateCharacters = "年月周天日号晚早晨夜儿期拜季"
 var dateWords = strings.Fields("day week month quarter year tomorrow tonight night morning afternoon evening mon tue wed thu fri sat sun " +
 	"jan feb mar apr may jun jul aug sep oct nov dec")
 
-// mean fills in the span of a mention from the first rule that matches its words and makes sense of them.
+// mean fills in the span of a mention from the first rule that matches its words.
 func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	words = text.Canonical(words)
 	for _, r := range g.rules {
@@ -240,7 +238,7 @@ func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	return false
 }
 
-// formatSpan writes a span in the brackets that a reader of the text would use.
+// formatSpan writes a span in the text's kind of brackets.
 func formatSpan(s Span, chinese bool) string {
 	if chinese {
 		return "（" + writeSpan(s, " 至 ") + "）"
@@ -262,14 +260,14 @@ func writeSpan(s Span, to string) string {
 	return s.From.Format(time.DateOnly) + to + last.Format(time.DateOnly)
 }
 
-// clause is a stretch of text between marks that end a sentence.
+// clause is a stretch of text between ends of sentences.
 type clause struct {
 	from, to int
 	habit    bool // it speaks of a recurring event
 	ahead    bool // it speaks of the future
 }
 
-// at returns the clause around an offset, which is not before this one. All clauses of a text are read once.
+// at returns the clause around an offset, which is not before this one. Each clause is read once.
 func (c clause) at(text string, offset int) clause {
 	if c.to > offset {
 		return c
@@ -298,13 +296,12 @@ var (
 	rangeBeforeRE = ruleFile.Regexp("rangeBefore")
 	rangeBehindRE = ruleFile.Regexp("rangeBehind")
 
-	// These match the words before or behind a day of the week that put it in the past.
+	// These match words around a day of the week that put it in the past.
 	pastBeforeRE        = ruleFile.Regexp("pastBefore")
 	pastBehindRE        = ruleFile.Regexp("pastBehind")
 	pastBehindChineseRE = ruleFile.Regexp("pastBehindChinese")
 )
 
-// isInPast reports whether the words around a day of the week put it in the past.
 func isInPast(text string, at, end int) bool {
 	const window = 60
 	before, behind := text[max(0, at-window):at], text[end:min(len(text), end+window)]
@@ -322,8 +319,8 @@ func isRange(text string, at, end int) bool {
 	return rangeBeforeRE().MatchString(text[max(0, at-window):at]) || rangeBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
-// lookAlikes are Chinese words that look like a date next to other characters, as "明天" does in "说明天气情况": Chinese has
-// no blanks. A word is no date directly behind a character of before, or directly before one of behind.
+// lookAlikes are dates that are parts of other words next to these characters: Chinese has no blanks. "明天" is none in
+// "说明天气情况".
 var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "明", before: "光文声说聪透表证黎照注英简鲜严申查阐标写"},
 	{first: "后天", before: "先以之今最午雨饭然天", behind: "性赋"},
@@ -375,12 +372,11 @@ func insideWord(text string, at, end int) bool {
 // domainRE matches the rest of a host name, as behind "monday" in "monday.com".
 var domainRE = ruleFile.Regexp("domain")
 
-// IsTime reports whether a folded text consists of times only: dates of any kind, hours, parts of the day, spans of them,
-// and their connectives.
+// IsTime reports whether a folded text consists of times only: dates, hours, parts of the day, and their connectives.
 func IsTime(folded string) bool { return timeRE().MatchString(folded) }
 
-// timeWords are written in many messages with a date or a time in them. The index looks for them in each message, where
-// the grammar would take longer than all else.
+// timeWords are common words of dates and times, for the index: on each message, the grammar would take longer than
+// all else.
 var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
 november december recently summer winter spring fall morning evening
@@ -402,16 +398,15 @@ func HasTimeWord(folded string) bool {
 	return digits == 4 || slices.ContainsFunc(timeWords, func(w string) bool { return text.ContainsWord(folded, w) })
 }
 
-// startOfDay returns the beginning of t's day in t's zone.
 func startOfDay(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// Mentions reports whether any part of a text has the form of a date.
+// Mentions reports whether a text has the form of a date in it.
 func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
 
-// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could
-// decide whether such a date is past; a search for it does no harm.
+// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could tell
+// whether those are past; a search for them does no harm.
 func NamesPast(text string) bool {
 	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day separates before from after
 	if !mayDate(text) {

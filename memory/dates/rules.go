@@ -14,15 +14,14 @@ import (
 //go:embed rules.tsv
 var ruleLines string
 
-// ruleFile has the expressions of the grammar.
 var ruleFile = rules.Read(ruleLines)
 
-// dateRule is one way to write a date. days gets the folded words that the groups of its pattern matched, and the reference
-// day. It returns false if the words mean no date.
+// dateRule is one way to write a date. days gets the folded groups of its pattern and the reference day; false says
+// that they mean no date.
 type dateRule struct {
-	name    string // its list in the file of rules
-	english bool   // in words of which dateWords has a part, and nothing else
-	bare    bool   // a day of some week, and nothing in the words says of which
+	name    string // its list in rules.tsv
+	english bool   // every match has one of the dateWords
+	bare    bool   // a day of the week without the words for which one
 	days    func(m []string, day time.Time) (Span, bool)
 	pattern string
 	re      func() *regexp.Regexp
@@ -30,15 +29,14 @@ type dateRule struct {
 
 const chineseDigits = "一二两三四五六七八九十"
 
-// relativeDates are relative to the day of the text; allDates are dates of any kind. In both the longer words come
-// before those that they contain.
+// relativeDates are relative to the day of the text; allDates are dates of any kind. Longer words precede those that
+// they contain.
 var (
 	relativeRules = append(chineseRules, allEnglish(englishRules)...)
 	relativeDates = newDateGrammar(relativeRules...)
 	allDates      = newDateGrammar(append(append([]*dateRule{}, absoluteRules...), relativeRules...)...)
 )
 
-// allEnglish marks rules as such.
 func allEnglish(rules []*dateRule) []*dateRule {
 	for _, r := range rules {
 		r.english = true
@@ -187,8 +185,8 @@ var englishRules = []*dateRule{
 	}},
 }
 
-// absoluteRules are for questions only: a fact keeps the date that it names. Without a year the last such date is
-// meant, or the next one if that is at most a month ahead.
+// absoluteRules are for questions only: a fact keeps the date that it names. A date without a year is the last such
+// one, or the next one if that is at most a month ahead.
 var absoluteRules = []*dateRule{
 	{name: "dateInFigures", days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
@@ -241,8 +239,7 @@ var absoluteRules = []*dateRule{
 	}},
 }
 
-// timeRE matches texts of the words of a time only: dates of the rules, and parts of a month, of a week and of the day, hours,
-// holidays, connectives.
+// timeRE matches texts of a time's words only: dates, parts of the month, week and day, hours, holidays, connectives.
 var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), ruleFile.Exprs("timePart")...), "|") + `)+$`)
 
 var (
@@ -288,7 +285,6 @@ func shiftDays(s Span, days int) Span {
 	return Span{From: s.From.AddDate(0, 0, days), To: s.To.AddDate(0, 0, days)}
 }
 
-// monday returns the first day of day's week.
 func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
 // weekday returns a named day of the week that begins on monday; 末 is its Saturday and Sunday.
@@ -314,7 +310,7 @@ func nextIfPast(s Span, day time.Time) Span {
 	return shiftDays(s, 7)
 }
 
-// addMonths returns the same day of the month n months away, or the last day of that month if it is shorter.
+// addMonths keeps the day of the month, or takes the last day of a shorter month.
 func addMonths(day time.Time, n int) time.Time {
 	first := time.Date(day.Year(), day.Month()+time.Month(n), 1, 0, 0, 0, 0, day.Location())
 	return first.AddDate(0, 0, min(day.Day(), first.AddDate(0, 1, -1).Day())-1)
@@ -340,14 +336,13 @@ func quarterOf(day time.Time, n int) Span {
 	return Span{From: from, To: from.AddDate(0, 3, 0)}
 }
 
-// dateOf returns a day of the calendar; false if it does not exist.
 func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
 	d, ok := number(dayOfMonth)
 	date := time.Date(year, time.Month(month), d, 0, 0, 0, 0, zone.Location())
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
-// lastDate returns a day of the calendar. Without a year it is the last one.
+// lastDate returns a day of the calendar, without a year the last one.
 func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	if n, ok := number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
@@ -392,7 +387,7 @@ func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	return Span{}, false
 }
 
-// half reads 半个月 as fifteen days and 半年 as six months; half of anything else is no date.
+// half reads 半个月 as fifteen days and 半年 as six months; other halves are no dates.
 func half(unit string, sign int, day time.Time) (Span, bool) {
 	switch unit {
 	case "个月":

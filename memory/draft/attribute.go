@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: a quote, a
-// tool result or the model's words may hold anything.
+// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: the other
+// voices may repeat anything.
 type voice int
 
 const (
@@ -26,22 +26,21 @@ const (
 // witness is a text of the log that a fact can have been drawn from.
 type witness struct {
 	voice voice
-	seq   int64 // 0 of a message whose turn has not committed
+	seq   int64 // 0 before its turn has committed
 	who   sessions.UserID
 	at    time.Time
 	text  string
 	terms map[string]bool
-	names map[string]bool // terms of the names of who wrote it: they count as naming themselves
+	names map[string]bool // terms of the writer's names: they count as naming themselves
 }
 
-// evidence is the set of texts that a chat's facts are traced back to.
 type evidence struct {
 	witnesses []witness
-	seen      map[string]int // how many witnesses have a term
-	foreign   bool           // another person's words are among them: of a quote, or of a tool
+	seen      map[string]int // witnesses with a term
+	foreign   bool           // a quote's or a tool's words are among them
 }
 
-// evidenceOf reads the events of a chat. Speakers count as naming themselves, by every name that the roster has of them.
+// evidenceOf reads the events of a chat. Speakers count as naming themselves, by every name in the roster.
 func evidenceOf(c Chat) evidence {
 	ev := evidence{seen: map[string]int{}}
 	names := map[sessions.UserID]map[string]bool{}
@@ -84,8 +83,7 @@ func evidenceOf(c Chat) evidence {
 	return ev
 }
 
-// OwnWords separates the sender's words of a message from the quoted ones: the message that it replies to, and lines
-// that are marked as quoted.
+// OwnWords separates the sender's words from quoted ones: the message that it replies to, and lines marked as quoted.
 func OwnWords(e sessions.Event) (words, others string) {
 	var mine, theirs []string
 	text := e.Content
@@ -106,13 +104,13 @@ func OwnWords(e sessions.Event) (words, others string) {
 	return strings.Join(mine, ""), strings.Join(theirs, "\n")
 }
 
-// How much of a fact a text must hold to support it.
+// The shares that make a text a fact's support.
 const (
-	supportShare = 0.3  // share of the fact's terms
-	ownShare     = 0.75 // share of the best foreign text's score from which a person's own words count as the source
+	supportShare = 0.3  // of the fact's terms
+	ownShare     = 0.75 // of the best foreign text's score, from which a person's own words count as the source
 )
 
-// support is the source of a fact: the witness and its events.
+// support is the source of a fact, with its range of events.
 type support struct {
 	witness
 
@@ -120,8 +118,7 @@ type support struct {
 	start, end int64
 }
 
-// supportOf finds the best support of a fact. If the own words of the named speaker support it, that person said it.
-// Among equals the last one wins, for it is in force.
+// supportOf prefers the own words of the named speaker. Among equals the last one wins, as it is in force.
 func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
@@ -157,8 +154,8 @@ func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	return support{}
 }
 
-// score is the weight of a fact's terms in a text: rare ones count more, those with digits twice. It is not ok if they
-// are too few to support the fact. The writer's names count only with other supporting words: a nick may be any text.
+// score weighs a fact's terms in a text: rare ones more, those with digits twice. It is not ok with too few of them.
+// The writer's names count only with other words, for a nick may be any text.
 func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
 	held, named := 0, 0
 	for t := range terms {
@@ -186,9 +183,8 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, true
 }
 
-// outweighs reports whether people's words have terms of a fact that no text supports, and no fewer than the retold
-// text has. A paraphrase or translation of a person's words shares few terms with the fact. Each retold line counts as
-// a text; terms with digits count twice.
+// outweighs reports whether people's words have as many terms of a fact that no text supports as any retold line has.
+// Paraphrases and translations share few terms with their source. Terms with digits count twice.
 func (ev evidence) outweighs(content string, retold []string) bool {
 	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
@@ -217,10 +213,10 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 	return said > 0 && said >= restated
 }
 
-// near is how far from its main source, in events, the rest of a fact may stand: a question and its answer.
+// near is the distance in events between parts of one fact, such as a question and its answer.
 const near = 3
 
-// supportNear is the support of a witness, with neighbours of the same voice that hold its missing terms.
+// supportNear extends a witness by neighbours of the same voice that hold missing terms.
 func (ev evidence) supportNear(at int, terms map[string]bool) support {
 	w := ev.witnesses[at]
 	s := support{witness: w, found: true, start: w.seq, end: w.seq}
@@ -244,8 +240,8 @@ func (ev evidence) supportNear(at int, terms map[string]bool) support {
 	return s
 }
 
-// asksToRemember reports whether a person asked for a fact to be kept, in the words that it was drawn from or in those that the
-// running turn answers.
+// asksToRemember reports whether a person asked to keep the fact, in its source or in the message that the turn
+// answers.
 func (ev evidence) asksToRemember(s support) bool {
 	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true

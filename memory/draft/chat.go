@@ -8,33 +8,30 @@ import (
 	"ebb/sessions"
 )
 
-// Chat is the place and the people of a conversation, for routing.
+// Chat is a conversation's place and people, for routing.
 type Chat struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Roster maps the names and ids of the speakers to their ids.
+	// Roster maps the speakers' names and ids to their ids.
 	Roster map[string]sessions.UserID
-	// Person is whom the bot talks to in a private chat.
+	// Person is the bot's partner in a private chat.
 	Person sessions.UserID
-	// Said are the events that facts can come from, in order. Messages of a turn that has not committed have no Seq
-	// yet.
+	// Said are the events that facts can come from, in order. Messages of an uncommitted turn have no Seq.
 	Said []sessions.Event
-	// Retold is the text that the model saw besides Said, such as summaries of older events. It may repeat any
-	// speaker's words, a tool's too. A fact outside Said is taken from there unless it has more in common with people's
-	// words in Said.
+	// Retold is text that the model saw besides Said, such as summaries. It may repeat anyone's words, a tool's too. A
+	// fact that no event supports comes from there unless people's words in Said have more of it.
 	Retold []string
-	// Location is the conversation's time zone, for relative dates; nil: UTC.
+	// Location is the zone of relative dates; nil: UTC.
 	Location *time.Location
-	// TaskTTL is how long the state of work is kept; 0: [DefaultTaskTTL].
+	// TaskTTL is the lifetime of the state of work; 0: [DefaultTaskTTL].
 	TaskTTL time.Duration
 }
 
-// DefaultTaskTTL is the default lifetime of the state of work.
+// DefaultTaskTTL is the default of [Chat.TaskTTL].
 const DefaultTaskTTL = 14 * 24 * time.Hour
 
-// ChatOf is the chat of a session's events.
 func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 	c := Chat{Key: s.Key, Robot: s.RobotCode, Conversation: s.ConversationID, Roster: RosterOf(events), Said: events}
 	c.Private = s.ConversationType == sessions.Private
@@ -57,8 +54,8 @@ func ReaderOf(c Chat) memory.Reader {
 	return r
 }
 
-// RosterOf maps the speakers of events by id, by the label of transcripts, and by nick if it is one person's alone.
-// People choose their nicks: no nick can take another person's id or label.
+// RosterOf maps speakers by id, by the label of transcripts, and by nick if it is one person's alone. People choose
+// their nicks: none can take another person's id or label.
 func RosterOf(events []sessions.Event) map[string]sessions.UserID {
 	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
 	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {

@@ -14,14 +14,13 @@ import (
 	"ebb/sessions"
 )
 
-// Route decides the readers, speaker, source and time of the facts that a model wants to keep. The model only labels;
-// its text can't make a fact readable to more people. Facts that may not be kept are listed in refused.
+// Route decides the readers, speaker, source and time of the facts that a model wants to keep. refused has reasons for
+// those that may not be kept.
 //
-// In a private chat people's statements about themselves follow them, and the rest stays in that chat. In a group all
-// facts are the group's, except statements about oneself, which are the speaker's and read in this group only. The
-// state of work is the session's, for a while. A wish about answers is its author's preference, whatever a model calls
-// it: in a group a fact about that person alone, never a rule for others. A fact that only a quote, a tool or the model
-// stated is the session's too.
+// In a private chat people's statements about themselves follow them, and the rest stays in that chat. In a group
+// statements about oneself are the speaker's and read in this group only; all others are the group's. The state of
+// work is the session's for a while, and so is a fact that only a quote, a tool or the model stated. A wish about
+// answers is its author's preference, whatever a model calls it, and never a rule for others.
 func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string) {
 	drafts, faults := RouteFacts(facts, c)
 	for _, f := range faults {
@@ -59,14 +58,12 @@ func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []c
 	return drafts, refused
 }
 
-// isPersonal reports whether a fact states a person's private data in any of its fields. The content may hold the
-// amount, and the key, which is stored as well, that it is pay.
+// isPersonal checks fields alone and together: the content may hold an amount, and the key say that it is pay.
 func isPersonal(f memory.Fact) bool {
 	of := strings.TrimSpace(f.Subject + " " + f.Key)
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
 }
 
-// draftOf is a fact with its scope and its source.
 func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 	s := ev.supportOf(f.Content, c.Roster[f.By])
 	f, style := asAnswerStyle(f, c, s.who)
@@ -112,14 +109,13 @@ func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 	return d, s
 }
 
-// aboutPerson reports whether a fact of a private chat is the person's own.
 func aboutPerson(d memory.Draft, f memory.Fact, c Chat) bool {
 	return c.Person != "" && f.Kind != memory.KindDecision && (f.Subject == "" || d.SubjectID == c.Person) &&
 		(d.SaidBy == "" || d.SaidBy == c.Person)
 }
 
-// keyFor is a fact's key. It includes the name of a person without a known id: the birthdays of two strangers are two
-// facts. Successive owners of one thing share a key.
+// keyFor adds the name of a person without a known id: the birthdays of two strangers are two facts. Successive owners
+// of one thing share a key.
 func keyFor(f memory.Fact, c Chat) string {
 	key := text.NormalizeKey(f.Key)
 	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || reconcile.IsValue(f.Subject, f.Content, f.Key) {
@@ -130,8 +126,7 @@ func keyFor(f memory.Fact, c Chat) string {
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// expiryOf is the end of use of a task's state: some time after it was said, or after the last day that it names, of at
-// most a year.
+// expiryOf is the task TTL after it was said, or after the last day that it names within a year.
 func expiryOf(d memory.Draft, c Chat) time.Time {
 	ttl := c.TaskTTL
 	if ttl <= 0 {
@@ -148,7 +143,7 @@ func expiryOf(d memory.Draft, c Chat) time.Time {
 }
 
 // asAnswerStyle makes a fact about the style of answers a preference of its speaker, whatever kind the model chose. A
-// fact that names another person is about that person, and stays as it is.
+// fact that names another person stays as it is.
 func asAnswerStyle(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
 	if !classify.AnswerStyle(f.Content) {
 		return f, false

@@ -13,10 +13,10 @@ import (
 	"ebb/memory/text"
 )
 
-// SaveTool is the name of the tool by which facts are saved, in turns and flushes alike.
+// SaveTool is the tool that saves facts, in turns and flushes.
 const SaveTool = "memory_save"
 
-// SaveDescription describes the tool's purpose to a model.
+// SaveDescription states the tool's purpose to a model.
 const SaveDescription = "Save facts worth remembering beyond this conversation: decisions, owners, deadlines, identifiers, preferences. " +
 	"One fact per item, complete in itself, with names and dates. Never credentials."
 
@@ -27,9 +27,9 @@ const MaxFacts = 20
 type Save struct {
 	Facts   []memory.Fact `json:"facts"`
 	Nothing bool          `json:"nothing_to_save"`
-	// Full says that the call holds as many items as one can: there may be more to save.
+	// Full says that the call has [MaxFacts] items or more: there may be more to save.
 	Full bool `json:"-"`
-	// Refused counts the items that are never kept, by their kinds, such as instruction.
+	// Refused counts the items that are never kept, by kind, such as instruction.
 	Refused map[string]int `json:"-"`
 }
 
@@ -64,12 +64,12 @@ func SaveSchema() map[string]any {
 // ErrNotSaved says that the model neither saved a fact nor said that there is none.
 var ErrNotSaved = errors.New("model did not call memory_save")
 
-// ErrUnfit says that every fact of a call was refused by its content, such as credentials, small talk and instructions.
+// ErrUnfit says that every fact of a call was refused for its content, such as credentials, small talk and
+// instructions.
 var ErrUnfit = errors.New("what it holds is never kept")
 
-// ParseSave reads the arguments of a call. Malformed items are left out and listed in rejected. It returns an error if
-// the arguments are no such object, or neither hold a usable fact nor say that there is none. The error wraps ErrUnfit
-// if every item was well formed and refused for its content.
+// ParseSave reads the arguments of a call. Malformed items are left out and listed in rejected. Arguments without a
+// usable fact or nothing_to_save are an error, which wraps ErrUnfit if every item was well formed and refused.
 func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	var in struct {
 		Facts   []json.RawMessage `json:"facts"`
@@ -106,8 +106,8 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
 
-// splitFact is a fact in parts that are short enough to be stored. A key has one value, and an old fact one successor: they
-// go with the beginning.
+// splitFact splits a fact into parts short enough to be stored. The first alone takes the key, which has one value,
+// and the replaced fact, which has one successor.
 func splitFact(f memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	for i, part := range text.Split(f.Content, memory.MaxContent) {
@@ -120,7 +120,6 @@ func splitFact(f memory.Fact) []memory.Fact {
 	return out
 }
 
-// readFact reads one item.
 func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 	var raw struct {
 		memory.Fact
@@ -162,7 +161,6 @@ func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 			return memory.Fact{}, classify.Refusal{Why: fmt.Sprintf(".%s: %s", label.name, why), Kind: classify.Order}
 		}
 	}
-	// "密码" in the key and its value alone in the content are a credential, too.
 	if key := text.Clean(f.Key); key != "" && !strings.ContainsAny(f.Content, " ，。；") && classify.HasCredential(key+": "+f.Content) {
 		return memory.Fact{}, classify.Refusal{Why: ".content: " + classify.NeverStored, Kind: classify.Credential}
 	}
@@ -170,7 +168,7 @@ func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 	return f, classify.Refusal{}
 }
 
-// memoryID reads the id of a memory as models write it: 12, "12", "#12" or "[#12]". Nothing, null and "" are none, 0.
+// memoryID reads an id as models write it: 12, "12", "#12" or "[#12]". Nothing, null and "" are none, 0.
 func memoryID(raw json.RawMessage) (id int64, ok bool) {
 	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
 	if text == "" || text == "null" || text == "0" {
@@ -181,13 +179,11 @@ func memoryID(raw json.RawMessage) (id int64, ok bool) {
 	return id, err == nil && id > 0
 }
 
-// Bounds of one item.
 const (
-	MaxFactBytes = 16 << 10 // however it is split
+	MaxFactBytes = 16 << 10 // of the whole item, also if it is split
 	maxLabel     = 80       // characters of a key or a name
 )
 
-// malformed returns why a content can't be stored; empty if it can.
 func malformed(content string) string {
 	switch {
 	case len(content) > MaxFactBytes:

@@ -16,34 +16,33 @@ import (
 	"ebb/sessions/retry"
 )
 
-// Filler computes vectors of texts in the background. The storage keeps its progress, and it continues there after a
-// stop. A change of model starts over; the former model's vectors are deleted once the new ones are complete.
+// Filler stores vectors of texts. The storage keeps its progress across stops. A new model starts over; the former
+// one's vectors are deleted once the new ones are complete.
 type Filler struct {
 	Store     memory.Vectors
 	Embedder  memory.Embedder
 	Batch     int           // texts a request; 0: 64
 	PerMinute int           // requests; 0: no bound
-	Pause     time.Duration // between looks for new texts; 0: 5 s
+	Pause     time.Duration // between searches for new texts; 0: 5 s
 	// Leads reports whether this replica fills; nil: always.
 	Leads func(ctx context.Context) (bool, error)
 
 	limiter *rate.Limiter
-	batch   int // that the endpoint is known to take
+	batch   int // the number of texts that the endpoint accepts
 }
 
 const (
 	defaultBatch = 64
 	defaultPause = 5 * time.Second
-	// shortText is how much of a text is tried, in characters, when the endpoint does not take more of it.
+	// shortText is the number of first characters that are tried of a refused text.
 	shortText = 400
 	// probe is a text that any working endpoint accepts.
 	probe = "hello"
 )
 
-// outagePauses are the pauses while the endpoint fails.
 var outagePauses = retry.Pauses{First: 2 * time.Second, Max: 5 * time.Minute}
 
-// Run fills until ctx ends. An outage of the endpoint is logged once until it is over; meanwhile searches find by words.
+// Run fills until ctx ends. An outage of the endpoint is logged once; meanwhile searches find by words.
 func (f *Filler) Run(ctx context.Context) {
 	periodic.Run(ctx, periodic.Task{
 		Interval: cmp.Or(f.Pause, defaultPause), AtOnce: true, Leads: f.Leads, Do: f.fillOnce,
@@ -59,8 +58,8 @@ func (f *Filler) fillOnce(ctx context.Context) error {
 	return err
 }
 
-// Fill stores vectors of all texts without one, and returns their number. After an error it continues where it stopped.
-// It is not safe for concurrent use.
+// Fill stores vectors of all texts without one, and returns their number, also with an error. It is not safe for
+// concurrent use.
 func (f *Filler) Fill(ctx context.Context) (int, error) {
 	if f.limiter == nil {
 		f.limiter = rate.NewLimiter(rate.Inf, 1)
@@ -92,7 +91,7 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// embedBatch stores vectors of some texts. A text with a vector elsewhere takes that one, and equal texts share one.
+// embedBatch stores vectors of some texts; equal texts share one.
 func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int, error) {
 	var known []memory.Unembedded
 	var vectors [][]float32
@@ -124,8 +123,8 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 	return len(known), err
 }
 
-// embed asks for the vectors of texts. Texts that the endpoint does not take together are halved, down to one; that
-// one gets an empty vector. After an error it returns the vectors of those before.
+// embed halves texts that the endpoint does not take together, down to one, which gets an empty vector. After an error
+// it returns the vectors of those before.
 func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -150,8 +149,7 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 	return all, err
 }
 
-// embedOne handles a text that the endpoint refuses, and tries its beginning. If the endpoint refuses every text, the
-// fault is not the text's.
+// embedOne tries the beginning of a refused text. If the endpoint refuses every text, the fault is not the text's.
 func (f *Filler) embedOne(ctx context.Context, text string, refusal error) ([][]float32, error) {
 	if runes := []rune(text); len(runes) > shortText {
 		got, err := f.request(ctx, []string{string(runes[:shortText])})

@@ -17,9 +17,9 @@ const knownShown = 30
 // Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
 // commits on its own: after an error the cursor stands behind the last part that did.
 //
-// A part that the model refuses is halved down to one event. That event is skipped once the model has read a later one,
-// for then the model is not at fault. Without a later event the model must read a harmless sentence instead; if it read
-// nothing at all, only after [sessions.Session.FlushFailures] in a row. See [Outcome.Passed].
+// A part that the model refuses is halved down to one event. It is skipped once the model has read a later one, or
+// else a harmless sentence: the model is then not at fault. If it read no event at all, only after
+// [sessions.Session.FlushFailures] in a row. See [Outcome.Passed].
 func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
 	at := d.Session.FlushedSeq
 	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}

@@ -10,45 +10,42 @@ import (
 	"ebb/sessions"
 )
 
-// Render writes the longest beginning of events that takes at most limit tokens, as data between fences, and returns their
-// number. It writes at least one event, shortened if that is too long.
+// Render writes the longest beginning of events that takes at most limit tokens as fenced data, and returns their
+// number. A first event that is too long is shortened.
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
-// Flusher draws facts out of the log.
 type Flusher struct {
 	Store memory.Store
 	Model memory.Model
-	// Name is the configured model that reads; empty for the default one, the chat's. If another model is named and
-	// fails, the chat's model is asked once.
+	// Name is the configured model that reads; empty for the default, the chat's. If another one fails, the chat's is
+	// asked once.
 	Name   string
 	Render Render
 	Fence  memory.Fencer
-	// Talk removes the events that are no part of the conversation, such as commands; nil: there are none.
+	// Talk removes events outside the conversation, such as commands; nil: there are none.
 	Talk func([]sessions.Event) []sessions.Event
-	// Clean removes secrets from a text that a request may not hold. It runs before texts are cut, since a cut could
-	// leave half of a credential. Nil: [sessions.Redact].
+	// Clean removes secrets from a text, before a cut could leave half of one. Nil: [sessions.Redact].
 	Clean    func(text string) string
 	Count    func(text string) int // tokens
 	Language string                // zh or en
 	Context  int                   // the window, in tokens
-	// Location is the time zone that relative dates in facts are resolved in; nil: UTC.
+	// Location is the zone of relative dates in facts; nil: UTC.
 	Location *time.Location
-	// TaskTTL is how long the state of work is kept; 0: [DefaultTaskTTL].
+	// TaskTTL is the lifetime of the state of work; 0: [DefaultTaskTTL].
 	TaskTTL time.Duration
 }
 
-// FlushRequest says which flush is to be made.
+// FlushRequest describes a flush.
 type FlushRequest struct {
 	Session sessions.Session
 	Lease   sessions.Lease
 	Through int64
-	// Epoch marks the cycle as flushed; the session's own FlushEpoch leaves that mark as it is, for flushes that do not
-	// stand for the cycle's one.
+	// Epoch marks the cycle as flushed. The session's own FlushEpoch leaves the mark as it is.
 	Epoch int
 	// Trigger is the cause, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
 	Trigger string
-	// Budget bounds the tokens of its calls, requests and answers. After the part that reaches it the flush fails with
-	// [ErrSpent]. 0: no bound.
+	// Budget bounds the tokens of requests and answers; 0: no bound. The flush fails with [ErrSpent] after the part
+	// that reaches it.
 	Budget int
 }
 
@@ -58,20 +55,17 @@ type Outcome struct {
 	Facts   []memory.Draft
 	Nothing bool // the model said so, or there was no event to read
 	Through int64
-	// Passed are the events that no model would read while it read others: nothing of them was saved, and the cursor went
-	// past them.
+	// Passed are the skipped events: no model read them while it read others, and none of their facts were saved.
 	Passed []int64
-	// Refused counts facts that the model tried to save and that are never kept, by kinds such as instruction. Each try
-	// counts.
+	// Refused counts, by kind such as instruction, the model's tries to save facts that are never kept.
 	Refused  map[string]int
 	Calls    int
-	Usage    sessions.Usage // usage of all calls
-	Lost     sessions.Usage // usage of calls without a stored part
+	Usage    sessions.Usage // of all calls
+	Lost     sessions.Usage // of calls without a stored part
 	Cost     float64
 	LostCost float64
 }
 
-// The words of an outcome. A count follows some of them.
 const (
 	flushedNone    = "none"
 	flushedSaved   = "saved"
@@ -95,7 +89,6 @@ func (o Outcome) String() string {
 	return text
 }
 
-// page is how many events are read from the log at a time.
 const page = 500
 
 // The reasons of a flush that failed by itself; other errors are the model's.
@@ -108,41 +101,41 @@ var (
 	ErrStorage = errors.New("storage of memory")
 )
 
-// reading is one flush under way. The events to come stand in a queue; the cursor follows behind.
+// reading is one flush in progress: a queue of events, and a cursor behind it.
 type reading struct {
 	*Flusher
 	due      FlushRequest
-	model    string // that is asked
-	limit    int    // tokens of a transcript; it shrinks when the model finds a request too long
-	halved   int    // how often it did
+	model    string
+	limit    int // tokens of a transcript; it shrinks when the model finds a request too long
+	halved   int // times that it did
 	out      Outcome
-	paid     sessions.Usage // usage of calls without a stored part so far
-	paidCost float64        // cost of those calls
+	paid     sessions.Usage // of calls without a stored part so far
+	paidCost float64
 
 	page   []sessions.Event // events for the names of speakers
-	queue  []sessions.Event // those of the page that are not read yet
-	end    int64            // end of the page
+	queue  []sessions.Event // unread events of the page
+	end    int64            // of the page
 	before []sessions.Event // the last message before the page: the page may answer it
 
-	span int // how many events a part may hold, for as many events as left says; 0: any number
+	span int // bound of a part's events, for the next left events; 0: no bound
 	left int
-	bare bool // known facts are not shown: the provider refused a request that held some
+	bare bool // known facts are not shown: the provider refused a request with some
 
 	proved     bool    // the model read something in this flush
-	pending    []int64 // events that it did not read, with none behind them that it did
-	pendingErr error   // error of the first of them
+	pending    []int64 // unread events with no read one behind them
+	pendingErr error   // of the first of them
 
 	fresh []memory.Memory // facts that were stored from the part that is read again
-	again int             // how often it was
-	dense int64           // the last event of the part that held more than a call does
-	more  int             // calls that such a part took besides its first
+	again int             // times that it was
+	dense int64           // last event of the part that held more than a call does
+	more  int             // calls for that part besides its first
 	stale int             // full calls in a row without a new fact of it
 }
 
-// part is a request that reads a beginning of the events to come.
+// part is a request that reads a beginning of the queue.
 type part struct {
 	memory.CallRequest
 	events           []sessions.Event
-	known            string // fenced: the stored memories
-	transcriptTokens int    // tokens of the transcript
+	known            string // the stored memories, fenced
+	transcriptTokens int
 }

@@ -12,18 +12,16 @@ import (
 	"ebb/sessions"
 )
 
-// The parts of a request besides the transcript.
 const (
 	// estimateMargin is the possible error of our token counts, as a factor.
 	estimateMargin = 1.2
 	// requestFrame is the size of a request without its texts, in tokens.
 	requestFrame = 128
-	// maxAnswer is the output that is asked for, in tokens: facts are short, but a model that thinks aloud needs room, and
-	// with less some answers come back empty.
+	// maxAnswer is the requested output in tokens. Facts are short, but a model that thinks aloud needs room: with
+	// less, some answers come back empty.
 	maxAnswer = 8192
 )
 
-// nextPart is the first request for the events to come: it reads the known memories, and fits the rest into the window.
 func (r *reading) nextPart(ctx context.Context) (part, error) {
 	var known []memory.Memory
 	if !r.bare {
@@ -42,10 +40,10 @@ func (r *reading) nextPart(ctx context.Context) (part, error) {
 	return r.sized(p), nil
 }
 
-// queryLength bounds the words that known facts are looked for by, in characters: the last ones that people wrote.
+// queryLength is the number of people's last characters by which known facts are searched.
 const queryLength = 2000
 
-// nearest lists the known facts that are closest to people's words in events, filled up with the newest.
+// nearest lists the known facts closest to people's words, filled up with the newest.
 func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
 	var words []string
 	room := queryLength
@@ -90,8 +88,7 @@ func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []se
 	return known, nil
 }
 
-// knownFacts sets the known memories between fences, each with its id, the nearest first, up to an eighth of the
-// window.
+// knownFacts fences the known memories with their ids, the nearest first, up to an eighth of the window.
 func (r *reading) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
@@ -111,8 +108,8 @@ func (r *reading) knownFacts(known []memory.Memory) string {
 	return "\n\n" + r.Fence("known", b.String())
 }
 
-// sized is p with as many of the next events as fit, at most the reading's span and limit. The answer gets at least a
-// quarter of the window. Input and MaxOutput together fit into the window.
+// sized is p with as many of the next events as fit, within span and limit. The answer gets at least a quarter of the
+// window, and input and output together fit into it.
 func (r *reading) sized(p part) part {
 	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
@@ -129,11 +126,9 @@ func (r *reading) sized(p part) part {
 	return p
 }
 
-// maxHalved is how often parts are halved because the model finds them too long.
 const maxHalved = 4
 
-// halve replaces p by about half of it, and reports whether there is a smaller part: the same request would overflow
-// forever.
+// halve reports whether there is a smaller part: the same request would overflow forever.
 func (r *reading) halve(p *part) bool {
 	if r.halved >= maxHalved {
 		return false

@@ -11,26 +11,24 @@ import (
 	"ebb/sessions"
 )
 
-// The bounds of a flush besides its parts.
 const (
-	// maxPending is how many events in a row a model may fail at before it is taken to fail at everything.
+	// maxPending is the number of failed events in a row after which the model seems to fail at everything.
 	maxPending = 3
-	// maxPassed is how many events one flush passes over. The next goes on from there.
+	// maxPassed bounds the skipped events of one flush. The next goes on from there.
 	maxPassed = 20
-	// lastTry is after how many failed flushes in a row events are passed over that nothing in the range can be compared
-	// with.
+	// lastTry is the number of failed flushes in a row after which events are skipped without a readable one for
+	// comparison.
 	lastTry = 3
-	// lookBack is how many events before the range are read, for the command that its first ones may answer.
+	// lookBack is the number of events before the range in which the first ones' command is searched.
 	lookBack = 8
-	// maxAgain is how often one part is read again because the model found as many facts as a call holds.
+	// maxAgain bounds the repeated readings of one part that filled its call.
 	maxAgain = 3
-	// maxMore is the number of calls for one full part and its halves. maxStale is the number of them in a row without
-	// a new fact: some models fill their calls with anything.
+	// maxMore and maxStale bound the calls for one full part and its halves, in all and in a row without a new fact:
+	// some models fill their calls with anything.
 	maxMore  = 12
 	maxStale = 4
 )
 
-// read reads the range to its end.
 func (r *reading) read(ctx context.Context) error {
 	for {
 		if len(r.queue) == 0 {
@@ -68,7 +66,6 @@ func (r *reading) read(ctx context.Context) error {
 	}
 }
 
-// overspent reports whether the calls so far used the budget.
 func (r *reading) overspent() bool {
 	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
 }
@@ -77,13 +74,11 @@ func (r *reading) wrapError(err error) error {
 	return fmt.Errorf("extract facts: %w", err)
 }
 
-// ownFault reports whether a request fails because of its content.
 func ownFault(err error) bool {
 	fault, known := errors.AsType[memory.ModelFault](err)
 	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
 }
 
-// fillQueue reads the next page of the log into the queue, and reports whether there was one.
 func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
@@ -118,7 +113,6 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// readPage reads a page of the log.
 func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
@@ -127,7 +121,6 @@ func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions
 	return events, nil
 }
 
-// keepLastMessage keeps the last message of events.
 func (r *reading) keepLastMessage(events []sessions.Event) {
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
@@ -136,8 +129,7 @@ func (r *reading) keepLastMessage(events []sessions.Event) {
 	}
 }
 
-// doneThrough is the highest possible cursor: the position before the next event of the queue. Events outside the
-// conversation count as done.
+// doneThrough is the highest possible cursor: the position before the next event of the queue.
 func (r *reading) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
@@ -145,7 +137,6 @@ func (r *reading) doneThrough() int64 {
 	return r.end
 }
 
-// dropEvents takes n events off the queue.
 func (r *reading) dropEvents(n int) {
 	r.queue = r.queue[n:]
 	if r.left = max(0, r.left-n); r.left == 0 {
@@ -154,7 +145,7 @@ func (r *reading) dropEvents(n int) {
 	r.fresh, r.again = nil, 0
 }
 
-// limitParts lets no part hold more than half of n events, until they are read.
+// limitParts lets the parts of the next n events hold at most half of them.
 func (r *reading) limitParts(n int) { r.span, r.left = n/2, n }
 
 // storePart stores the facts of a part. A full call may have left facts out: see readAgain.
@@ -195,9 +186,9 @@ func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model str
 	return r.commit(ctx, r.doneThrough(), nil, model)
 }
 
-// readAgain queues a part that filled a call for another reading; fresh says that at least half of its facts were new.
-// The next call shows the stored facts as known. The part is halved when it yields few new facts or was read too often.
-// It returns false if the part is done: a model that only repeats known facts left nothing out.
+// readAgain queues a part that filled a call for another reading, with the stored facts shown as known. fresh says
+// that at least half of its facts were new. The part is halved when it yields few new facts or was read too often. It
+// returns false if the part is done: a model that only repeats known facts left nothing out.
 func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
@@ -224,14 +215,14 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 	return true
 }
 
-// finishPart ends a part that filled its calls, and reads the following ones as if none had been full.
+// finishPart ends a part that filled its calls, and reads the following ones as if none had.
 func (r *reading) finishPart(events []sessions.Event) {
 	r.dropEvents(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
-// probe reads the second half of a part whose second reading brought no new fact, and reports whether the half does. A
-// model that always starts at the beginning has not reached it; one that repeats itself has no other facts.
+// probe reports whether the second half of a part has a new fact, after a second reading without one. A model that
+// always starts at the beginning may not have reached it; one that repeats itself has no other facts.
 func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
@@ -260,7 +251,6 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 	return len(r.out.Receipt.Saved) > before, err
 }
 
-// finish moves the cursor to the end of the range, if it is not there yet.
 func (r *reading) finish(ctx context.Context) error {
 	switch {
 	case len(r.pending) > 0:
@@ -271,7 +261,6 @@ func (r *reading) finish(ctx context.Context) error {
 	return nil
 }
 
-// commit stores drafts and moves the cursor up to through.
 func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
 	last := through >= r.due.Through
 	epoch := r.due.Epoch
@@ -294,8 +283,8 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	return nil
 }
 
-// route makes drafts of the facts that a model extracted, without those that it may not keep. A fact without a known
-// source gets the range of all events, by which an erasure of one of them finds it.
+// route makes drafts of the facts that may be kept. A fact without a known source gets the range of all events, by
+// which an erasure of one of them finds it.
 func (r *reading) route(events []sessions.Event, s draft.Save) []memory.Draft {
 	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL

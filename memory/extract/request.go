@@ -12,9 +12,9 @@ import (
 	"ebb/sessions/redact"
 )
 
-// ask requests the facts of a part, and retries in this order. A model that answers in prose, or in unusable arguments,
-// is asked once more with the reason. A request that overflows the window is halved. After a refusal by the provider
-// the known facts are left out. At last the chat's model replaces the flush's own, for this part and those to come.
+// ask requests the facts of a part. After an unusable answer it asks once more with the reason, after an overflow for
+// half, after a refusal by the provider without known facts. At last the chat's model replaces the flush's own, for
+// this part and those to come.
 func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
@@ -48,11 +48,11 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 	}
 }
 
-// maxReasons bounds the reasons of a refusal that a model sees, in characters.
+// maxReasons bounds the reasons that a model sees, in characters.
 const maxReasons = 2000
 
-// addReasons changes p so that it gets a better answer than c. Facts in prose are asked for in the right form. Reasons
-// of refused arguments are passed as data: they may hold the model's words.
+// addReasons asks for a better answer than c. Facts in prose are asked for in the right form. Reasons of refused
+// arguments are passed as data: they may hold the model's words.
 func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
 		if c.Text != "" {
@@ -70,7 +70,7 @@ func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }
 
-// saveOf reads a model's answer. If every fact is of a kind that is never kept, there is nothing to save.
+// saveOf reads an answer. If every fact is of a kind that is never kept, there is nothing to save.
 func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	if c.Arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
@@ -85,15 +85,14 @@ func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	return save, nil
 }
 
-// Bounds of texts that are read in pieces.
 const (
-	maxPieces  = 300 << 10 // bytes of one text; of a longer one the rest is shown by its ends
+	maxPieces  = 300 << 10 // bytes of one text; the rest is shown by its ends
 	leastPiece = 100       // tokens of a piece
-	lineTokens = 200       // tokens of an event's line and fence besides the text
+	lineTokens = 200       // of an event's line and fence besides the text
 )
 
-// cutFirst replaces the next event by pieces if its text exceeds a transcript of limit tokens, so that its middle is
-// read too. Results of tools are shown by their ends on purpose.
+// cutFirst replaces a next event that exceeds limit tokens by pieces, so that its middle is read too. Results of tools
+// are shown by their ends on purpose.
 func (r *reading) cutFirst(limit int) {
 	e, room := r.queue[0], max(limit/2, limit-lineTokens)
 	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
@@ -108,7 +107,7 @@ func (r *reading) cutFirst(limit int) {
 	r.replaceFirst(texts)
 }
 
-// cutInTwo puts about halves in the place of the event to come, and reports whether it is long enough for that.
+// cutInTwo reports whether the next event was long enough for that.
 func (r *reading) cutInTwo() bool {
 	text := r.clean(r.queue[0].Content)
 	half := r.tokensOf(text)/2 + 1
@@ -128,7 +127,6 @@ func (r *reading) clean(text string) string {
 	return redact.Secrets(text)
 }
 
-// replaceFirst puts pieces of its text in the place of the event to come.
 func (r *reading) replaceFirst(texts []string) {
 	if len(texts) < 2 {
 		return
@@ -151,7 +149,7 @@ func (r *reading) replaceFirst(texts []string) {
 // tokensOf is the size of a text in a transcript, where it stands as JSON.
 func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
-// pieces cuts a text at the ends of sentences into pieces of at most room tokens.
+// pieces cuts a text at the ends of sentences.
 func (r *reading) pieces(body string, room int) []string {
 	tokens, chars := r.tokensOf(body), len([]rune(body))
 	if tokens <= room || chars < 2 {
@@ -164,7 +162,6 @@ func (r *reading) pieces(body string, room int) []string {
 	return out
 }
 
-// ends shortens a text to its beginning and its end.
 func (r *reading) ends(text string, room int) string {
 	rs := []rune(text)
 	for n := len(rs) / 2; ; n /= 2 {

@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// prove notes that the model reads: so the events before that, which it did not read, are to blame for that themselves.
+// prove notes that the model reads: the unread events before are then at fault themselves.
 func (r *reading) prove() {
 	r.proved = true
 	if len(r.pending) > 0 {
@@ -15,7 +15,7 @@ func (r *reading) prove() {
 	}
 }
 
-// passed notes events that are passed over, those once that were read in pieces.
+// passed notes skipped events, those once that were read in pieces.
 func (r *reading) passed(seqs ...int64) {
 	for _, seq := range seqs {
 		if n := len(r.out.Passed); n == 0 || r.out.Passed[n-1] != seq {
@@ -24,9 +24,8 @@ func (r *reading) passed(seqs ...int64) {
 	}
 }
 
-// skipEvent leaves out an event that the model fails at alone. The skip counts only once the model reads a later event:
-// a provider may begin to fail at everything in the middle of a flush. After several failures in a row the model is at
-// fault.
+// skipEvent leaves out an event that the model fails at alone. It counts only once the model reads a later event,
+// since a provider may begin to fail at everything. After several failures in a row the model is at fault.
 func (r *reading) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.wrapError(err)
@@ -43,9 +42,9 @@ func (r *reading) skipEvent(ctx context.Context, err error) error {
 	return nil
 }
 
-// settlePending handles events that the model failed at, with no later event for comparison. If the model read nothing
-// at all, they are owed, as after any fault of a model. If that happened often enough, or the model did read before, it
-// gets a harmless sentence to read. If it reads that one, the events are skipped, so that they are not owed forever.
+// settlePending handles failed events without a later one for comparison. If the model read nothing, they are owed, as
+// after any fault of a model. If that happened often enough, or the model did read before, it gets a harmless
+// sentence. If it reads that, the events are skipped and not owed forever.
 func (r *reading) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
 		return r.wrapError(r.pendingErr)
@@ -54,7 +53,6 @@ func (r *reading) settlePending(ctx context.Context) error {
 	return r.commit(ctx, r.doneThrough(), nil, "")
 }
 
-// modelWorks reports whether the model reads a harmless sentence. It stores no facts of it.
 func (r *reading) modelWorks(ctx context.Context) bool {
 	was := *r
 	text := "发布日期定在 5 月 20 日，由 Alice 负责。"

@@ -10,12 +10,11 @@ import (
 	"ebb/memory/text"
 )
 
-// Bounds of the index of one text, since a search reads all of it with each text that it scores. A longer text keeps
-// first the terms that match by themselves, so that names and numbers take precedence over single characters and
-// everyday words.
+// Bounds of one text's index, all of which a search reads with the text. A longer text keeps first the terms that
+// match by themselves, so that names and numbers precede single characters and everyday words.
 const (
 	maxTerms   = 512
-	maxRepeats = 4 // repeats of one term: its score grows little with more
+	maxRepeats = 4 // of one term: the score grows little with more
 )
 
 // flagMask covers the bits of the key that holds a text's flags; see [Keys].
@@ -27,8 +26,8 @@ const (
 	flagTime     uint32 = 1 << 1
 )
 
-// Scope is the upper half of the keys of one scope: a session, a group, a person, the team. Keys of one scope lie
-// together in an index, so that a message changes few of its pages.
+// Scope is the upper half of the keys of a session, group, person or team. Keys of one scope lie together in an index,
+// so that a message changes few of its pages.
 type Scope uint32
 
 // ScopeOf hashes the parts of a scope's name; their boundaries count.
@@ -39,7 +38,7 @@ func (s Scope) KeyFor(key int64) int64 { return s.key(lowHash(key)) }
 
 func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
 
-// lowHash is the lower half of a key: the hash of its term.
+// lowHash is the lower half of a key: its term's hash.
 func lowHash(key int64) uint32 { return uint32(key & math.MaxUint32) }
 
 // hash is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
@@ -62,9 +61,8 @@ func termHash(text string) uint32 {
 	return h
 }
 
-// Keys are the index keys of a text in a scope. Each occurrence of a term has a key, the hash of scope and term, so
-// that their number is the text's length. One more key holds the text's flags for the ranking: it is a question, it
-// names a time.
+// Keys are a text's index keys in a scope: the hash of scope and term for each occurrence, so that their number is the
+// text's length. One more key holds flags for the ranking: a question, a time.
 func Keys(s Scope, body string) []int64 {
 	folded := text.Fold(body)
 	terms := foldedTerms(folded)
@@ -86,8 +84,8 @@ func Keys(s Scope, body string) []int64 {
 	return append(keys, s.key(flagBase|flagsOf(folded)))
 }
 
-// flagsOf computes the flags of a folded text. It runs for every message; regular expressions would take as long as the
-// rest of the indexing.
+// flagsOf runs for every message, and so uses no regular expressions: they would take as long as the rest of the
+// indexing.
 func flagsOf(text string) uint32 {
 	var flags uint32
 	if isQuestion(text) {
@@ -99,7 +97,6 @@ func flagsOf(text string) uint32 {
 	return flags
 }
 
-// isQuestion looks for a question mark, or one of the words that end a Chinese question.
 func isQuestion(text string) bool {
 	if strings.Contains(text, "?") {
 		return true

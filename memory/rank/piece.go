@@ -1,7 +1,7 @@
 package rank
 
-// Piece is the part of a long text, at most size characters, with most terms of a query and some words before them. It
-// is the beginning if no term occurs. Any other part begins with an ellipsis.
+// Piece is the part of a text, at most size characters, with most terms of a query and some words before them. Any
+// part but the beginning starts with an ellipsis.
 func (q Query) Piece(text string, size int) string {
 	runes := []rune(text)
 	if len(runes) <= size {
@@ -34,7 +34,7 @@ func (q Query) Piece(text string, size int) string {
 			start, best = places[from].at-lead, weight
 		}
 	}
-	// Folding may have changed how many characters there are: the place is near enough.
+	// Folding may have changed the number of characters: the place is near enough.
 	start = min(start, len(runes)-size)
 	if start <= 0 {
 		return string(runes[:size])

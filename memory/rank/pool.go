@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// Doc is a text that a query may find: an event or a memory, without its words.
+// Doc is an event or a memory that a query may find, without its words.
 type Doc struct {
-	Seq       int64     // an event's place in its session's log; 0 for a memory
-	At        time.Time // when it was said
-	Who       []string  // ids of the speaker and the subject
-	Assistant bool      // the bot said it
-	Outdated  bool      // its statement was corrected later
-	Keys      []int64   // see [Keys]
+	Seq       int64 // place of an event in its log; 0 for a memory
+	At        time.Time
+	Who       []string // ids of the speaker and the subject
+	Assistant bool     // the bot said it
+	Outdated  bool     // its statement was corrected later
+	Keys      []int64  // see [Keys]
 }
 
-// doc is a Doc as a query sees it.
+// doc is a [Doc] with its counts for a query.
 type doc struct {
 	Doc
-	counts  []uint8 // counts of each term of the query
+	counts  []uint8 // of each term of the query
 	length  float64
 	flags   uint32
 	sitting int
 	base    float64 // BM25 of its own terms
 	score   float64
-	carries bool // it holds enough of the query for something to be found
+	carries bool // it justifies a result
 }
 
-// Pool ranks the texts that a query's keys brought in.
+// Pool ranks the candidates of a query.
 type Pool struct {
 	q     Query
 	docs  []doc
@@ -36,7 +36,7 @@ type Pool struct {
 	index map[uint32]int // hash of a term of the query -> its index
 	sieve sieve
 	df    []float64
-	// common is the number of texts with a term, also those outside the pool.
+	// common is the number of texts with a term, in and outside the pool.
 	common []float64
 }
 
@@ -46,7 +46,7 @@ type sieve [1 << 14]bool
 func (s *sieve) add(h uint32)          { s[h%uint32(len(s))] = true }
 func (s *sieve) mayHold(h uint32) bool { return s[h%uint32(len(s))] }
 
-// Pool makes a pool for texts of scopes that hold total texts.
+// Pool makes a pool for scopes with total texts.
 func (q Query) Pool(total int) *Pool {
 	p := &Pool{q: q, total: total, index: make(map[uint32]int, len(q.terms)), df: make([]float64, len(q.terms)), common: make([]float64, len(q.terms))}
 	for i, t := range q.terms {
@@ -56,7 +56,6 @@ func (q Query) Pool(total int) *Pool {
 	return p
 }
 
-// Add adds texts. Each may be added once.
 func (p *Pool) Add(docs ...Doc) {
 	p.docs = slices.Grow(p.docs, len(docs))
 	counts := make([]uint8, len(docs)*len(p.q.terms))
@@ -83,16 +82,14 @@ func (p *Pool) Add(docs ...Doc) {
 	}
 }
 
-// Common says that about n texts have the term of a key, also those outside the pool. The numbers of several scopes for
-// one term add up.
+// Common adds the number of texts with a key's term, in and outside the pool. Numbers of several scopes add up.
 func (p *Pool) Common(key int64, n int) {
 	if i, ok := p.index[lowHash(key)]; ok {
 		p.common[i] += float64(n)
 	}
 }
 
-// Match is a text that was found: its place among those that were added, its score, which grows from 0 towards 1, and why
-// it was found.
+// Match is a found text: its index among the added ones, its score from 0 towards 1, and the reasons.
 type Match struct {
 	Place int
 	Doc   Doc
@@ -100,8 +97,8 @@ type Match struct {
 	Why   []string
 }
 
-// Rank returns the n best, best first. It returns none if no text holds enough of the query's terms: a chance match is
-// worse than no result.
+// Rank returns the n best, best first, and none if no text holds enough of the query's terms: a chance match is worse
+// than no result.
 func (p *Pool) Rank(n int) []Match {
 	order := p.score()
 	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
@@ -121,8 +118,8 @@ func (p *Pool) Rank(n int) []Match {
 	return finds
 }
 
-// Adjacent are the places of events outside the pool, up to reach before and after the n best events. In a
-// conversation the answer need not repeat the words of the question.
+// Adjacent are the places of events outside the pool, up to reach before and after the n best events: an answer need
+// not repeat the question's words.
 func (p *Pool) Adjacent(n int) []int64 {
 	known := make(map[int64]bool, len(p.docs))
 	for i := range p.docs {
@@ -148,14 +145,12 @@ func (p *Pool) Adjacent(n int) []int64 {
 	return missing
 }
 
-// The reasons for a text besides the terms of the query.
 const (
 	whyBeside = "beside a match"
 	whyPerson = "person named"
 	whyDate   = "date" // the date follows
 )
 
-// why names in short words the reasons for a text.
 func (p *Pool) why(d *doc) []string {
 	var why []string
 	for i, c := range d.counts {
@@ -176,4 +171,4 @@ func (p *Pool) why(d *doc) []string {
 	return why
 }
 
-const maxWhy = 6 // terms that are named
+const maxWhy = 6 // named terms

@@ -11,18 +11,17 @@ import (
 	"ebb/sessions/rules"
 )
 
-// wanted is a term of a query.
 type wanted struct {
 	text    string
-	shown   string // the word as the query has it
+	shown   string // as in the query
 	kind    kind
 	hash    uint32
 	weight  float64
-	synonym bool // not of the query, but of a word of it
-	name    bool // a participant's name: in the log it stands in every greeting
+	synonym bool // of a word of the query
+	name    bool // a participant's: in the log it stands in every greeting
 }
 
-// Query is a search text, read.
+// Query is a parsed search text.
 type Query struct {
 	text    string // folded
 	now     time.Time
@@ -31,21 +30,19 @@ type Query struct {
 	dates   []dates.Span
 	when    bool // it asks for a time
 	you     bool // it asks for the bot's words
-	noTerms bool // it says so little that any of it must do
+	noTerms bool // no term selects texts, so any text may do
 }
 
-// maxQuery bounds a query's terms.
 const maxQuery = 256
 
 const (
-	maxWidened    = 24  // terms of a query that is widened
-	synonymWeight = 0.4 // share of a word's weight, for its synonym
+	maxWidened    = 24  // terms of a query that gets synonyms
+	synonymWeight = 0.4 // of a word's weight, for its synonym
 )
 
-// weightOf is the weight of a kind of term.
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}
 
-// ParseQuery reads a search text. now, in the zone of the people who ask, is the reference of "yesterday".
+// ParseQuery parses a search text. now, in the askers' zone, is the reference of "yesterday".
 func ParseQuery(body string, now time.Time) Query {
 	folded := text.Fold(body)
 	q := Query{
@@ -70,7 +67,7 @@ func ParseQuery(body string, now time.Time) Query {
 	return q
 }
 
-// widen adds the synonyms of a query's words. A query of many words needs none.
+// widen adds synonyms. A query of many words needs none.
 func (q *Query) widen(known map[string]int) {
 	if len(q.terms) > maxWidened {
 		return
@@ -98,13 +95,12 @@ var (
 	asksYou  = ruleFile.Regexp("asksYou") // for the bot's words
 )
 
-// Person is a participant of a conversation.
 type Person struct {
 	ID   string
 	Nick string
 }
 
-// AddPeople adds the participants to the query: a named one counts as the speaker or the subject of the text.
+// AddPeople adds the participants: a named one counts as the speaker or the subject of a text.
 func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
 		if !text.ContainsWord(q.text, text.Fold(p.Nick)) {
@@ -125,7 +121,7 @@ func (q *Query) AddPeople(people ...Person) {
 // HasNoTerms reports whether the query has no word to look for, as in "what did we talk about yesterday?".
 func (q Query) HasNoTerms() bool { return q.noTerms }
 
-// People are the ids of those whom the query names.
+// People are the ids of the named participants.
 func (q Query) People() []string { return q.people }
 
 func (q Query) names(d Doc) bool {
@@ -145,11 +141,10 @@ func (q Query) Span() (from, to time.Time, ok bool) {
 }
 
 const (
-	dayFactor  = 3   // factor for a text of the day that the query names
-	spanFactor = 1.7 // factor for a text of a longer time that it names
+	dayFactor  = 3   // for a text of the named day
+	spanFactor = 1.7 // for a text of a longer named time
 )
 
-// dateFactor is the weight of a text's time.
 func (q Query) dateFactor(at time.Time) float64 {
 	f := 1.0
 	for _, s := range q.dates {
@@ -164,15 +159,14 @@ func (q Query) dateFactor(at time.Time) float64 {
 	return f
 }
 
-// selectsTexts reports whether a term alone makes a text a candidate.
 func selectsTexts(t wanted) bool {
 	return !t.name && (t.kind == word || t.kind == pair || t.kind == lone)
 }
 
-// EventKeys are the keys of a query for the events of a scope; empty if it has none.
+// EventKeys are the query's keys for the events of a scope, perhaps none.
 func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
 
-// MemoryKeys are the keys of a query for the memories of a scope. They include people's names, since a memory has its
+// MemoryKeys are the query's keys for the memories of a scope. They include people's names, since a memory has its
 // subject's name as a term.
 func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
 
@@ -186,7 +180,7 @@ func (q Query) keys(s Scope, memories bool) []int64 {
 	return keys
 }
 
-// TermWeight is the weight of a match of a key's term, which about n of the given number of texts have.
+// TermWeight is the weight of a key's term, which about n of the texts have.
 func (q Query) TermWeight(key int64, n, texts int) float64 {
 	for _, t := range q.terms {
 		if t.hash == lowHash(key) {

@@ -1,8 +1,8 @@
 package rank
 
 const (
-	sameShare = 0.6 // share of a memory's terms that an event must have
-	sameExtra = 12  // terms that an event may have besides twice as many as the memory
+	sameShare = 0.6 // of a memory's terms that an event must have
+	sameExtra = 12  // terms of an event beyond twice those of the memory
 )
 
 // Repeats reports whether an event says little more than a memory that was drawn from it.

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// The parameters of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
-// Messages of a chat are short, so that their length says little: b is 0.3, not 0.75.
+// The parameters of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
+// 2009. Messages of a chat are short, so that their length says little: b is 0.3, not 0.75.
 const (
 	saturation = 1.2
 	lengthPart = 0.3
 )
 
-// score scores the pool's texts and returns their places, best first.
-//
-// The scores by words, neighbours and sitting are added. Speaker, time and role then multiply the sum. So a named
-// person's text is found though only the question before it has the words.
+// score returns the places of the pool's texts, best first. Scores by words, neighbours and sitting are added, and
+// then multiplied by speaker, time and role. So a named person's text is found though only the question before it has
+// the words.
 func (p *Pool) score() []int {
 	weights, average := p.weights(), p.averageLength()
 	for i := range p.docs {
@@ -64,7 +63,7 @@ func (p *Pool) weights() []float64 {
 	return weights
 }
 
-// maxScore is the score of a text of average length that has every term of the query once.
+// maxScore is the score of a text of average length with every term of the query once.
 func (p *Pool) maxScore() float64 {
 	sum := 0.0
 	for i, w := range p.weights() {
@@ -83,12 +82,12 @@ func (p *Pool) averageLength() float64 {
 	return max(sum/float64(max(len(p.docs), 1)), 1)
 }
 
-// saturated is the part of BM25 that counts how often a text of some length, where 1 is the average, has a term.
+// saturated is the part of BM25 for the count of a term in a text, whose length is relative to the average.
 func saturated(count, length float64) float64 {
 	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
 }
 
-// Once is the weight of one occurrence of a term, by the text's length, where 1 is the average: a short text gets more.
+// Once is the weight of one occurrence of a term; length is relative to the average. Short texts get more.
 func Once(length float64) float64 { return saturated(1, length) }
 
 func bm25(counts []uint8, weights []float64, length float64) float64 {
@@ -101,8 +100,8 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 	return sum
 }
 
-// justifies reports whether a text justifies a result. A word that occurs in nearly every chat does not, unless the query
-// has no other.
+// justifies reports whether a text justifies a result. Words of nearly every chat do not, unless the query has no
+// other.
 func (p *Pool) justifies(d *doc) bool {
 	for i, c := range d.counts {
 		if c > 0 && (p.q.noTerms || selectsTexts(p.q.terms[i]) || p.q.terms[i].name) {
@@ -163,7 +162,7 @@ func (p *Pool) sittings(events []int) []float64 {
 	return scores
 }
 
-// neighbours is the score that the surrounding events of the same sitting add.
+// neighbours is the score added by surrounding events of the same sitting.
 func (p *Pool) neighbours(events []int, at int) float64 {
 	d, sum := &p.docs[events[at]], 0.0
 	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {

@@ -2,8 +2,8 @@ package rank
 
 import "strings"
 
-// synonyms are everyday words of like meaning, the English ones as stems, the Chinese ones as pairs of characters. A
-// query looks for them too, at a part of the weight: a text may share the meaning of a query and none of its words.
+// synonyms are everyday words of like meaning, English ones as stems, Chinese ones as pairs of characters. A text may
+// share a query's meaning and none of its words.
 var synonyms = func() map[string][]string {
 	table := make(map[string][]string)
 	for group := range strings.SplitSeq(synonymWords, ";") {
@@ -20,7 +20,7 @@ var synonyms = func() map[string][]string {
 	return table
 }()
 
-// synonymWords are groups of synonyms, divided by semicolons. Before > stands the synonym of all words behind it,
+// synonymWords are groups of synonyms, divided by semicolons. The word before > is a synonym of all words behind it,
 // which are none of each other.
 const synonymWords = `job career occupation profession;doctor physician;hospital clinic;pet>dog cat puppy kitten;dog puppy;cat kitten;hobby pastime;
 car vehicle auto;trip travel journey vacation;child>son daughter boy girl;buy purchase;gift present;house home apartment;

@@ -6,28 +6,26 @@ import (
 	"ebb/memory/text"
 )
 
-// kind is the kind of a term; it decides the term's weight, and whether the term alone makes a text a candidate.
+// kind decides the weight of a term, and whether the term alone makes a text a candidate.
 type kind uint8
 
 const (
 	word  kind = iota // a Latin word's stem, a number, an identifier
-	soft              // a word that nearly every chat is full of
-	pair              // two Chinese characters that stand side by side
+	soft              // a word of nearly every chat
+	pair              // two adjacent Chinese characters
 	glyph             // one Chinese character
-	lone              // one Chinese character of which a query says nothing more
+	lone              // one Chinese character between stop characters
 )
 
 type term struct {
 	text  string
-	shown string // as the text has it, but for its case
+	shown string // as in the text, but folded
 	kind  kind
-	at    int // place in the folded text, in characters
+	at    int // in the folded text, in characters
 }
 
-// termsOf are the terms of a text, each as often as it occurs, in its order.
-//
-// Chinese has no blanks: each character is a term and so is each pair, those left out that say nothing. On every Chinese
-// set that this was measured with it found more than a dictionary's words.
+// termsOf are the terms of a text in order, with repeats. In Chinese, which has no blanks, they are characters and
+// pairs, except stop characters.
 func termsOf(body string) []term { return foldedTerms(text.Fold(body)) }
 
 func foldedTerms(folded string) []term {
@@ -45,7 +43,7 @@ func foldedTerms(folded string) []term {
 // maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
-// appendWords adds the text between two blanks: its words, and the whole if it is a name with digits.
+// appendWords adds the words of a run, and the whole if it is a name with digits.
 func appendWords(terms []term, run string, at int) []term {
 	parts := text.Parts(run)
 	if len(parts) > 1 && len(run) <= maxWord && strings.ContainsAny(run, "0123456789_@") {
@@ -85,7 +83,6 @@ func appendIdeographs(terms []term, run []rune, at int) []term {
 	return terms
 }
 
-// isSoftPair reports whether two characters of a run are a word that occurs in nearly every chat.
 func isSoftPair(run []rune, i int) bool {
 	return i >= 0 && i+1 < len(run) && softWords[string(run[i:i+2])]
 }

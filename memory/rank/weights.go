@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// The weights for chats. Each was measured on long chats of people and on those of one person with an assistant, in
-// English and in Chinese.
+// The weights were measured on long chats of people and of one person with an assistant, in English and Chinese.
 const (
 	reach         = 2         // events before and after one that support it
-	nextShare     = 0.2       // share of the score of the event before or after
-	secondShare   = 0.15      // share of the score of those two away
-	answerShare   = 0.4       // more of the one before, where that is a question
-	questionPart  = 0.8       // share of a question's own score: its answer is looked for
-	sittingShare  = 1.0       // share of the score of the whole sitting
+	nextShare     = 0.2       // of the score of the event before or after
+	secondShare   = 0.15      // of the score of those two away
+	answerShare   = 0.4       // more of the one before, if it is a question
+	questionPart  = 0.8       // of a question's own score: its answer is wanted
+	sittingShare  = 1.0       // of the score of the whole sitting
 	sittingGap    = time.Hour // silence between two sittings
 	personFactor  = 2.0
-	timeFactor    = 1.2 // factor for a text with a time in it, where the query asks when
+	timeFactor    = 1.2 // for a text with a time in it, if the query asks when
 	roleFactor    = 1.5
-	memoryFactor  = 1.6 // a memory is what was found worth keeping, and has no neighbours to speak for it
+	memoryFactor  = 1.6 // a memory was worth keeping, and has no neighbours to support it
 	outdatedPart  = 0.05
-	looseScore    = 0.1  // score of texts in the time, or by the person, of a query without other words
-	leastOfBest   = 0.05 // share of the best text's score
+	looseScore    = 0.1  // for texts in the named time or by the named person, in a query without terms
+	leastOfBest   = 0.05 // of the best text's score
 	feedbackDocs  = 5
 	feedbackTerms = 8
 	feedbackPart  = 0.1
 )
 
-// rarity is the idf of BM25, for a term that df of n texts have.
+// rarity is the idf of BM25, for a term of df of n texts.
 func rarity(n, df float64) float64 { return math.Log(1 + (max(n, df)-df+0.5)/(df+0.5)) }

@@ -8,7 +8,7 @@ import (
 	"ebb/memory/text"
 )
 
-// nearShare is the share of trigrams that two contents must have in common to be near duplicates.
+// nearShare is the share of common trigrams that makes near duplicates.
 const nearShare = 0.85
 
 var (
@@ -23,9 +23,8 @@ var (
 		october november december one two three four five six seven eight nine ten first second third last next`)
 )
 
-// addsNothing reports whether a content that shares most of its trigrams with a stored one is its near duplicate. The
-// stored one holds all words of the new one in the same order, with names, numbers, dates and identifiers. The rest of
-// the stored one has no number and no turn such as "not".
+// addsNothing reports whether a stored content has all words of a new, similar one in the same order, and besides them
+// no number and no turn such as "not".
 func addsNothing(content, stored string) bool {
 	said, has := essence(content), essence(stored)
 	at := 0
@@ -40,7 +39,7 @@ func addsNothing(content, stored string) bool {
 	return at == len(said)
 }
 
-// essence is the tokens of a text but for those that carry nothing.
+// essence is the tokens of a text without fillers.
 func essence(body string) []string {
 	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
@@ -52,13 +51,12 @@ var marks = []string{
 	"now works", "postponed to", "rescheduled to",
 }
 
-// hasMark reports whether a content says of itself that it corrects something.
 func hasMark(content string) bool {
 	return markAt(text.Fold(content)) >= 0
 }
 
-// corrects returns how much a marked content reads as a correction of a stored fact: 0 for not at all. It repeats the
-// stored fact's subject, the text before its value, and states another value.
+// corrects returns how much a marked content reads as a correction of a stored fact; 0: not at all. It must repeat the
+// subject, the text before the stored value, and state another value.
 func corrects(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
 		return 0 // it states several things, of which one at most is corrected
@@ -94,8 +92,8 @@ func corrects(content, stored string) float64 {
 	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
-// sameSubject reports whether a marked content is about a stored fact's subject only. One person has many facts, and a
-// new train number corrects only the old one. Only the clause with the mark counts; others may give the reason.
+// sameSubject reports whether a marked content is about a stored fact's subject only: a new train number corrects only
+// the old one. Only the clause with the mark counts; others may give the reason.
 func sameSubject(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
 	clauses := clausesOf(text.Fold(content))
@@ -115,7 +113,7 @@ func sameSubject(content string, about map[string]bool) bool {
 	return false
 }
 
-// subjectOf is the text before the value of a content: its subject.
+// subjectOf is the text before the value.
 func subjectOf(content string) map[string]bool {
 	folded := text.Fold(content)
 	if at := markAt(folded); at > 0 {
@@ -125,8 +123,8 @@ func subjectOf(content string) map[string]bool {
 	return contentTokens(tokens[:valueAt(tokens)])
 }
 
-// IsValue reports whether a person is the value of a content's key, as the owner of a thing is, and not its subject.
-// The content's words besides the name, or before its value, are then those of the key.
+// IsValue reports whether a person is the value of a content's key, such as the owner of a thing, and not its subject.
+// The words besides the name, or before the value, are then those of the key.
 func IsValue(name, content, key string) bool {
 	named, keyed := contentTokens(text.Tokenize(name)), contentTokens(text.Tokenize(key))
 	about, rest := subjectOf(content), contentTokens(text.Tokenize(withoutMarks(content)))
@@ -161,9 +159,8 @@ var (
 	persons = text.WordSet("我 你 他 她 它 咱 该 本")
 )
 
-// ofTwoThings reports whether two contents with a common key are about two things: each names a subject besides the
-// key, and they share no word of it. Chinese terms are pairs of characters, and of the shorter one half must differ:
-// 测试环境 and 生产环境 are two.
+// ofTwoThings reports whether two contents with a common key name two subjects besides it, without a common word.
+// Chinese terms are pairs of characters, and of the shorter one half must differ: 测试环境 and 生产环境 are two.
 func ofTwoThings(a, b, key string) bool {
 	x, y := besidesKey(a, key), besidesKey(b, key)
 	if len(x) == 0 || len(y) == 0 {
@@ -181,8 +178,8 @@ func ofTwoThings(a, b, key string) bool {
 	return 2*shared < min(len(x), len(y))
 }
 
-// besidesKey are the terms that a content has before its value, besides its key; empty if it does not name the value as
-// the key's.
+// besidesKey are a content's terms before its value and besides its key; empty if it does not name the value as the
+// key's.
 func besidesKey(content, key string) map[string]bool {
 	keyed := contentTokens(text.Tokenize(key))
 	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
@@ -226,7 +223,6 @@ func sharesPrefix(word string, others map[string]bool) bool {
 	return false
 }
 
-// withoutMarks is a folded text without its marks, and without words that only say that it holds by now.
 func withoutMarks(content string) string {
 	text := withoutNow(content)
 	for _, m := range marks {
@@ -235,19 +231,17 @@ func withoutMarks(content string) string {
 	return text
 }
 
-// withoutNow is a folded text without words that only say that it holds by now.
+// withoutNow removes words that only say that a fact holds by now.
 func withoutNow(content string) string {
 	return nowWords.Replace(text.Fold(content))
 }
 
 var nowWords = strings.NewReplacer(" now ", " ", "现在", " ", "目前", " ")
 
-// clausesOf parts a folded text.
 func clausesOf(folded string) []string {
 	return strings.FieldsFunc(folded, func(r rune) bool { return strings.ContainsRune(",;:，；：", r) })
 }
 
-// markAt is the position of the first mark in a folded text; -1 for none.
 func markAt(folded string) int {
 	first := -1
 	for _, m := range marks {
@@ -258,11 +252,10 @@ func markAt(folded string) int {
 	return first
 }
 
-// copulas stand between the subject of a fact and its value.
 var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will become call name equal`)
 
-// valueAt is the position of the value in the tokens of a fact: behind the first copula with at least two meaningful
-// tokens before it, or the end.
+// valueAt is the position of the value: behind the first copula with at least two meaningful tokens before it, or the
+// end.
 func valueAt(tokens []string) int {
 	before := 0
 	for i, t := range tokens {
@@ -286,7 +279,7 @@ func contentTokens(tokens []string) map[string]bool {
 	return set
 }
 
-// weighty reports whether terms suffice to name a fact's subject: two Latin words, or four Chinese characters.
+// weighty reports whether terms suffice to name a subject: two Latin words, or four Chinese characters.
 func weighty(about map[string]bool) bool {
 	n := 0
 	for t := range about {
@@ -299,7 +292,7 @@ func weighty(about map[string]bool) bool {
 	return n >= 4
 }
 
-// numeric reports whether there is a number, in digits or in Chinese, or a name of a day among tokens.
+// numeric reports a number, in digits or in Chinese, or the name of a day.
 func numeric(tokens map[string]bool) bool {
 	for t := range tokens {
 		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {

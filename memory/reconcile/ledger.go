@@ -11,15 +11,15 @@ import (
 	"ebb/sessions"
 )
 
-// Decision says how a draft relates to the memories of its scope.
+// Decision relates a draft to the memories of its scope.
 type Decision struct {
-	Same       int64   // the memory that says it already; 0 for none: it is stored
+	Same       int64   // the memory that says it already; 0: it is stored
 	Supersedes []int64 // memories in force that it corrects
-	By         int64   // the newer memory that corrects it: it is stored as history only; 0 for none
+	By         int64   // the newer memory that corrects it, so that it is stored as history only; 0: none
 }
 
-// Ledger is the set of memories that drafts are compared with, of one scope and scope id. It holds those in force,
-// superseded ones that a draft may read like, and their successors.
+// Ledger has the memories of one scope that drafts are compared with: those in force, superseded ones that a draft may
+// read like, and their successors.
 type Ledger struct {
 	rows []ledgerRow
 }
@@ -28,21 +28,19 @@ type ledgerRow struct {
 	memory.Memory
 
 	normal string
-	grams  map[string]bool // made when they are asked for
+	grams  map[string]bool // made when needed
 }
 
-// Add takes a memory up.
 func (l *Ledger) Add(m memory.Memory) {
 	l.rows = append(l.rows, ledgerRow{Memory: m, normal: text.Normalize(classify.TrimLead(m.Content))})
 }
 
-// Names reports whether a draft may replace the memory that it names, or names none: it is among them, and the chat
-// that the draft comes from may read it.
+// Names reports whether a draft names no memory to replace, or one that its chat may read.
 func (l *Ledger) Names(d memory.Draft) bool {
 	return d.Replaces == 0 || slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == d.Replaces && mayKnow(d, r.Memory) })
 }
 
-// Shows lists those of ids that the chat which a draft comes from may know of.
+// Shows lists those of ids that the draft's chat may know of.
 func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 	var out []int64
 	for _, r := range l.rows {
@@ -53,9 +51,9 @@ func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 	return out
 }
 
-// mayKnow reports whether the chat of a draft may know of a memory of the same scope, and correct it. A person's
-// statements about themself are known in private and in the group where they were made. The group of its origin
-// corrects a memory of the team.
+// mayKnow reports whether the draft's chat may know of a memory of the same scope, and correct it. People's statements
+// about themselves are known in private and in the group where they were made. A memory of the team is corrected by
+// the group of its origin.
 func mayKnow(d memory.Draft, m memory.Memory) bool {
 	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
 }
@@ -71,7 +69,6 @@ func (l *Ledger) Successors(ids []int64) []int64 {
 	return out
 }
 
-// Supersede notes that a memory corrects others.
 func (l *Ledger) Supersede(by int64, ids []int64) {
 	for i := range l.rows {
 		if slices.Contains(ids, l.rows[i].ID) {
@@ -80,11 +77,11 @@ func (l *Ledger) Supersede(by int64, ids []int64) {
 	}
 }
 
-// Decide compares a draft with the known memories. A statement gets the same decision in whatever order, and however
-// often, it is extracted: the time of the statement counts, not of its row.
+// Decide compares a draft with the known memories. The time of a statement counts, not that of its row: order and
+// repetition of extractions change nothing.
 //
-// People's statements about themselves in two conversations share a key, and both stay: their readers differ. Only in
-// private may people correct their statements of a group, by id or by words; in the group the old one stays in force.
+// People's statements about themselves in two conversations share a key, and both stay: their readers differ. In
+// private, people may correct their statements of a group, by id or by words; in the group the old one stays in force.
 func (l *Ledger) Decide(d memory.Draft) Decision {
 	if id := l.same(d); id != 0 {
 		return Decision{Same: id}
@@ -102,7 +99,6 @@ func (l *Ledger) Decide(d memory.Draft) Decision {
 	return v
 }
 
-// saidAt is when a memory was said, or stored if that is unknown.
 func saidAt(m memory.Memory) time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
@@ -110,13 +106,13 @@ func saidAt(m memory.Memory) time.Time {
 	return m.SaidAt
 }
 
-// laterThan reports whether a memory was said later than at. A zero time counts as now.
+// laterThan counts a zero time as now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
-// same returns the memory that a draft repeats, or 0. That is one in force, in the same words or nearly, or one that was
+// same returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one that was
 // corrected after the draft was said.
 //
-// Facts about a person from two conversations differ, since their readers differ. Two people may say the same words about
+// Statements about a person from two conversations differ in their readers, and two people may say the same about
 // themselves. A fact of the team has no such bounds.
 func (l *Ledger) same(d memory.Draft) int64 {
 	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
@@ -151,7 +147,6 @@ func (l *Ledger) same(d memory.Draft) int64 {
 	return 0
 }
 
-// sameReaders reports whether a draft and a memory of its scope have the same readers.
 func sameReaders(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser || m.SourceGroup == d.SourceGroup
 }
@@ -162,11 +157,11 @@ func sameSource(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser && d.Scope != memory.ScopeTeam || m.SourceGroup == d.SourceGroup
 }
 
-// oneSubject reports whether two facts in the same words can be about one person: whom the one is about may not be known.
+// oneSubject reports whether two facts in the same words can be about one person, who may be unknown.
 func oneSubject(a, b sessions.UserID) bool { return a == b || a == "" || b == "" }
 
-// inForce reports whether a memory is in force for the chat of a draft. A memory that a person corrected in private
-// still holds in the group where they said it.
+// inForce reports whether a memory is in force for the draft's chat. A correction in private leaves a memory in force
+// in the group where it was said.
 func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
 	if m.SupersededBy == 0 {
 		return true
@@ -177,14 +172,13 @@ func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
 	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == m.SupersededBy && r.SourceGroup != m.SourceGroup })
 }
 
-// alikeInLength reports whether two texts can be near duplicates at all; a repeated trigram counts once, so that there
-// is some room.
+// alikeInLength excludes most near duplicates early. It leaves some room, as repeated trigrams count once.
 func alikeInLength(a, b string) bool {
 	x, y := float64(utf8.RuneCountInString(a)), float64(utf8.RuneCountInString(b))
 	return min(x, y) >= 0.7*max(x, y)
 }
 
-// compatible reports whether two wordings can be of one fact: about the same person, and of no two keys.
+// compatible reports whether two wordings can be of one fact: about one person, and of no two keys.
 func compatible(d memory.Draft, m memory.Memory) bool {
 	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
 }
@@ -196,8 +190,8 @@ func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	})
 }
 
-// corrected lists the memories in force that a draft has another value of. They share its key or have the id that it
-// names; otherwise the draft must read as a correction.
+// corrected lists the memories in force that a draft gives another value: those with its key or the id that it names,
+// or else those that its words correct.
 func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	var out []memory.Memory
 	named := int64(0)
@@ -236,9 +230,8 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	return out
 }
 
-// sameThing reports whether a draft and a memory are values of one thing: of one key, about one person, or of one thing
-// whose value a person is. Without a subject, a key such as "owner" can be that of many things: then the texts must not
-// name two things.
+// sameThing reports whether a draft and a memory are values of one key, about one person or of one thing. Without a
+// subject, a key such as "owner" can be that of many things: the texts must not name two.
 func sameThing(d memory.Draft, m memory.Memory) bool {
 	switch key := text.NormalizeKey(d.Key); {
 	case key == "" || m.Key != key || !sameSource(d, m):
@@ -251,7 +244,7 @@ func sameThing(d memory.Draft, m memory.Memory) bool {
 	return !ofTwoThings(d.Content, m.Content, d.Key)
 }
 
-// successor is the memory in force that the one named, or those that superseded it, led to.
+// successor is the memory in force that id, or its successors, led to.
 func (l *Ledger) successor(d memory.Draft, id int64) int64 {
 	for range l.rows {
 		at := slices.IndexFunc(l.rows, func(r ledgerRow) bool { return r.ID == id })

@@ -13,11 +13,10 @@ import (
 )
 
 // reschedules reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin
-// with the same words, followed by a time only. The speaker does not count, unless the event can be anybody's own, such
-// as a day off.
+// with the same words, with only a time behind. The speaker counts only for events that can be anybody's own, such as
+// a day off.
 //
-// It finds moves that [corrects] misses: those by another speaker, and those behind a speaker's name, which corrects
-// takes as part of the subject.
+// It finds moves that [corrects] misses, by or behind the name of another speaker.
 func reschedules(d memory.Draft, m memory.Memory) bool {
 	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
@@ -39,7 +38,7 @@ func reschedules(d memory.Draft, m memory.Memory) bool {
 	return same || !classify.SelfReference(to[1]) && !ownAffairRE().MatchString(to[1])
 }
 
-// splitSpeaker is a content as it is matched, and the name of the speaker before it.
+// splitSpeaker parts a content, in the form for matching, from the speaker's name before it.
 func splitSpeaker(content string) (said, by string) {
 	said = text.Canonical(content)
 	if m := classify.SpeakerLead(content); m != "" {
@@ -50,7 +49,6 @@ func splitSpeaker(content string) (said, by string) {
 	return strings.TrimRight(said, "。.!;； "), by
 }
 
-// matchParts returns the groups of the first pattern that matches a text; nil for none.
 func matchParts(text string, patterns []*regexp.Regexp) []string {
 	for _, re := range patterns {
 		if m := re.FindStringSubmatch(text); m != nil {

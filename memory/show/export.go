@@ -12,7 +12,7 @@ import (
 // Heads are the headings of a person's export.
 type Heads struct{ Facts, Messages, Records string }
 
-// ExportHeads returns the headings of a person's export in a language, zh or en.
+// ExportHeads returns them in zh or en.
 func ExportHeads(lang string) Heads {
 	if lang == "en" {
 		return Heads{"## What is remembered about you or was said by you", "## What you said", "## Other records with your name"}
@@ -20,14 +20,13 @@ func ExportHeads(lang string) Heads {
 	return Heads{"## 与你有关或由你说出的记忆", "## 你说过的话", "## 其他带有你名字的记录"}
 }
 
-// recordWords describe the kinds of records, in zh and en.
 var recordWords = map[memory.RecordKind][2]string{
 	memory.RecordUsage: {"模型用量", "use of models"}, memory.RecordID: {"加密编号", "encrypted id"}, memory.RecordPromotion: {"由你分享给团队的记忆", "memory that you shared with the team"},
 	memory.RecordCompaction: {"由你发起的压缩或撤销", "compaction or undo that you asked for"},
 	memory.RecordLogin:      {"控制台登录", "login of the console"}, memory.RecordAction: {"控制台操作", "action in the console"},
 }
 
-// ExportRecord is one record in a person's export, one line of Markdown: time, kind, content, and the tokens of usage.
+// ExportRecord is a record as a line of Markdown: time, kind, content, and the tokens of usage.
 func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	words := []string{wordIn(recordWords[r.Kind], string(r.Kind), lang)}
 	if text := oneLine(r.Text); text != "" {
@@ -44,7 +43,7 @@ func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	return fmt.Sprintf("- %s · %s\n", at, strings.Join(words, " · "))
 }
 
-// ExportFact is one memory in a person's export, one line of Markdown: time, place, content.
+// ExportFact is a memory as a line of Markdown: time, place, content.
 func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
 	at := m.SaidAt
 	if at.IsZero() {
@@ -61,7 +60,7 @@ func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
 		ScopeWord(m.Scope, lang), KindWord(m.Kind, lang), oneLine(m.Content), state)
 }
 
-// ScopeWord describes the readers of a scope, in zh or en.
+// ScopeWord names a scope in zh or en.
 func ScopeWord(s memory.Scope, lang string) string {
 	words := map[memory.Scope][2]string{
 		memory.ScopeUser: {"个人", "person"}, memory.ScopeGroup: {"本群", "group"}, memory.ScopeTeam: {"全团队", "team"}, memory.ScopeSession: {"会话", "conversation"},
@@ -69,7 +68,7 @@ func ScopeWord(s memory.Scope, lang string) string {
 	return wordIn(words[s], string(s), lang)
 }
 
-// KindWord describes a kind of memory, in zh or en.
+// KindWord names a kind in zh or en.
 func KindWord(k memory.Kind, lang string) string {
 	words := map[memory.Kind][2]string{
 		memory.KindFact: {"事实", "fact"}, memory.KindProfile: {"个人情况", "profile"}, memory.KindPreference: {"偏好", "preference"},
@@ -88,7 +87,7 @@ func wordIn(word [2]string, other, lang string) string {
 	return word[0]
 }
 
-// ExportSaid is one message in a person's export, one line of Markdown: time, place, content.
+// ExportSaid is a message as a line of Markdown: time, place, content.
 func ExportSaid(s memory.PersonMessage, loc *time.Location, lang string) string {
 	at := s.Event.CreatedAt
 	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {

@@ -24,11 +24,11 @@ var (
 	eventPath = regexp.MustCompile(`^session_events/(\d{1,18}(?:-\d{1,18})?)$`)
 )
 
-// maxRead bounds the memories that one path lists.
+// maxRead bounds the memories of one path.
 const maxRead = 1000
 
-// Get reads a page of a virtual path, from 1. Its errors are written for the model, but for those that wrap
-// ErrUnreadable.
+// Get reads a page of a virtual path, from 1. Its errors are written for the model, except those that wrap
+// [ErrUnreadable].
 func Get(ctx context.Context, s memory.Store, r memory.Reader, path string, page int, log LogReader) (string, error) {
 	if m := eventPath.FindStringSubmatch(path); m != nil {
 		from, through, ok := ParseSpan(m[1])
@@ -74,7 +74,6 @@ func Get(ctx context.Context, s memory.Store, r memory.Reader, path string, page
 	return pageOf(path, out, page, log.Room), nil
 }
 
-// pageOf is a page of the lines of a path.
 func pageOf(path string, lines []string, page, room int) string {
 	if len(lines) == 0 {
 		return path + " has 0 lines."
@@ -82,7 +81,6 @@ func pageOf(path string, lines []string, page, room int) string {
 	return Page(strings.Join(lines, "\n"), page, room, func(page int) string { return callGet(path, page) })
 }
 
-// callGet is the call that reads a page of a path.
 func callGet(path string, page int) string {
 	if page == 1 {
 		page = 0
@@ -90,7 +88,7 @@ func callGet(path string, page int) string {
 	return CallOf(sessions.GetTool, "path", path, "page", page)
 }
 
-// digestLines are the digests in a scope that were written of a date, line by line.
+// digestLines are the digests of a date in a scope, line by line.
 func digestLines(ctx context.Context, s memory.Digests, r memory.Reader, scope, date string, loc *time.Location) ([]string, error) {
 	day, err := time.ParseInLocation(time.DateOnly, date, loc)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"ebb/memory"
 )
 
-// HitLine shows one find of a search in a line: its path, when it was said and by whom, why it matched, and the words.
+// HitLine shows one find in a line: path, time, speaker, reasons, words.
 func HitLine(h memory.Hit, loc *time.Location) string {
 	about := h.At.In(loc).Format("2006-01-02 15:04")
 	if h.Who != "" {
@@ -26,7 +26,7 @@ func HitLine(h memory.Hit, loc *time.Location) string {
 	return fmt.Sprintf("- %s (%s): %s\n", h.Path, about, strings.Join(strings.Fields(h.Content), " "))
 }
 
-// valueLines shows a memory by its id, with its source, its former and its later values.
+// valueLines shows a memory with its source, and its former and later values.
 func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
 	values, err := s.Values(ctx, r, id)
 	if err != nil {
@@ -49,5 +49,5 @@ func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, 
 	return out, nil
 }
 
-// ErrUnreadable says that the storage could not be read; the wrapped error is for the log, not for a model.
+// ErrUnreadable says that the storage could not be read. The wrapped error is for the log, not for a model.
 var ErrUnreadable = errors.New("memory can't be read at the moment")

@@ -18,17 +18,17 @@ import (
 type LogReader struct {
 	Library memory.ReadStore
 	Key     sessions.Key
-	// Current are the running turn's events, with the numbers that its commit will give them: the log lacks them so far.
+	// Current are the running turn's events, which the log lacks, with the numbers of their commit to come.
 	Current  []sessions.Event
 	Room     int // bytes of a page; 0: the default
 	Location *time.Location
 }
 
-// readAhead is how many events one page reads from the log.
+// readAhead is the number of events that one page reads from the log.
 const readAhead = 20
 
-// Whole reads the events from..through, whole and in order. page counts the pages of a first event that needs several.
-// call writes the call that reads a range from a page on.
+// Whole reads the events from..through in order. page counts the pages of a first event that needs several. call
+// writes the call that reads a range from a page on.
 func (r LogReader) Whole(ctx context.Context, from, through int64, page int, call func(span string, page int) string) (string, error) {
 	most := readAhead
 	if page > 1 {
@@ -67,7 +67,6 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 	return b.String(), nil
 }
 
-// long is one page of an event that needs several.
 func (r LogReader) long(seq, through int64, parts []string, page int, call func(span string, page int) string) string {
 	if page = max(1, page); page > len(parts) {
 		return fmt.Sprintf("event %d has no page %d; the last is page %d: %s", seq, page, len(parts), call(span(seq, through), len(parts)))
@@ -82,8 +81,8 @@ func (r LogReader) long(seq, through int64, parts []string, page int, call func(
 	return fmt.Sprintf("event %d, page %d of %d%s\n%s", seq, page, len(parts), next, parts[page-1])
 }
 
-// Find lists the matches of a query, the newest last, as far as a page goes. whole writes the call that reads one
-// event; before writes the call for older events.
+// Find lists a page of matches, the newest last. whole writes the call that reads one event, before the call for older
+// events.
 func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq int64) string, before func(seq int64) string) (string, error) {
 	room := roomOf(r.Room)
 	q.Chars = min(q.Chars, room/4) // a character takes at most four bytes
@@ -122,7 +121,6 @@ func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq i
 	return head + strings.Join(lines, ""), nil
 }
 
-// line is an event as a model reads it: number, time, speaker, and the words as they are.
 func (r LogReader) line(e sessions.Event) string {
 	who := string(e.Role)
 	switch {
@@ -143,7 +141,6 @@ func (r LogReader) line(e sessions.Event) string {
 // forgedHead finds text behind a line break that looks like the head of an event.
 var forgedHead = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}]*[#＃][\s\p{Z}]*\p{Nd})`)
 
-// rangePath finds a range of numbers, or one number.
 var rangePath = regexp.MustCompile(`^#?(\d{1,18})(?:\s*[-–~]\s*#?(\d{1,18}))?$`)
 
 // ParseSpan reads a range of event numbers, as "10-20" or "12".
@@ -171,8 +168,7 @@ func span(from, through int64) string {
 	return fmt.Sprintf("%d-%d", from, through)
 }
 
-// CallOf writes a tool call as a note or a page names it. Arguments are pairs of names and values; zero values are left
-// out.
+// CallOf writes a tool call for a model. Arguments are pairs of names and values; zero values are left out.
 func CallOf(tool string, arguments ...any) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(arguments); i += 2 {

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of one page, in bytes. A caller with less room gets a smaller page.
+// Bounds of one page, in bytes.
 const (
 	maxPage   = 6000
 	leastPage = 200
 	pageFrame = 200 // for the line that names the page and the next call
 )
 
-// roomOf is the size of a page's text for a caller with the given room in bytes; 0: no bound of its own.
+// roomOf is the size of a page's text for a caller with room bytes; 0: no own bound.
 func roomOf(room int) int {
 	if room <= 0 || room > maxPage {
 		room = maxPage
@@ -21,8 +21,8 @@ func roomOf(room int) int {
 	return max(leastPage, room-pageFrame)
 }
 
-// Page returns one page of a text, from 1. A text of one page comes as it is. The first line of any other page names the
-// page and the call that reads the next one. Without these lines, the pages in order are the text. room is in bytes.
+// Page returns one page of a text, from 1, at most room bytes. Unless it is the only one, its first line names it and
+// the call for the next. Without these lines, the pages in order are the text.
 func Page(text string, page, room int, call func(page int) string) string {
 	parts := chunks(text, roomOf(room))
 	switch page = max(1, page); {
@@ -36,8 +36,7 @@ func Page(text string, page, room int, call func(page int) string) string {
 	return fmt.Sprintf("page %d of %d; next: %s\n%s", page, len(parts), call(page+1), parts[page-1])
 }
 
-// chunks splits a text into parts of at most room bytes: at a near line break if there is one, never inside a
-// character.
+// chunks cuts at a near line break if there is one, and never inside a character.
 func chunks(text string, room int) []string {
 	var out []string
 	for len(text) > room {

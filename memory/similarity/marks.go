@@ -9,7 +9,7 @@ import (
 	"ebb/memory/text"
 )
 
-// Marks identify a text: its identifiers, such as numbers, addresses and codes, and its phrases, the parts between
+// Marks identify a text: identifiers, such as numbers, addresses and codes, and phrases, the parts between
 // punctuation. Both are long enough not to coincide by accident.
 const (
 	minIdentifier  = 5  // bytes
@@ -53,7 +53,8 @@ func identifying(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-/:+", r))
 }
 
-// Distinctive reports whether a text is long as a sentence or has an identifier. Many people may write a shorter one.
+// Distinctive reports whether a text has an identifier or the length of a sentence. Many people may write a shorter
+// one.
 func Distinctive(text string) bool {
 	marks := map[string]bool{}
 	MarksOf(text, marks)

@@ -15,31 +15,30 @@ import (
 // A text repeats a saying when it has most of its character trigrams, and all of its numbers.
 const (
 	saidShare    = 0.75
-	aboutShare   = 0.4 // share of a message's clause in a memory, for the clause to be its source
+	aboutShare   = 0.4 // of a clause of a message in a memory, for the clause to be its source
 	minSayingHan = 5   // characters of a saying with Chinese in it
 	minSaying    = 10  // characters of another
-	maxPieces    = 64  // pieces that sessions are searched for
+	maxPieces    = 64
 )
 
-// Set finds texts that repeat others.
+// Set finds texts that repeat the added ones.
 type Set struct {
 	marks   map[string]bool
 	words   []string         // searched for anywhere
 	sayings []saying         // repeated with other words around them, or approximately
-	having  map[string][]int // sayings by trigram
+	having  map[string][]int // indexes of sayings by trigram
 }
 
 // New returns an empty set.
 func New() Set { return Set{marks: map[string]bool{}, having: map[string][]int{}} }
 
-// saying is a text for comparison.
 type saying struct {
 	text    string // folded
 	grams   int
 	numbers []string
 }
 
-// Add adds a text by its marks, or as a whole when it has none.
+// Add adds a text by its marks, or as a whole if it has none.
 func (l *Set) Add(text string) {
 	before := len(l.marks)
 	MarksOf(text, l.marks)
@@ -48,7 +47,7 @@ func (l *Set) Add(text string) {
 	}
 }
 
-// AddSaying adds a text for approximate comparison, without the dates that were added to it. It reports false for a text that is
+// AddSaying adds a text for approximate comparison, without dates that were added to it. It returns false for a text
 // too short to identify.
 func (l *Set) AddSaying(said string) bool {
 	said = strings.TrimSpace(text.Fold(dates.Strip(classify.TrimLead(said))))
@@ -63,7 +62,6 @@ func (l *Set) AddSaying(said string) bool {
 	return true
 }
 
-// AddIdentifiers adds a text by its identifiers.
 func (l *Set) AddIdentifiers(text string) {
 	marks := map[string]bool{}
 	MarksOf(text, marks)
@@ -74,8 +72,8 @@ func (l *Set) AddIdentifiers(text string) {
 	}
 }
 
-// AddSource adds the clauses of a message that are about a fact. A message that is the only source and has no such
-// clause is added as a whole, since the fact paraphrases it.
+// AddSource adds the clauses of a message that are about a fact. Without one, a message that is the only source is
+// added as a whole, since the fact paraphrases it.
 func (l *Set) AddSource(message, fact string, alone bool) {
 	about, found := trigramsOf(fact), false
 	for _, clause := range strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
@@ -89,7 +87,7 @@ func (l *Set) AddSource(message, fact string, alone bool) {
 	}
 }
 
-// Repeats reports whether a text repeats something.
+// Repeats reports whether a text repeats an added one.
 func (l *Set) Repeats(text string) bool {
 	if text == "" {
 		return false
@@ -102,7 +100,7 @@ func (l *Set) Repeats(text string) bool {
 	return l.marked(text, func(string) bool { return true }) || l.RepeatsSaying(text)
 }
 
-// RepeatsFar reports whether a text repeats something in another session. An identifier of work is common knowledge there.
+// RepeatsFar is [Set.Repeats] for another session, where identifiers of work are common knowledge.
 func (l *Set) RepeatsFar(text string) bool { return l.marked(text, personal) || l.RepeatsSaying(text) }
 
 func (l *Set) marked(text string, counts func(mark string) bool) bool {
@@ -119,12 +117,11 @@ func (l *Set) marked(text string, counts func(mark string) bool) bool {
 	return false
 }
 
-// RepeatsSaying reports whether a text repeats one of the sayings.
 func (l *Set) RepeatsSaying(text string) bool {
 	return len(l.RepeatedSayings(text)) > 0
 }
 
-// RepeatedSayings lists the sayings that a text repeats, by their place.
+// RepeatedSayings lists the sayings that a text repeats, in the order of [Set.AddSaying] from 0 on.
 func (l *Set) RepeatedSayings(said string) (found []int) {
 	if len(l.sayings) == 0 || said == "" {
 		return nil
@@ -151,7 +148,7 @@ func (l *Set) RepeatedSayings(said string) (found []int) {
 	return found
 }
 
-// Pieces are strings of which every repeating text has at least one, as far as that is cheap to compute.
+// Pieces are strings of which nearly every repeating text has one, at most maxPieces, to search sessions for.
 func (l *Set) Pieces() []string {
 	set := map[string]bool{}
 	for m := range l.marks {
@@ -175,7 +172,7 @@ func (l *Set) Pieces() []string {
 	return list[:min(len(list), maxPieces)]
 }
 
-// personal reports whether an identifier is a person's rather than one of work: a long number, or an address.
+// personal reports whether an identifier is a person's, not one of work: a long number or an address.
 func personal(mark string) bool {
 	digits := 0
 	for _, r := range mark {
@@ -190,7 +187,7 @@ func personal(mark string) bool {
 	return strings.Contains(mark, "@")
 }
 
-// SameStatement reports whether two facts say the same; one of them may begin with its author's name.
+// SameStatement reports whether two facts say the same. One may begin with its author's name.
 func SameStatement(a, b string) bool {
 	a, b = classify.TrimLead(dates.Strip(a)), classify.TrimLead(dates.Strip(b))
 	if text.Normalize(a) == text.Normalize(b) {
@@ -206,8 +203,8 @@ func SameStatement(a, b string) bool {
 	return 2*len(x) >= len(y) && text.Share(x, y) >= saidShare
 }
 
-// Retells reports whether a memory repeats another one that was consolidated into it: nearly all of it, or more of it
-// than each other row does. The model did not record the sources of each row.
+// Retells reports whether a memory repeats one that was consolidated into it: nearly all of it, or more than each
+// other row does. The model did not record the sources of each row.
 func Retells(content, old string, others []string) bool {
 	if SameStatement(old, content) {
 		return true
@@ -230,13 +227,11 @@ func leastSaid(text string) int {
 	return minSaying
 }
 
-// trigramsOf is the set of trigrams of what a text says, without punctuation and blanks.
 func trigramsOf(said string) map[string]bool { return text.Trigrams(text.Normalize(said)) }
 
 // Share is the part of a text that is in another one, 0 to 1, by their trigrams.
 func Share(of, in string) float64 { return text.Share(trigramsOf(of), trigramsOf(in)) }
 
-// numbersIn lists the runs of digits of a folded text, each once.
 func numbersIn(text string) []string {
 	list := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
 	slices.Sort(list)

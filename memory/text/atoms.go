@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// EachAtom folds a text and splits it into its smallest units: each character of a script without blanks, and the words, as
-// stems, and numbers of other scripts. Unlike [Runs] it parts letters from digits, reads a number without its commas, and
-// shows where a sentence or a list divides its words: by an empty atom. The bytes are valid during the call only.
+// EachAtom folds a text and splits it into its smallest units: characters of scripts without blanks, and stems and
+// numbers of others. Unlike [Runs] it parts letters from digits, drops the commas of numbers, and yields an empty atom
+// where a sentence or a list divides words. The bytes are valid during the call only.
 func EachAtom(text string, see func(atom []byte)) {
 	text = Fold(text)
 	var atom []byte

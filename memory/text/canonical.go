@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Canonical folds the ways to write a text into one: full-width and other compatible forms (NFKC), capitals,
-// traditional characters that the patterns know, typographic quotes. It drops invisible characters, which hide words
-// from a search. White space becomes one blank, and blanks between Chinese characters are dropped.
+// Canonical folds the ways to write a text into one: compatible forms (NFKC), capitals, traditional characters that
+// the patterns know, typographic quotes. It drops invisible characters, which hide words from a search. White space
+// becomes one blank, or none between Chinese characters.
 func Canonical(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	var b strings.Builder
@@ -38,8 +38,8 @@ func Canonical(text string) string {
 	return b.String()
 }
 
-// isInvisible reports whether a character shows nothing: formats, controls, variation selectors, fillers, tags, and the
-// joiner that normalization puts between too many marks.
+// isInvisible reports formats, controls, variation selectors, fillers, tags, and the joiner that normalization puts
+// between too many marks.
 func isInvisible(r rune) bool {
 	switch {
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800:
@@ -53,7 +53,7 @@ func isInvisible(r rune) bool {
 // spelledRE finds words that are written letter by letter, as in "i g n o r e" and "忽-略-规-则".
 var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{L}\p{N}]{1,3}\p{L}){3,}`)
 
-// JoinSpelled returns a folded text and, behind it, the words that it spells letter by letter, for patterns to find.
+// JoinSpelled appends to a folded text the words that it spells letter by letter.
 func JoinSpelled(folded string) string {
 	runs := spelledRE.FindAllString(folded, -1)
 	if len(runs) == 0 {
@@ -72,8 +72,7 @@ func JoinSpelled(folded string) string {
 	return b.String()
 }
 
-// simplified maps the traditional characters that occur in the patterns of this package to those that they are written
-// with there, and quotes to plain ones.
+// simplified maps the traditional characters of the patterns to simplified ones, and quotes to plain ones.
 var simplified = func() map[rune]rune {
 	from, to := []rune("規則記從現對見讓憶視無違應該總們後過說話請幫決負責確認為個給會許絕條設變號總統權體員組問誰麼嗎時間題複還醫銀證護電郵職薪資"+
 		"聽從執準禁漏訴別啟開關閉隨戶術診斷癌憂鬱懷獎錢萬億寫這裡網頁禮週歡愛習慣單議檔發佈約規週點‘’“”´"),
@@ -89,8 +88,8 @@ var simplified = func() map[rune]rune {
 	return m
 }()
 
-// Words returns a folded text with each stretch of other characters than letters and figures replaced by one blank, or
-// by nothing next to a Chinese character.
+// Words replaces each stretch of characters other than letters and figures by one blank, or by nothing next to a
+// Chinese character.
 func Words(folded string) string {
 	var b strings.Builder
 	var last rune
@@ -112,7 +111,7 @@ func Words(folded string) string {
 	return b.String()
 }
 
-// DropInvisible drops invisible characters and keeps the lines.
+// DropInvisible drops invisible characters except line ends.
 func DropInvisible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && isInvisible(r) {

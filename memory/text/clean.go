@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// isControl reports characters that are not meant to be read: those that steer a terminal, hide, or turn the direction of
-// writing. White space and joiners of emoji parts are excluded.
+// isControl reports characters that steer a terminal, hide, or turn the direction of writing. It excludes white space
+// and the joiner of emoji parts.
 func isControl(r rune) bool {
 	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
-// maxControls is the number of control characters that a slip of a model may leave in a text.
+// maxControls is the number of control characters that a slip of a model may leave.
 const maxControls = 3
 
 // HasManyControls reports whether a text has more control characters than a model's slip explains.
@@ -37,8 +37,8 @@ func Clean(s string) string {
 	}, s)), " ")
 }
 
-// Split cuts a text into parts of at most limit characters, at the ends of sentences where there are any. The parts
-// joined are the text, blanks at the cuts aside.
+// Split cuts a text into parts of at most limit characters, at ends of sentences if there are any. Only blanks at the
+// cuts are lost.
 func Split(text string, limit int) []string {
 	var parts []string
 	rs := []rune(text)
@@ -56,8 +56,7 @@ func Split(text string, limit int) []string {
 	return append(parts, strings.TrimSpace(string(rs)))
 }
 
-// Clip returns the beginning and the end of a message, where its marks are looked for. A person's remark on a pasted
-// file stands there.
+// Clip returns the beginning and the end of a message: a person's remark on a pasted file stands there.
 func Clip(text string) string {
 	const side = 4 << 10
 	if len(text) <= 2*side {

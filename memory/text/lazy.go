@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// LazyRegexp compiles an expression at its first use. A command line that needs no rule starts
-// faster than all rules compile.
+// LazyRegexp compiles an expression at its first use: a command line that needs no rule starts faster.
 func LazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -1,6 +1,6 @@
 package text
 
-// Trigrams is the set of all runs of three characters. A text of fewer is a run itself.
+// Trigrams is the set of runs of three characters. A shorter text is one run.
 func Trigrams(text string) map[string]bool {
 	runes := []rune(text)
 	set := make(map[string]bool, len(runes))
@@ -10,7 +10,7 @@ func Trigrams(text string) map[string]bool {
 	return set
 }
 
-// Share is the part of a set that is in another one, from 0 to 1.
+// Share is the part of a set that is in another one, 0 to 1.
 func Share(of, in map[string]bool) float64 {
 	if len(of) == 0 {
 		return 0
@@ -24,7 +24,7 @@ func Share(of, in map[string]bool) float64 {
 	return float64(both) / float64(len(of))
 }
 
-// Jaccard is the similarity of two sets, from 0 to 1: the share of their union that both have.
+// Jaccard is the share of the union of two sets that both have, 0 to 1.
 func Jaccard(a, b map[string]bool) float64 {
 	both := 0
 	for t := range a {

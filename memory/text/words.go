@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize returns the form in which equal statements are equal: case, width, white space and the punctuation of
-// sentences do not count. Marks with a meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
+// Normalize makes equal statements equal: case, width, white space and the punctuation of sentences do not count.
+// Marks with a meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
 func Normalize(content string) string {
 	runes := []rune(Fold(content))
 	var b strings.Builder
@@ -32,7 +32,7 @@ func Normalize(content string) string {
 	return b.String()
 }
 
-// Fold makes texts equal that differ only in case or in the width of their characters.
+// Fold removes differences of case and of the width of characters.
 func Fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
 // isSentenceMark reports whether the character at i only divides sentences or quotes.
@@ -52,21 +52,20 @@ func isLatinWordRune(r rune) bool {
 	return r < unicode.MaxLatin1 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// NormalizeKey is the stored form of a fact's key: "Release_Date" and "release date" are one, and so are 发布日期 and 发布
-// 日期.
+// NormalizeKey is the stored form of a fact's key: "Release_Date" and "release date" are one, as are 发布日期 and 发布 日期.
 func NormalizeKey(key string) string {
 	words := strings.FieldsFunc(Fold(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return Normalize(strings.Join(words, " "))
 }
 
-// IsIdeograph reports whether a character is of a script that is written without blanks between words.
+// IsIdeograph reports whether a character's script is written without blanks.
 func IsIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// Run is a stretch of a folded text. It is a Latin word or number as a whole, with the marks inside of it (1.5, v2-beta,
-// 12:30), or adjacent characters of a script without blanks.
+// Run is a stretch of a folded text: a Latin word or number with the marks inside of it (1.5, v2-beta, 12:30), or
+// adjacent characters of a script without blanks.
 type Run struct {
 	Text string
-	At   int // its place in the text, in characters
+	At   int // in characters
 	Wide bool
 }
 
@@ -96,7 +95,6 @@ func Runs(folded string) []Run {
 // joins are the marks that hold a name together: 10.0.3.7, prod-db-01, don't.
 const joins = "'’.-_@:/"
 
-// joinsWord reports whether the mark at i stands inside of a name, with a letter or digit on both sides.
 func joinsWord(runes []rune, i int) bool {
 	return strings.ContainsRune(joins, runes[i]) && i+1 < len(runes) &&
 		IsWordRune(runes[i-1]) && IsWordRune(runes[i+1]) && !IsIdeograph(runes[i+1])
@@ -107,8 +105,7 @@ func Parts(run string) []string {
 	return strings.FieldsFunc(run, func(r rune) bool { return strings.ContainsRune(joins, r) })
 }
 
-// Tokenize cuts a text into tokens: Latin words and numbers as a whole, and each Chinese character alone. Words are
-// stems.
+// Tokenize cuts a text into Latin numbers and word stems as a whole, and single Chinese characters.
 func Tokenize(text string) []string {
 	var out []string
 	for _, run := range Runs(Fold(text)) {
@@ -123,15 +120,15 @@ func Tokenize(text string) []string {
 	return out
 }
 
-// IsLatin reports whether a character is a letter or digit of a script with blanks between words.
+// IsLatin reports a letter, digit or mark of a script with blanks.
 func IsLatin(r rune) bool {
 	return r < 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// IsWordRune reports whether a character is part of a word, in any script.
+// IsWordRune reports a letter, digit or mark of any script.
 func IsWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
-// ContainsWord reports whether a word stands in a text, a Latin one not as a part of a longer one.
+// ContainsWord reports whether a word stands in a text, a Latin one not inside a longer one.
 func ContainsWord(text, word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	last, _ := utf8.DecodeLastRuneInString(word)
@@ -151,13 +148,12 @@ func ContainsWord(text, word string) bool {
 	return false
 }
 
-// inOneWord reports whether two adjacent characters are of one Latin word.
 func inOneWord(a, b rune) bool {
 	return IsWordRune(a) && IsWordRune(b) && !IsIdeograph(a) && !IsIdeograph(b)
 }
 
-// Stem brings the forms of an English word together: "deploys" and "deployed" are "deploy". It is the Snowball stemmer
-// for English. Words that are not plain ASCII letters stay, without a possessive.
+// Stem is the Snowball stemmer for English: "deploys" and "deployed" are "deploy". Words other than plain ASCII
+// letters only lose a possessive.
 func Stem(word string) string {
 	word = strings.TrimSuffix(word, "'s")
 	if len(word) < 3 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
@@ -171,8 +167,8 @@ func Stem(word string) string {
 // HasDigit reports whether a text has a digit.
 func HasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
 
-// Terms are the units of comparison of a text: its Latin words and numbers, and each pair of adjacent Chinese
-// characters. A Chinese character without a Chinese neighbour is a term itself.
+// Terms are a text's units of comparison: Latin words and numbers, pairs of adjacent Chinese characters, and those
+// characters that stand alone.
 func Terms(tokens []string) map[string]bool {
 	terms := map[string]bool{}
 	for i, t := range tokens {
@@ -189,7 +185,7 @@ func Terms(tokens []string) map[string]bool {
 	return terms
 }
 
-// IsWide reports whether a token is of a script that is written without blanks.
+// IsWide reports whether a token's script is written without blanks.
 func IsWide(token string) bool {
 	for _, r := range token {
 		return IsIdeograph(r)
@@ -197,7 +193,7 @@ func IsWide(token string) bool {
 	return false
 }
 
-// WordSet is the set of the words of a text.
+// WordSet is the set of a text's words and their stems.
 func WordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {

@@ -1,4 +1,4 @@
-// Package texttest makes texts for the tests of packages that match texts against expressions.
+// Package texttest makes texts that match expressions.
 package texttest
 
 import (
