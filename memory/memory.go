@@ -111,7 +111,7 @@ type Query struct {
 	Limit int
 	From  Source
 	Now   time.Time // the reference of "yesterday"; zero: now
-	Chars int       // of one event in a hit; 0: the store's own bound
+	Chars int       // characters of one event in a hit; 0: the store's own bound
 }
 
 // Hit is one find, of memories or the event log.
@@ -120,7 +120,7 @@ type Hit struct {
 	MemoryID int64  // id of a memory; else 0
 	Seq      int64  // place of an event; else 0
 	Content  string
-	Who      string // of a memory also the subject: see [Memory.Source]
+	Who      string // speaker; of a memory also the subject: see [Memory.Source]
 	At       time.Time
 	Score    float64
 	// Why has the matches in short words for a model: terms, a person, a date.

@@ -121,7 +121,7 @@ type Person struct {
 // PersonMessage is a message with the conversation where it was said.
 type PersonMessage struct {
 	Event   sessions.Event
-	Title   string // of the conversation; may be empty
+	Title   string // title of the conversation; may be empty
 	Private bool
 }
 
@@ -161,7 +161,7 @@ type Preview struct {
 	Promotions  int      // memories of other authors that lose it
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
-	Logins      int      // of the console
+	Logins      int      // logins of the console
 }
 
 // Forget is an erasure of a person.
@@ -210,7 +210,7 @@ type Forgotten struct {
 	Blobs      int
 	Replies    int
 	Embeddings int
-	Lease      sessions.Lease // of the session that asked, with its new term
+	Lease      sessions.Lease // lease of the session that asked, with its new term
 }
 
 // Add adds the counts of an erasure in one session.

@@ -74,7 +74,7 @@ type Debt struct {
 	Failures int   // consecutive
 	Reason   string
 	Usage    sessions.Usage // usage of calls without a stored result
-	Cost     float64        // of those calls
+	Cost     float64        // cost of those calls
 }
 
 // Flush is the outcome of an extraction, or of one part of it, for [Store.Flush].
@@ -99,7 +99,7 @@ type LogQuery struct {
 	Since   time.Time
 	Until   time.Time // exclusive
 	Limit   int       // events
-	Chars   int       // of one event's content; a longer one is cut around the first word
+	Chars   int       // characters of one event's content; a longer one is cut around the first word
 }
 
 // LogMatches are events of a log, newest first.

@@ -26,9 +26,9 @@ type EmbedFault interface {
 
 // Unembedded is a text that has no vector of a model yet.
 type Unembedded struct {
-	ScopeKey string       // of its vector
-	Hash     []byte       // of the whole content, also where Content is its beginning
-	Session  sessions.Key // of the log or of the memory's source
+	ScopeKey string       // key of its vector
+	Hash     []byte       // hash of the whole content, also where Content is its beginning
+	Session  sessions.Key // session of the log or of the memory's source
 	MemoryID int64        // 0 for an event
 	Seq      int64        // 0 for a memory
 	Content  string

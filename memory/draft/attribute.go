@@ -106,8 +106,8 @@ func OwnWords(e sessions.Event) (words, others string) {
 
 // The shares that make a text a fact's support.
 const (
-	supportShare = 0.3  // of the fact's terms
-	ownShare     = 0.75 // of the best foreign text's score, from which a person's own words count as the source
+	supportShare = 0.3  // share of the fact's terms
+	ownShare     = 0.75 // share of the best foreign text's score, from which a person's own words count as the source
 )
 
 // support is the source of a fact, with its range of events.

@@ -180,7 +180,7 @@ func memoryID(raw json.RawMessage) (id int64, ok bool) {
 }
 
 const (
-	MaxFactBytes = 16 << 10 // of the whole item, also if it is split
+	MaxFactBytes = 16 << 10 // bytes of the whole item, also if it is split
 	maxLabel     = 80       // characters of a key or a name
 )
 

@@ -60,8 +60,8 @@ type Outcome struct {
 	// Refused counts, by kind such as instruction, the model's tries to save facts that are never kept.
 	Refused  map[string]int
 	Calls    int
-	Usage    sessions.Usage // of all calls
-	Lost     sessions.Usage // of calls without a stored part
+	Usage    sessions.Usage // usage of all calls
+	Lost     sessions.Usage // usage of calls without a stored part
 	Cost     float64
 	LostCost float64
 }
@@ -109,12 +109,12 @@ type reading struct {
 	limit    int // tokens of a transcript; it shrinks when the model finds a request too long
 	halved   int // times that it did
 	out      Outcome
-	paid     sessions.Usage // of calls without a stored part so far
+	paid     sessions.Usage // usage of calls without a stored part so far
 	paidCost float64
 
 	page   []sessions.Event // events for the names of speakers
 	queue  []sessions.Event // unread events of the page
-	end    int64            // of the page
+	end    int64            // end of the page
 	before []sessions.Event // the last message before the page: the page may answer it
 
 	span int // bound of a part's events, for the next left events; 0: no bound
@@ -123,7 +123,7 @@ type reading struct {
 
 	proved     bool    // the model read something in this flush
 	pending    []int64 // unread events with no read one behind them
-	pendingErr error   // of the first of them
+	pendingErr error   // error of the first of them
 
 	fresh []memory.Memory // facts that were stored from the part that is read again
 	again int             // times that it was

@@ -88,7 +88,7 @@ func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 const (
 	maxPieces  = 300 << 10 // bytes of one text; the rest is shown by its ends
 	leastPiece = 100       // tokens of a piece
-	lineTokens = 200       // of an event's line and fence besides the text
+	lineTokens = 200       // tokens of an event's line and fence besides the text
 )
 
 // cutFirst replaces a next event that exceeds limit tokens by pieces, so that its middle is read too. Results of tools

@@ -74,7 +74,7 @@ const (
 // SessionRow is a session in a list.
 type SessionRow struct {
 	sessions.Session
-	Model   string // of the last answer
+	Model   string // model of the last answer
 	Waiting int
 	Dead    int
 	Owed    bool
@@ -106,10 +106,10 @@ func (r CompactionRow) Freed() int { return r.TokensBefore - r.TokensAfter }
 type MemoryFilter struct {
 	Scope   string
 	Person  sessions.UserID // subject or author
-	Session sessions.Key    // of the source
+	Session sessions.Key    // session of the source
 	Words   []string        // parts of the content; they match no memory from a private chat
 	Every   bool            // superseded and expired ones too
-	Only    []sessions.Key  // of the source; nil: all
+	Only    []sessions.Key  // sessions of the source; nil: all
 }
 
 // Attempt is one attempt at a compaction with all that is known of it.
@@ -174,7 +174,7 @@ type Replica struct {
 // Counts is the open work of all sessions.
 type Counts struct {
 	Sessions, Waiting, Dead, Debts int
-	Compacted, Failed              int // of the last 24 hours
+	Compacted, Failed              int // attempts of the last 24 hours
 }
 
 // Work is the running and waiting work of a session.
@@ -198,7 +198,7 @@ type Work struct {
 type CompactionJob struct {
 	From, Through int64
 	Attempts      int
-	Since         time.Time // of the first attempt
+	Since         time.Time // start of the first attempt
 }
 
 // Action is a row of the audit.
@@ -217,7 +217,7 @@ type Login struct {
 	Role   string
 	Actor  string // staff id of a person
 	Nick   string
-	Groups []sessions.ConversationID // of a RoleGroupAdmin; not stored
+	Groups []sessions.ConversationID // groups of a RoleGroupAdmin; not stored
 }
 
 // The roles of the console. All but the third are stored with logins.

@@ -28,7 +28,7 @@ type UsageBy struct{ Kind, Day, Session, Model, Person bool }
 // Usage is a sum of usage. The fields by which it is not divided are empty.
 type Usage struct {
 	Key    sessions.Key
-	Title  string // of a group
+	Title  string // title of a group
 	Day    string // 2006-01-02, UTC
 	Person sessions.UserID
 	Nick   string // the newest
@@ -52,7 +52,7 @@ type Speaker struct {
 // PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names no row and no
 // cursor depends on one.
 type PeopleFilter struct {
-	Part  string // of an id, or of a name that the person went by; empty: all
+	Part  string // part of an id, or of a name that the person went by; empty: all
 	Names bool
 }
 

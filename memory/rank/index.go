@@ -14,7 +14,7 @@ import (
 // match by themselves, so that names and numbers precede single characters and everyday words.
 const (
 	maxTerms   = 512
-	maxRepeats = 4 // of one term: the score grows little with more
+	maxRepeats = 4 // repeats of one term: the score grows little with more
 )
 
 // flagMask covers the bits of the key that holds a text's flags; see [Keys].

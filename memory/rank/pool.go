@@ -19,7 +19,7 @@ type Doc struct {
 // doc is a [Doc] with its counts for a query.
 type doc struct {
 	Doc
-	counts  []uint8 // of each term of the query
+	counts  []uint8 // counts of each term of the query
 	length  float64
 	flags   uint32
 	sitting int

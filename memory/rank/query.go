@@ -17,7 +17,7 @@ type wanted struct {
 	kind    kind
 	hash    uint32
 	weight  float64
-	synonym bool // of a word of the query
+	synonym bool // a synonym of a word of the query
 	name    bool // a participant's: in the log it stands in every greeting
 }
 
@@ -37,7 +37,7 @@ const maxQuery = 256
 
 const (
 	maxWidened    = 24  // terms of a query that gets synonyms
-	synonymWeight = 0.4 // of a word's weight, for its synonym
+	synonymWeight = 0.4 // share of a word's weight, for its synonym
 )
 
 var weightOf = [...]float64{word: 1, soft: 0.5, pair: 1, glyph: 0.5, lone: 0.7}

@@ -1,7 +1,7 @@
 package rank
 
 const (
-	sameShare = 0.6 // of a memory's terms that an event must have
+	sameShare = 0.6 // share of a memory's terms that an event must have
 	sameExtra = 12  // terms of an event beyond twice those of the memory
 )
 

@@ -15,7 +15,7 @@ import (
 // A text repeats a saying when it has most of its character trigrams, and all of its numbers.
 const (
 	saidShare    = 0.75
-	aboutShare   = 0.4 // of a clause of a message in a memory, for the clause to be its source
+	aboutShare   = 0.4 // share of a clause of a message in a memory, for the clause to be its source
 	minSayingHan = 5   // characters of a saying with Chinese in it
 	minSaying    = 10  // characters of another
 	maxPieces    = 64
