@@ -405,7 +405,7 @@ func startOfDay(t time.Time) time.Time {
 // Mentions reports whether a text has the form of a date in it.
 func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
 
-// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could tell
+// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could show
 // whether those are past; a search for them does no harm.
 func NamesPast(text string) bool {
 	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day separates before from after
