@@ -14,27 +14,27 @@ type Display interface {
 
 // Acknowledger is a [Display] that also shows messages before their turn begins.
 type Acknowledger interface {
-	// Acknowledge shows that a message waits for the model, once, however often it is called. It returns at once.
+	// Acknowledge shows once that a message waits for the model, and returns at once.
 	Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event)
 }
 
 // Queuer is a [Display] that also shows turns that wait for a slot.
 type Queuer interface {
-	// Queue shows that a turn waits. It returns at once. leave ends that, and may take some seconds; Show of the same messages
-	// then continues what people see.
+	// Queue shows that a turn waits, and returns at once. leave ends that, and may take some seconds; Show of the same
+	// messages then continues what people see.
 	Queue(ctx context.Context, s Shown) (leave func())
 }
 
 // Shown is a turn that begins, or waits for a slot.
 type Shown struct {
 	Lease  sessions.Lease
-	Asked  []sessions.Event // the messages that it answers
-	Target sessions.Target  // the destination of its reply
-	Tracks []string         // the reply key of each message, see [ReplyKey]; a display of any of them continues, and a new one has the first
-	Lang   string           // language of fixed words
+	Asked  []sessions.Event // messages that it answers
+	Target sessions.Target  // destination of its reply
+	Tracks []string         // reply key of each message, see [ReplyKey]; a display of any of them continues, and a new one has the first
+	Lang   string           // for fixed words
 	Owned  func() bool      // whether the session is still this replica's, as far as it knows
-	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be shown
-	// before them.
+	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be
+	// shown before them.
 	Sent func(ctx context.Context) bool
 }
 
@@ -74,12 +74,12 @@ const (
 
 // Clicked is the answer to a click.
 type Clicked struct {
-	Hide   bool   // the buttons of the click's kind go
+	Hide   bool   // hides the buttons of the click's kind
 	Notice string // for the person who clicked
 }
 
 // Clickable is a [Transport] with buttons.
 type Clickable interface {
-	// OnClick sets the receiver of clicks. It is called before Run. The receiver answers within a second or two.
+	// OnClick sets the receiver of clicks before Run. The receiver answers within a second or two.
 	OnClick(func(ctx context.Context, c Click) Clicked)
 }

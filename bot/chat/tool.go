@@ -12,8 +12,8 @@ import (
 // Tool is a function that the model may call in a turn.
 type Tool interface {
 	Spec() llm.ToolSpec
-	// Call runs the tool with arguments in JSON, as the model wrote them. The model sees the error, so it names the
-	// fault in the arguments and no secret.
+	// Call takes arguments in JSON, as the model wrote them. The model sees the error, so it names the fault in the
+	// arguments and no secret.
 	Call(ctx context.Context, in ToolInput) (string, error)
 }
 
@@ -24,7 +24,7 @@ type ToolInput struct {
 	Reader    memory.Reader
 	Chat      draft.Chat // the conversation and its speakers
 	CallID    string
-	Current   []sessions.Event // events of the running turn, numbered as its commit will number them
+	Current   []sessions.Event // from the running turn, numbered as its commit will number them
 	Room      int              // bound of the result in bytes; a longer one is cut; 0: no bound
 	Read      func(id int64)   // called with each memory that the tool read; nil: not noted
 }

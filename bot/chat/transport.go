@@ -35,7 +35,7 @@ type Accept func(ctx context.Context, m sessions.Message) error
 // Sent is the result of sending a part. Part is also set when Send fails.
 type Sent struct {
 	Via  string             // one of the ways below
-	Card sessions.CardState // the new state of the reply's card; empty: unchanged
+	Card sessions.CardState // new state of the reply's card; empty: unchanged
 	Part int                // parts that arrived
 	More bool               // parts remain, each for another call of Send
 }
@@ -47,7 +47,7 @@ const (
 	ViaCard    = "card"
 )
 
-// SendError is a failed delivery, classified.
+// SendError is a classified failure of delivery.
 type SendError struct {
 	// Permanent: a retry can't succeed (group disbanded, content refused).
 	Permanent bool

@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// checkInterval is the time between two checks of the leader. Announced changes are checked at once.
 	checkInterval = 500 * time.Millisecond
 	// handOverTime is how long a stopping leader keeps its connection until the next one is connected.
-	handOverTime = 3 * time.Second
-	// handOverInterval is the time between two checks during a handover.
+	handOverTime     = 3 * time.Second
 	handOverInterval = 25 * time.Millisecond
 	// takeOverAfter is how long a leader may be disconnected before another replica connects and leads.
 	takeOverAfter = 10 * time.Second
@@ -28,9 +26,8 @@ const (
 	minConfirmations = 3
 )
 
-// Stream holds one stream connection among several replicas: the leader connects, and the others stand by. Correctness
-// does not depend on one connection: with two, each message arrives at one of them and is stored once. So a replica
-// disconnects only when another is connected.
+// Stream holds one stream connection among several replicas. Correctness does not depend on one connection: with two,
+// each message arrives at one of them and is stored once. So a replica disconnects only when another is connected.
 type Stream struct {
 	cfg    Config
 	leases *lease.Holder
@@ -40,9 +37,9 @@ type Stream struct {
 	changed chan struct{}                   // another replica announced a change
 
 	// The fields below belong to the goroutine of Receive.
-	cancel        context.CancelFunc // ends the transport; nil while it does not run
-	ended         chan error         // the transport's end
-	startedAt     time.Time          // start of the transport
+	cancel        context.CancelFunc // nil while the transport does not run
+	ended         chan error
+	startedAt     time.Time
 	stored        sessions.ReplicaStatus
 	answeredAt    time.Time // last answer of the storage about the leader
 	connectedAt   time.Time // when the leader was last known to be connected
@@ -111,7 +108,6 @@ func (s *Stream) Receive(ctx context.Context) error {
 	return s.disconnect()
 }
 
-// receiveAlways runs the transport until ctx ends, and stores whether it is connected.
 func (s *Stream) receiveAlways(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.cfg.Transport.Run(ctx, s.accept) }()
@@ -130,9 +126,9 @@ func (s *Stream) receiveAlways(ctx context.Context) error {
 	}
 }
 
-// check reads the leader, and connects or disconnects accordingly. While the storage is unavailable nothing changes for
-// LeaseTTL and takeOverAfter, the time in which another replica takes over. A replica without trusted leases can't
-// accept messages then, and disconnects until the storage answers.
+// check connects or disconnects. While the storage is unavailable nothing changes for LeaseTTL and takeOverAfter, the
+// time in which another replica takes over. A replica without trusted leases can't accept messages then, and
+// disconnects until the storage answers.
 func (s *Stream) check(ctx context.Context) {
 	_ = s.storeStatus(ctx, sessions.ReplicaStatus{Connected: s.cancel != nil && s.cfg.Transport.Ready()})
 	l, err := s.readLeader(ctx)
@@ -179,7 +175,6 @@ func (s *Stream) readLeader(ctx context.Context) (sessions.Leader, error) {
 	return l, nil
 }
 
-// storeStatus stores a new status of this replica, and logs a failure.
 func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) error {
 	if s.cfg.Elector == nil || st == s.stored {
 		return nil
@@ -194,14 +189,13 @@ func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) err
 	return nil
 }
 
-// connect starts the transport; disconnect ends it.
 func (s *Stream) connect(ctx context.Context) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop hands over first
 	s.cancel, s.startedAt, s.confirmations = cancel, time.Now(), 0
 	go func() { s.ended <- s.cfg.Transport.Run(running, s.accept) }()
 }
 
-// disconnect ends the transport and waits for its running work.
+// disconnect waits for the transport's running work.
 func (s *Stream) disconnect() error {
 	if s.cancel == nil {
 		return nil
@@ -211,7 +205,6 @@ func (s *Stream) disconnect() error {
 	return <-s.ended
 }
 
-// disconnectNow disconnects a replica that does not stop, and logs the error.
 func (s *Stream) disconnectNow(ctx context.Context) {
 	if err := s.disconnect(); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to close the stream connection")
@@ -222,7 +215,6 @@ func (s *Stream) disconnectNow(ctx context.Context) {
 // it, so it is repeated until it is stored or ctx ends.
 func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaStatus{Draining: true}) }
 
-// announce repeats storeStatus until it succeeds or ctx ends.
 func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
 	if s.cfg.Elector == nil {
 		return
@@ -232,7 +224,7 @@ func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
 	})
 }
 
-// handOver gives up the lead, and keeps the connection until the next leader is connected. So no message arrives
+// handOver gives up the lead, and keeps the connection until the next leader is connected, so that no message arrives
 // without a receiver.
 func (s *Stream) handOver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, handOverTime)

@@ -31,24 +31,24 @@ type Config struct {
 	// Commands recognizes commands, which are no part of a conversation.
 	Commands interface{ IsCommand(text string) bool }
 
-	Name          string // the bot's name
+	Name          string
 	Prompt        string // further instructions for the model
 	Language      string // zh or en
 	Location      *time.Location
 	Current       *reload.Current // settings of compactions and of single conversations, and the models
 	Remember      Remember
-	CommitTimeout time.Duration // timeout of one statement
+	CommitTimeout time.Duration // for one statement
 }
 
-// Builder builds requests: it decides what a view shows, measures it, and assembles it.
+// Builder decides what a view shows, measures it, and assembles requests.
 type Builder struct {
 	cfg      Config
 	store    sessions.Store
 	memory   memory.Store
 	counter  *tokens.Counter
 	Counted  *TokenCache
-	Frame    *Frame                       // frame of conversations without settings of their own
-	frames   *lru.Cache[frameKey, *Frame] // those of other conversations
+	Frame    *Frame                       // for conversations without settings of their own
+	frames   *lru.Cache[frameKey, *Frame] // for other conversations
 	resolved resolved
 	now      func() time.Time
 }
@@ -56,7 +56,7 @@ type Builder struct {
 //go:embed prompts/system.md
 var systemPrompt string
 
-// New returns a Builder with the common part of all requests rendered. It fails on an invalid order or tool schema.
+// New fails on an invalid order or tool schema.
 func New(cfg Config) (*Builder, error) {
 	b := &Builder{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, counter: cfg.Counter, now: cfg.Now,
@@ -68,13 +68,11 @@ func New(cfg Config) (*Builder, error) {
 	return b, err
 }
 
-// frameKey names the frame of a conversation with settings of its own.
 type frameKey struct {
 	file *reload.Values
 	id   sessions.ConversationID
 }
 
-// maxFrames bounds the frames of single conversations that are kept.
 const maxFrames = 1000
 
 // FrameOf returns the constant part of the requests of a session.
@@ -96,7 +94,6 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	return f
 }
 
-// newFrame renders the system prompt and sorts the tools.
 func (b *Builder) newFrame(g reload.Group) (*Frame, error) {
 	t, err := template.New("system.md").Parse(systemPrompt)
 	if err != nil {

@@ -14,12 +14,12 @@ type Exchange struct {
 	Key    sessions.Key
 	Lease  sessions.Lease
 	View   sessions.View
-	Asked  []sessions.Event // the pending messages that the turn takes
-	Lang   string           // language of fixed words: zh or en
+	Asked  []sessions.Event // pending messages that the turn takes
+	Lang   string           // for fixed words: zh or en
 	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
 	// Outcome is the result of the turn's command, for later commands that refer to it.
 	Outcome sessions.Outcome
-	Stopped []sessions.Event // the messages of the turn that this command stopped; empty: it stopped none
+	Stopped []sessions.Event // messages of the turn that this command stopped; empty: it stopped none
 	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
 }
 
@@ -39,6 +39,6 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 // Reader returns the rights of the exchange's conversation to read memory.
 func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil)) }
 
-// ErrInline cancels a compaction that an answer waits for. It is no failure of the summarizer: upkeep, which has more
-// time, continues after the answer.
+// ErrInline cancels a compaction that an answer waits for. It is no failure of the summarizer: upkeep continues after
+// the answer.
 var ErrInline = errors.New("the answer's wait for a compaction ended")

@@ -16,14 +16,13 @@ const (
 	PieceRecall    Piece = "recall"    // hits of the search for the question
 )
 
-// Order is the order of the parts in a request. It holds each part once. The system prompt always comes first and the
-// question last.
+// Order has each part once.
 type Order []Piece
 
 // DefaultOrder begins with the parts that change least, so that provider prompt caches hold.
 func DefaultOrder() Order { return Order{PiecePinned, PieceSummaries, PieceRaw, PieceRecall} }
 
-// Check returns an error that names the first part which is unknown, repeated or missing.
+// Check returns an error that names the first unknown, repeated or missing part.
 func (o Order) Check() error {
 	for i, p := range o {
 		switch {
@@ -54,5 +53,4 @@ func (o Order) runs() [][]Piece {
 	return runs
 }
 
-// reference reports whether a part is shown between fences in a reference message.
 func (p Piece) reference() bool { return p == PiecePinned || p == PieceSummaries }

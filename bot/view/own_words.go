@@ -7,11 +7,9 @@ import (
 	"ebb/sessions"
 )
 
-// Quoted returns the text before a message's own words: the quote of the message that it replies to. It is empty for
-// other messages.
+// Quoted returns the quote before a message's own words; empty for none.
 func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
 
-// quoteLead is [Builder.Quoted] for the bot's name.
 func quoteLead(bot string, m sessions.Message) string {
 	if m.Quote == nil {
 		return ""
@@ -34,7 +32,7 @@ func (b *Builder) LanguageWords(e sessions.Event) string {
 	return b.OwnWords(e)
 }
 
-// OwnWords returns the sender's own text without the quote. Commands and the sender's language are found there.
+// OwnWords returns the sender's own text without the quote.
 func (b *Builder) OwnWords(e sessions.Event) string {
 	if e.Message == nil {
 		return e.Content

@@ -12,16 +12,14 @@ import (
 	"ebb/sessions"
 )
 
-// pinnedMemories bounds the facts that are considered for pinning.
 const pinnedMemories = 100
 
 // pinnedShare bounds pinned memory by a share of the threshold, because it stays after a compaction.
 const pinnedShare = 12
 
-// Pinned returns the memory that the view shows at its head from now on, within its token budget. Facts about the
-// current speakers come first, then the group's, then the rest. Within each rank come the newest fact of every speaker,
-// then the second of every speaker. Facts are never cut, so that an erasure finds them in the text. Nicks are current
-// ones; the text is stored and stays until the next compaction.
+// Pinned returns the memory at the head of the view, within its token budget. Facts about the current speakers come
+// first, then the group's, then the rest; within each rank speakers take turns, the newest fact first. Facts are never
+// cut, so that an erasure finds them in the text. The text is stored and stays until the next compaction.
 func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
@@ -82,7 +80,6 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	return &out, nil
 }
 
-// rankedMemory is a memory with its place in the order. Speakers take turns within each rank.
 type rankedMemory struct {
 	id      int64
 	line    string

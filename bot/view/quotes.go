@@ -55,7 +55,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	return nil
 }
 
-// quoteOf builds the quote of a logged message. It keeps the frame's text, by which an erasure finds the quote.
+// quoteOf keeps the frame's text, by which an erasure finds the quote.
 func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
 	said := b.OwnWords(original)
 	if original.Content == sessions.ErasedText {
@@ -74,7 +74,6 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessio
 	return q
 }
 
-// firstRunes returns at most n leading characters of a text.
 func firstRunes(text string, n int) string {
 	for i := range text {
 		if n--; n < 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
-// ones. No other place decides this.
+// ones.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	set := b.cfg.Current.For(s.Key)
 	file, ok := set.Compactions[s.ConversationID]
@@ -39,8 +39,8 @@ func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compacti
 // ModelKey is the key of the chosen model in a conversation's own settings.
 const ModelKey = "model"
 
-// Model returns the name of the model that a session chose, or that of its group; empty for the default. A model that
-// the file has no more is not asked for.
+// Model returns the name of the model that a session chose, or that of its group; empty for the default. A choice that
+// the file lacks is ignored.
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
 	file := b.cfg.Current.For(s.Key)
@@ -50,7 +50,7 @@ func (b *Builder) Model(s sessions.Session) string {
 	return name
 }
 
-// Price returns the price of a model by its name.
+// Price returns zeros for an unknown model.
 func (b *Builder) Price(model string) llm.Price {
 	for _, m := range b.cfg.Current.Get().Models {
 		if m.Name == model {
@@ -60,7 +60,6 @@ func (b *Builder) Price(model string) llm.Price {
 	return llm.Price{}
 }
 
-// chosen is the model in a conversation's own settings.
 func chosen(settings string) string {
 	if !strings.Contains(settings, `"`+ModelKey+`"`) {
 		return ""
@@ -72,7 +71,6 @@ func chosen(settings string) string {
 	return own.Model
 }
 
-// withoutModel removes the chosen model from a conversation's own settings.
 func withoutModel(settings string) string {
 	all := map[string]json.RawMessage{}
 	if chosen(settings) == "" || json.Unmarshal([]byte(settings), &all) != nil {
@@ -99,7 +97,6 @@ type resolution struct {
 	err error
 }
 
-// maxResolved bounds the cache.
 const maxResolved = 1000
 
 func newResolved() resolved {

@@ -72,8 +72,8 @@ func Calibrated(tokens int, cal float64) int {
 	return int(float64(tokens) * cal)
 }
 
-// ContextSize returns the size of the session's context in tokens: the last reported one, or an estimate before the
-// first report.
+// ContextSize returns the last reported size of the session's context in tokens, or an estimate before the first
+// report.
 func (b *Builder) ContextSize(v sessions.View) int {
 	if v.Session.TotalTokens > 0 {
 		return v.Session.TotalTokens

@@ -12,10 +12,8 @@ type TokenCache struct {
 	counts  *lru.Cache[string, int] // by text
 }
 
-// countedTexts bounds the cache.
 const countedTexts = 1024
 
-// newTokenCache returns an empty cache.
 func newTokenCache(counter *tokens.Counter) *TokenCache {
 	counts, _ := lru.New[string, int](countedTexts) // it fails only without a size
 	return &TokenCache{counter: counter, counts: counts}

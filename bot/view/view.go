@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// WithoutCommands removes commands and their answers from events, because they are no part of the conversation.
+// WithoutCommands removes commands and their answers, which are no part of the conversation.
 func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	command := false
@@ -26,15 +26,15 @@ func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	return out
 }
 
-// Show prepares the tail of a view for a request: without commands, and with bodies shortened by [Builder.Shrink].
+// Show removes commands from the tail of a view, and shortens bodies by [Shrink].
 func (b *Builder) Show(v *sessions.View) {
 	v.Tail = b.WithoutCommands(v.Tail)
 	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
 }
 
-// Shrink shortens oversized events to a quarter of a request at most. The log keeps the full text, and a note in each
-// names the call that reads it. The rule depends on the event alone, so that its result never changes. Events without a
-// number get theirs from next on.
+// Shrink shortens oversized events to a quarter of a request. A note in each names the call that reads the whole from
+// the log. The rule depends on the event alone, so that its result never changes. Events without a number get theirs
+// from next on.
 func Shrink(events []sessions.Event, usable int, next int64) {
 	limit := BodyLimit(usable)
 	for i, e := range events {
@@ -68,7 +68,7 @@ func ShownShare(whole, shown []sessions.Event) int {
 // BodyLimit bounds the tokens of one event's body in a request.
 func BodyLimit(usable int) int { return max(256, usable/4) }
 
-// State returns the input of a decision about the view, for a context of the given tokens.
+// State returns the input of a decision about the view; size is the context in tokens.
 func (b *Builder) State(v sessions.View, size int) compaction.State {
 	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.Fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
@@ -87,7 +87,7 @@ func (b *Builder) Decide(v sessions.View, tokens int) compaction.Need {
 }
 
 // TrimToPolicy returns the view with at most as many raw events as its policy shows. More of them mean that compactions
-// fail. A note replaces the oldest turns until a compaction succeeds and summarizes them.
+// fail. A note replaces the oldest turns until a compaction summarizes them.
 func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	most := b.Settings(v.Session).Policy.ContextSize
 	if most <= 0 || len(v.Tail) <= most {
@@ -101,16 +101,14 @@ func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	return v
 }
 
-// gapIdentifiers bounds the identifiers in the note of a gap.
 const gapIdentifiers = 12
 
-// language is the language of texts for the model in a conversation: that of its group, or the configured one.
 func (b *Builder) language(id sessions.ConversationID) string {
 	return cmp.Or(b.cfg.Current.Language(id), b.cfg.Language)
 }
 
-// without returns the view with a note in place of the first n events of its tail. Log and cursor stay, and the next
-// successful compaction summarizes the whole range.
+// without puts a note in place of the first n events of the tail. Log and cursor stay, and the next successful
+// compaction summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
 	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.language(v.Session.ConversationID), gapIdentifiers))
 	v.Tail = v.Tail[n:]
