@@ -43,10 +43,10 @@ type Config struct {
 	Metrics   prometheus.Registerer // nil: a registry of its own
 
 	Replica  sessions.ReplicaID // new at each start
-	LeaseTTL time.Duration      // the TTL that the store was opened with [5 s]
+	LeaseTTL time.Duration      // as the store was opened with [5 s]
 
 	Name     string // how the bot calls itself [Ebb]
-	Language string // language of fixed words for a message without letters: zh or en [zh]
+	Language string // for fixed words, to a message without letters: zh or en [zh]
 	Prompt   string // further instructions for the model
 	Location *time.Location
 	// Values are the settings that [Bot.Reload] replaces.
@@ -62,23 +62,23 @@ type Config struct {
 	MaxToolRounds int            // [8]
 	MaxConcurrent int            // concurrent model calls; four times as many turns [32]
 	StaleAfter    time.Duration
-	BusyNote      time.Duration // a turn that runs longer is announced once; 0: never
+	BusyNote      time.Duration // a longer turn is announced once; 0: never
 	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
-	CommitTimeout time.Duration // timeout of one attempt to commit [5 s]
+	CommitTimeout time.Duration // for one attempt to commit [5 s]
 
 	SummaryRetries  int           // requests for one summary [3]
 	SummaryBackoff  time.Duration // before the second request; each later pause grows by it [1 s]
 	InlineDeadline  time.Duration
 	CompactDeadline time.Duration
-	CompactNotify   bool // send a short notice of each automatic compaction
+	CompactNotify   bool // announces each automatic compaction
 
 	Remember view.Remember
 	// DigestAt is the time of day in Location, such as 04:00, at which the day before is summarized; empty: no digests.
 	DigestAt string
 
-	Drain time.Duration // deadline of turns in flight at a stop [20 s]
-	Flush time.Duration // deadline of the flushes after that [8 s]
+	Drain time.Duration // for turns in flight at a stop [20 s]
+	Flush time.Duration // for the flushes after that [8 s]
 
 	Display    chat.Display    // shows running turns; nil: none is shown
 	Background []periodic.Task // work of other parts besides messages, until the end of a drain
@@ -279,7 +279,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// Reload puts settings in force. A turn in progress keeps those that it began with. Settings that can't work change nothing.
+// Reload puts settings in force, unless they can't work. A turn in progress keeps those that it began with.
 func (b *Bot) Reload(v reload.Values) error {
 	if err := v.Validate(); err != nil {
 		return err

@@ -12,14 +12,13 @@ import (
 	"ebb/sessions"
 )
 
-// click answers a press of a button. Only a person whom the card answers, and administrators, may press one.
+// click lets only people whom the card answers, and administrators, press a button.
 func (b *Bot) click(ctx context.Context, c chat.Click) chat.Clicked {
 	answer, outcome := b.judgeClick(ctx, c)
 	b.metrics.clicks.WithLabelValues(knownAction(c.Action), outcome).Inc()
 	return answer
 }
 
-// The outcomes of clicks, for metrics.
 const (
 	clickDone    = "done"
 	clickRefused = "refused"
@@ -57,7 +56,7 @@ func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phras
 	return say(wording.ButtonFailed), clickFailed
 }
 
-// rate stores the rating of an answer. The first one counts.
+// rate stores the first rating of an answer.
 func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	if card.Running {
 		return say(wording.ButtonEarly), clickRefused
@@ -74,8 +73,8 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
 }
 
-// stopByClick stores the command that stops the card's turn as a message of the person. It reaches the replica that runs the
-// turn as any message does, in the card's session: an administrator's own session may be another one.
+// stopByClick stores the command that stops the card's turn as a message of the person. It reaches the replica that
+// runs the turn as any message does, in the card's session: an administrator's own session may be another one.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by
@@ -89,7 +88,6 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	return chat.Clicked{Hide: true}, clickDone
 }
 
-// knownAction is the label of an action in metrics.
 func knownAction(a chat.Action) string {
 	switch a {
 	case chat.ActionStop, chat.ActionGood, chat.ActionBad, chat.ActionApprove, chat.ActionReject:

@@ -17,8 +17,8 @@ import (
 )
 
 // drain finishes the work in progress after intake has ended: turns and their replies within one deadline, flushes of
-// active sessions within another. Sessions without a turn are flushed and handed over at once. The second deadline
-// begins when the turns are done. Pending messages, unsent replies and owed flushes stay in the storage.
+// active sessions within another, which begins when the turns are done. Sessions without a turn are flushed and handed
+// over at once. Pending messages, unsent replies and owed flushes stay in the storage.
 func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
 	log := zerolog.Ctx(ctx)
@@ -106,10 +106,8 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 	return false
 }
 
-// maxShutdownFlushes bounds the concurrent flushes at a stop.
 const maxShutdownFlushes = 16
 
-// flushSum counts the flushes of a stop by result.
 type flushSum struct{ saved, nothing, owed, rows atomic.Int64 }
 
 // log writes the line that operators read after a restart.
@@ -135,7 +133,6 @@ type oneFlush struct {
 	done chan struct{}
 }
 
-// end wakes the callers that wait for the flush.
 func (o *oneFlush) end() {
 	o.cut(nil)
 	close(o.done)
@@ -147,7 +144,7 @@ func newLastFlush() *lastFlush {
 	return f
 }
 
-// begin returns the flush of a session. first is true for the first caller, which runs the flush.
+// begin returns first for the caller that runs the flush of a session.
 func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,8 +208,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	b.handOver(ctx, u.Key)
 }
 
-// recordOwed records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all sessions
-// that this replica holds. It returns the number of sessions.
+// recordOwed records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all
+// sessions that this replica holds. It returns the number of sessions.
 func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// noteWaiting notes a session that has waiting messages and no turn during a stop. It never blocks: a full channel drops the
-// note, and the sweep repeats it.
+// noteWaiting notes a session that has waiting messages and no turn during a stop. It never blocks: the sweep repeats a
+// note that a full channel drops.
 func (b *Bot) noteWaiting(key sessions.Key) {
 	select {
 	case b.left <- key:
@@ -21,8 +21,8 @@ func (b *Bot) noteWaiting(key sessions.Key) {
 	}
 }
 
-// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It does not wait for turns
-// of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
+// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It does not wait for
+// turns of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
 func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)

@@ -33,7 +33,6 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	return b.keep(ctx, key, m)
 }
 
-// keep stores an admitted message in the log of a session, and wakes the session.
 func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) error {
 	m.Text = b.views.Quoted(m) + m.Text
 	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
@@ -73,9 +72,9 @@ func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Me
 	return m, seen, err
 }
 
-// sessionOf is the key of a message's session. others are ids under which an earlier delivery may have stored the message:
-// its frame had the other id, or a staff id was learned in between, or became ambiguous. An earlier delivery decides. A new
-// message follows those of its sender that still wait, so that a change of the scope keeps their order.
+// sessionOf is the key of a message's session. others are ids under which an earlier delivery may have stored the
+// message: its frame had the other id, or a staff id was learned in between, or became ambiguous. An earlier delivery
+// decides. A new message follows those of its sender that still wait, so that a change of the scope keeps their order.
 func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Key, error) {
 	if m.ConversationType == sessions.Private {
 		return sessions.ScopeGroup.Key(m), nil
@@ -106,7 +105,6 @@ func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessio
 	return cmp.Or(place.Earlier, place.Waiting, scope.Key(m)), nil
 }
 
-// memberKeys are the keys of a member's own sessions under some ids, without duplicates.
 func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
 	var keys []sessions.Key
 	for _, id := range ids {

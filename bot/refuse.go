@@ -21,7 +21,6 @@ const (
 	refusalEvery = time.Hour
 	// refusalRest is the time for which a replica does not ask the storage again whether a refusal is due.
 	refusalRest = time.Minute
-	// refusalTime bounds the delivery of a refusal.
 	refusalTime = 30 * time.Second
 	// maxRefusing bounds the refusals that are being delivered, and maxRefused those that are remembered.
 	maxRefusing = 8
@@ -37,7 +36,6 @@ type refuser struct {
 	work   sync.WaitGroup
 }
 
-// refused is a group or a person that was refused.
 type refused struct {
 	robot sessions.RobotCode
 	why   access.Refusal
@@ -49,7 +47,7 @@ func newRefuser(ctx context.Context) *refuser {
 	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
 }
 
-// refuse answers a refused message in the background, once an hour for its group or sender.
+// refuse answers in the background, once an hour for each group or sender.
 func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal) {
 	b.metrics.refused.WithLabelValues(string(why)).Inc()
 	zerolog.Ctx(ctx).Debug().Str("msg_id", string(m.ID)).Str("reason", string(why)).Msg("Message refused")

@@ -31,7 +31,6 @@ func newRestartStats() *restartStats {
 // maxBegun bounds the started turns that are remembered, because other processes may commit them.
 const maxBegun = 4096
 
-// eventRow identifies an event of the log.
 type eventRow struct {
 	key sessions.Key
 	id  int64
@@ -44,7 +43,6 @@ type accepted struct {
 	at  time.Time
 }
 
-// note remembers an acknowledged message until the stop.
 func (a *restartStats) note(key sessions.Key, id int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +86,6 @@ func (a *restartStats) byName() map[string]*atomic.Int64 {
 	}
 }
 
-// recent returns the remembered messages with their ages.
 func (a *restartStats) recent() []sessions.Stored {
 	a.mu.Lock()
 	defer a.mu.Unlock()

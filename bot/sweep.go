@@ -12,8 +12,7 @@ import (
 	"ebb/sessions/retry"
 )
 
-// firstBeat writes the first heartbeat and retries while the database is unavailable. It returns false if ctx ends
-// first.
+// firstBeat retries while the database is unavailable. It returns false if ctx ends first.
 func (b *Bot) firstBeat(ctx context.Context) bool {
 	err := retry.Do(ctx, retry.Pauses{First: 100 * time.Millisecond, Max: time.Second}, func() error {
 		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)

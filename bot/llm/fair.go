@@ -25,7 +25,7 @@ func NewFairSemaphore(places int, over <-chan struct{}) *FairSemaphore {
 	return &FairSemaphore{free: places, over: over}
 }
 
-// TryEnter takes a place if one is free, and returns its release function, to be called once.
+// TryEnter takes a place if one is free. leave is called once.
 func (f *FairSemaphore) TryEnter() (leave func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,7 +35,7 @@ func (f *FairSemaphore) TryEnter() (leave func(), ok bool) {
 	return f.leave, true
 }
 
-// take takes a place if one is free. The caller holds the lock.
+// take needs the lock.
 func (f *FairSemaphore) take() bool {
 	if f.free == 0 {
 		return false
@@ -44,8 +44,7 @@ func (f *FairSemaphore) take() bool {
 	return true
 }
 
-// Enter waits for a place and returns its release function, to be called once. The error is ctx's cause, or ErrStop at
-// a stop.
+// Enter waits for a place; leave is called once. The error is ctx's cause, or ErrStop at a stop.
 func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -88,7 +87,6 @@ func (f *FairSemaphore) pass() {
 	f.free++
 }
 
-// waiting returns the length of the queue.
 func (f *FairSemaphore) waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +204,7 @@ const (
 type Gate struct {
 	model  Model
 	calls  *FairSemaphore
-	upkeep *FairSemaphore // the share of Calls that upkeep may use
+	upkeep *FairSemaphore // the share of calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
 }

@@ -22,7 +22,6 @@ type Metrics struct {
 	firstToken *prometheus.HistogramVec
 }
 
-// kinds and errorClasses are the values of the labels.
 var (
 	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation}
 	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}

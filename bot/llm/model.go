@@ -12,26 +12,26 @@ import (
 )
 
 // Model answers chat requests. Generate is safe for concurrent use. It retries within ctx's deadline and then tries the
-// next model of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts of
-// the unusable answers. If the caller ended the call, Text is what the last answer had said.
+// next model of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts
+// of the unusable answers. If the caller ended the call, Text is what the last answer had said.
 type Model interface {
 	Generate(ctx context.Context, r Request) (Response, error)
 }
 
 // Request is one call of a model.
 type Request struct {
-	Model     string // a configured model's name; empty for the default
+	Model     string // configured model's name; empty for the default
 	Messages  []Message
 	Tools     []ToolSpec
-	Force     string // name of the tool that must be called; empty for the model's own choice
-	MaxOutput int    // tokens; 0 for the limit that the model is configured with
+	Force     string // tool that must be called; empty for the model's own choice
+	MaxOutput int    // tokens; 0 for the configured limit
 	Requests  int    // bound of requests to all models together; 0: as configured
 	Kind      Kind   // purpose of the call
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the
 	// text from its beginning, announced by reset. It may be nil.
 	Delta func(text string, reset bool)
-	// Thought receives the streamed reasoning, in the manner of Delta. It is for display only and never stored. It may be
-	// nil, and is not called without Delta, whose reset drops the reasoning too.
+	// Thought receives the streamed reasoning like Delta, for display only. It may be nil, and is not called without
+	// Delta, whose reset drops the reasoning too.
 	Thought func(text string)
 }
 
@@ -59,7 +59,7 @@ type Response struct {
 	ToolCalls []sessions.ToolCall
 	Finish    Finish
 	Usage     sessions.Usage
-	Model     string  // the configured model that answered, perhaps a fallback
+	Model     string  // configured model that answered, perhaps a fallback
 	Cost      float64 // in the unit of the configured prices; 0 without prices
 	// Forced names the way in which a tool was forced, for models that reject tool_choice.
 	Forced string
@@ -155,7 +155,7 @@ const (
 	Malformed   ErrorClass = "malformed"   // the provider rejected the request as invalid
 )
 
-// Error returns the model's name and the class, for logs. Unwrap returns the cause.
+// Error returns the model's name and the class, for logs.
 func (e *CallError) Error() string {
 	class := string(e.Class)
 	if e.Status != 0 {

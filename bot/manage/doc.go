@@ -1,5 +1,4 @@
-// Package manage holds the actions by which people change what the bot keeps: forget, promote, compact,
-// undo, configure, begin a new context, delete, retry.
-// Commands in a chat and the command line act only through it. It checks the actor's right and the target, and returns counts
-// or a typed error; the texts stay with the caller.
+// Package manage holds the actions by which people change what the bot keeps. Commands in a chat and the command line
+// act only through it. It checks the actor's right and the target, and returns counts or a typed error; the texts stay
+// with the caller.
 package manage

@@ -28,16 +28,15 @@ type Actor struct {
 	Role   Role
 	Name   string          // an operator's name in the audit
 	Person sessions.UserID // empty for an operator
-	Reader memory.Reader   // the conversation that the actor asks in; zero for an operator
-	Asking memory.Asking   // the turn that asks; zero for an operator
+	Reader memory.Reader   // conversation that the actor asks in; zero for an operator
+	Asking memory.Asking   // turn that asks; zero for an operator
 }
 
-// owns reports whether a session belongs to the actor. A member owns the private chat that they ask in.
+// owns lets a member own the private chat that they ask in.
 func (a Actor) owns(key sessions.Key) bool {
 	return a.Role >= Admin || a.Reader.Private && a.Reader.Key == key
 }
 
-// actsIn checks that the actor asks in a session and that it belongs to them.
 func (a Actor) actsIn(key sessions.Key) error {
 	switch {
 	case a.Role == Operator || a.Reader.Key != key:
@@ -142,8 +141,8 @@ type Operators interface {
 	ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error)
 }
 
-// Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors are
-// all operators leave Turns and Upkeep out.
+// Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors
+// are all operators leave Turns and Upkeep out.
 type Config struct {
 	Rights    memory.Rights // nil: actions on memory return [ErrUnavailable]
 	Turns     Turns

@@ -51,8 +51,7 @@ func (m *Manager) IsKept(ctx context.Context, a Actor, who sessions.UserID) erro
 	return err
 }
 
-// erasure is the erasure of a person by an actor. Members may erase themselves only. An operator erases the person at
-// every robot.
+// erasure lets members erase themselves only. An operator erases the person at every robot.
 func (m *Manager) erasure(ctx context.Context, a Actor, who sessions.UserID) (memory.Forget, error) {
 	f := memory.Forget{Robot: a.Reader.Robot, Person: who, Self: who == a.Person, From: a.Asking}
 	switch {
@@ -98,7 +97,6 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 	return done, err
 }
 
-// exportBatch bounds the rows of an export in memory.
 const exportBatch = 200
 
 // Reader gets the rows of an export.
@@ -142,7 +140,7 @@ func (m *Manager) export(ctx context.Context, robot sessions.RobotCode, who sess
 	return err
 }
 
-// inBatches reads batches until one is short, each after the id of the last row, and calls see for every row.
+// inBatches reads batches until one is short, each after the id of the last row.
 func inBatches[T any](read func(after int64) ([]T, error), see func(T) (id int64, err error)) error {
 	for after := int64(0); ; {
 		batch, err := read(after)

@@ -32,8 +32,9 @@ const (
 	outcomeExpired = "too late"
 )
 
-// Record stores an action of an operator in the audit, executes it and stores its outcome. Nothing is done without the row.
-// detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their conversation.
+// Record stores an action of an operator in the audit, executes it and stores its outcome. Nothing is done without the
+// row. detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their
+// conversation.
 func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessions.Key, detail string, do func(context.Context) error) error {
 	if a.Role != Operator || m.cfg.Audit == nil {
 		return do(ctx)
@@ -41,8 +42,7 @@ func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessio
 	return Audited(ctx, m.cfg.Audit, pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}, outcome, do)
 }
 
-// Audited stores an action in the audit, executes it and stores its outcome, as worded for its error. Nothing is done without
-// the row.
+// Audited is [Manager.Record] for any actor; outcome words the end by its error.
 func Audited(ctx context.Context, to pages.Audit, a pages.Action, outcome func(error) string, do func(context.Context) error) (err error) {
 	if a.ID, err = to.Begin(ctx, a); err != nil {
 		return err
@@ -54,7 +54,6 @@ func Audited(ctx context.Context, to pages.Audit, a pages.Action, outcome func(e
 	return done
 }
 
-// recorded is [Manager.Record] for an action with a result.
 func recorded[T any](ctx context.Context, m *Manager, a Actor, action string, key sessions.Key, detail string, do func(context.Context) (T, error)) (T, error) {
 	var result T
 	err := m.Record(ctx, a, action, key, detail, func(ctx context.Context) error {
@@ -65,7 +64,7 @@ func recorded[T any](ctx context.Context, m *Manager, a Actor, action string, ke
 	return result, err
 }
 
-// outcome words the end of an action without the error's text, which may hold words of a conversation.
+// outcome leaves out the error's text, which may hold words of a conversation.
 func outcome(err error) string {
 	var refused Refusal
 	switch {

@@ -15,8 +15,9 @@ type Resolve func(id sessions.ConversationID, settings string) (compaction.Setti
 // plainSetting matches a possible key; 重点=端口 is a focus.
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
-// Overrides parses the leading KEY=VALUE words of a request for a compaction. It returns the session's settings with them, and
-// the rest, which is the focus. key is the key of an error, if it is of one. Without resolve all of the text is the focus.
+// Overrides parses the leading KEY=VALUE words of a request for a compaction. It returns the session's settings with
+// them, and the rest, which is the focus. key is the key of an error, if it is of one. Without resolve all of the text
+// is the focus.
 func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focus, key string, err error) {
 	settings = s.Settings
 	words := strings.Fields(text)
@@ -46,8 +47,9 @@ func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focu
 	return settings, strings.Join(words, " "), "", nil
 }
 
-// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then the
-// summary's focus. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits or runs.
+// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then
+// the summary's focus. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits
+// or runs.
 func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Session, text string) error {
 	if err := m.operates(ctx, a, s.Key); err != nil {
 		return err
@@ -59,8 +61,8 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus, RequestedBy: a.requester()})
 }
 
-// ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the organization
-// bought more. Replies that wait for it are tried again at once.
+// ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the
+// organization bought more. Replies that wait for it are tried again at once.
 func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessions.ResumedCalls, error) {
 	if a.Role < Operator {
 		return sessions.ResumedCalls{}, NotAllowed

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// Compact compacts the actor's conversation at once. focus is the focus of the summary, and settings replace the
-// session's own settings for this compaction. Without a commit the error has the reason.
+// Compact compacts the actor's conversation at once. settings replace the session's own settings for this compaction.
+// Without a commit the error has the reason.
 func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focus, settings string) (upkeep.Compacted, error) {
 	if err := a.actsIn(s.Key); err != nil {
 		return upkeep.Compacted{}, err
@@ -66,8 +66,8 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
 }
 
-// UndoCompaction is [Manager.Undo] of an operator for the compaction with an id, or for the newest one if id is 0. It returns
-// [sessions.ErrConflict] if another one is the newest.
+// UndoCompaction is [Manager.Undo] of an operator for the compaction with an id, or for the newest one if id is 0. It
+// returns [sessions.ErrConflict] if another one is the newest.
 func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Session, id int64) (sessions.LogEntry, error) {
 	if a.Role < Operator {
 		return sessions.LogEntry{}, NotAllowed
@@ -82,11 +82,10 @@ func (m *Manager) restAfterUndo(s sessions.Session) int {
 	return m.cfg.Settings(s).Window.RearmAfter(0, false)
 }
 
-// lastMessages bounds the search for a person's last message.
 const lastMessages = 500
 
-// ForgetLast erases the last message that the actor sent in the conversation before they asked, with its answer. It
-// passes over messages that skip accepts, and returns [sessions.ErrNotFound] if no other one is left.
+// ForgetLast erases the actor's last message in the conversation before they asked, with its answer. It passes over
+// messages that skip accepts, and returns [sessions.ErrNotFound] if no other one is left.
 func (m *Manager) ForgetLast(ctx context.Context, a Actor, skip func(sessions.Event) bool) (sessions.Event, memory.Forgotten, error) {
 	if m.cfg.Rights == nil {
 		return sessions.Event{}, memory.Forgotten{}, ErrUnavailable
@@ -134,7 +133,8 @@ func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) 
 	})
 }
 
-// ImportSession records the import of an older bot's conversation of a number of messages, which do stores in a session.
+// ImportSession records the import of an older bot's conversation of a number of messages, which do stores in a
+// session.
 func (m *Manager) ImportSession(ctx context.Context, a Actor, key sessions.Key, messages int, do func(context.Context) error) error {
 	if a.Role < Operator {
 		return NotAllowed
@@ -142,8 +142,8 @@ func (m *Manager) ImportSession(ctx context.Context, a Actor, key sessions.Key, 
 	return m.Record(ctx, a, Imported, key, fmt.Sprintf("%d messages", messages), do)
 }
 
-// RetryDeadLetter queues a message that was set aside for another answer, and returns its session. key is the session as far
-// as it is known before, for the audit.
+// RetryDeadLetter queues a message that was set aside for another answer, and returns its session. key is the session
+// as far as it is known before, for the audit.
 func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Key, error) {
 	if a.Role < Operator {
 		return "", NotAllowed
@@ -153,7 +153,6 @@ func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key
 	})
 }
 
-// operates checks that an operator acts on a session that exists.
 func (m *Manager) operates(ctx context.Context, a Actor, key sessions.Key) error {
 	if a.Role < Operator {
 		return NotAllowed

@@ -13,19 +13,18 @@ import (
 	"ebb/sessions"
 )
 
-// settingNames maps short names of keys.
 var settingNames = map[string]string{
 	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
 }
 
-// fileOnly lists keys of agent.compaction that only the file sets: those of costs, of the model and of all conversations.
+// fileOnly lists keys of agent.compaction that only the file sets: those of costs, of the model and of all
+// conversations.
 var fileOnly = []string{
 	"context_window", "reserve_tokens", "daily_tokens", "inline_deadline", "deadline", "retries", "retry_backoff", "notify", "groups",
 }
 
 var errModelCommand = errors.New("model: no such key, want the command /model")
 
-// defaultWords remove a setting.
 var defaultWords = []string{"default", "默认"}
 
 // modelKey is the key of the model among a conversation's own settings; see [Manager.ChooseModel].
@@ -64,7 +63,6 @@ func WithSetting(settings, key, value string) string {
 	return string(text)
 }
 
-// settingValue returns a number or boolean as JSON, and any other text as a string.
 func settingValue(text string) any {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err == nil {
@@ -86,8 +84,8 @@ func CheckEffect(p compaction.Policy, keys ...string) error {
 	return nil
 }
 
-// Configure sets a setting of the actor's conversation, or removes it by a default word, and returns all of the session's
-// own settings. It returns [FileOnly], [InvalidSetting] and [IdleSetting] for what can't be set.
+// Configure sets a setting of the actor's conversation, or removes it by a default word, and returns all of the
+// session's own settings. It returns [FileOnly], [InvalidSetting] and [IdleSetting] for what can't be set.
 func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, key, value string) (string, error) {
 	if !a.owns(s.Key) {
 		return s.Settings, NotAllowed
@@ -113,8 +111,7 @@ func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, ke
 	return settings, nil
 }
 
-// ChooseModel sets the model that answers in the actor's conversation, or removes the choice by a default word, and returns
-// all of the session's own settings. The caller has checked the name.
+// ChooseModel is [Manager.Configure] for the model that answers. The caller has checked the name.
 func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, name string) (string, error) {
 	if !a.owns(s.Key) {
 		return s.Settings, NotAllowed
@@ -127,8 +124,8 @@ func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, 
 	return settings, nil
 }
 
-// ChooseScope sets who shares the contexts of the actor's group; empty stands for the configured scope. It belongs to the
-// group and not to one of its sessions, and affects messages that arrive later.
+// ChooseScope sets who shares the contexts of the actor's group; empty stands for the configured scope. It affects
+// messages that arrive later.
 func (m *Manager) ChooseScope(ctx context.Context, a Actor, s sessions.Session, scope sessions.Scope) error {
 	switch {
 	case s.ConversationType == sessions.Private:

@@ -24,9 +24,9 @@ type Outbox struct {
 	leases      *lease.Holder
 	transport   chat.Transport
 	stats       Stats
-	wakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
-	timeout     time.Duration      // timeout of one claim or mark
-	now         func() time.Time   // the storage's clock
+	wakeSession func(sessions.Key)
+	timeout     time.Duration
+	now         func() time.Time // the storage's clock
 
 	mu      sync.Mutex
 	queues  map[channel]*queue
@@ -99,16 +99,15 @@ func (o *Outbox) Invalidate(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
-// Forget removes the state of sessions whose leases this replica released or lost: the next term reads their rows
-// again.
+// Forget removes the state of sessions that are not held: the next term reads their rows again.
 func (o *Outbox) Forget(held func(sessions.Key) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
-// push queues replies of one session and returns those that were not queued before. Queued replies of the session get the
-// newer lease for their claims.
+// push returns the replies that were not queued before. Queued replies of the session get the newer lease for their
+// claims.
 func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if len(replies) == 0 {
 		return nil
@@ -179,7 +178,6 @@ func (o *Outbox) run(c channel, q *queue) {
 	}
 }
 
-// trustRecheck is the time between two checks of leases that can't be trusted.
 const trustRecheck = 250 * time.Millisecond
 
 // next returns the next batch of a queue and its delay. ok is false if the queue is empty and removed, or the process
@@ -244,8 +242,8 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	}
 }
 
-// sendTime is the time of an attempt. The first one began with its commit, which may have taken long: then it is claimed
-// again.
+// sendTime is the time of an attempt. The first one began with its commit, which may have taken long: then it is
+// claimed again.
 func (o *Outbox) sendTime(first *pending) time.Duration {
 	if first.fresh == nil {
 		return sessions.SendTime
@@ -275,10 +273,9 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 	o.applyResult(q, batch, v)
 }
 
-// errBetweenParts is the error in the row of a reply whose next part could not be claimed.
 var errBetweenParts = errors.New("interrupted between two parts")
 
-// claim takes the rows of a batch for one attempt and returns them as they are now. Replies without a row are dropped.
+// claim returns the rows of a batch as they are now. Replies without a row are dropped.
 func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) {
 	if first := batch[0].fresh; first != nil {
 		batch[0].fresh = nil
@@ -373,8 +370,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	}
 }
 
-// applyResult updates the queue with the result of an attempt. The work after it begins before a reply leaves the
-// queue: the process is not idle in between.
+// applyResult starts the work after an attempt before a reply leaves the queue: the process is not idle in between.
 func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	if !v.more {
 		for _, p := range batch {

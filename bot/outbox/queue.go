@@ -22,7 +22,6 @@ type queue struct {
 	turnedAway []sessions.Key // sessions that wait for room in the queue
 }
 
-// pending is one unsent reply of a queue.
 type pending struct {
 	rowID
 	lease    sessions.Lease // for claims of the row
@@ -30,14 +29,14 @@ type pending struct {
 	nonce    string
 	card     bool               // begins on a card
 	log      *zerolog.Logger    // logger of the turn that committed it
-	then     func()             // runs after the first attempt
+	then     func()             // after the first attempt
 	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
 	next     time.Time          // no attempt before
 	due      bool               // its pause is over in the storage
 	joint    string             // key of the joined message in which it may have arrived
 	part     int                // index of the part that arrived, of the joined or its own message
 	maybe    bool               // an attempt may have arrived
-	alone    bool               // not joined with others: a joined message was refused
+	alone    bool               // a joined message was refused
 	refusals int
 	failures int               // attempts that failed without a refusal or a pause by the transport
 	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
@@ -55,7 +54,6 @@ func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *p
 	return p
 }
 
-// runThen calls then after the first attempt.
 func (p *pending) runThen() {
 	if p.then != nil {
 		p.then()
@@ -63,8 +61,8 @@ func (p *pending) runThen() {
 	}
 }
 
-// joinable reports whether a reply may be part of a joined message: it has no card, and no attempt was refused or may have
-// arrived.
+// joinable reports whether a reply may be part of a joined message: it has no card, and no attempt was refused or may
+// have arrived.
 func (p *pending) joinable() bool {
 	return !p.card && p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
 }
@@ -91,7 +89,6 @@ func failures(batch []*pending) int {
 // refused reports whether a reply is likely to be given up soon.
 func (p *pending) refused() bool { return p.refusals >= MaxBlocking }
 
-// maxJoined is the number of waiting replies that become one message.
 const maxJoined = 10
 
 // notify makes the queue check again which reply is due.
@@ -102,13 +99,12 @@ func (q *queue) notify() {
 	}
 }
 
-// holds reports whether the queue has a reply of the session.
 func (q *queue) holds(key sessions.Key) bool {
 	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
 }
 
-// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer, and ends the pause
-// that the storage has ended. It reports whether the queue has that reply.
+// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer, and ends the
+// pause that the storage has ended. It reports whether the queue has that reply.
 func (q *queue) renew(p *pending) (known bool) {
 	for _, x := range q.replies {
 		if x.key == p.key && x.lease.Term < p.lease.Term {
@@ -133,8 +129,8 @@ func (q *queue) endPause(p *pending) {
 	p.next = time.Time{}
 }
 
-// length is the number of replies, without those that are refused repeatedly. Failed replies count even if others pass
-// them: in an outage all replies fail, and the queue has to stay short.
+// length leaves out replies that are refused repeatedly. Failed replies count even if others pass them: in an outage
+// all replies fail, and the queue has to stay short.
 func (q *queue) length() int {
 	n := 0
 	for _, p := range q.replies {
@@ -167,7 +163,8 @@ func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 	return q.batchOf(first), due
 }
 
-// line is the line in which a reply waits: one for all replies of a queue, or that of its session among replies on cards.
+// line is the line in which a reply waits: one for all replies of a queue, or that of its session among replies on
+// cards.
 func (q *queue) line(p *pending) sessions.Key {
 	if q.card {
 		return p.key
@@ -208,8 +205,7 @@ func (q *queue) batchOf(first *pending) []*pending {
 	return batch
 }
 
-// jointKey derives the key of a joined message from those of its replies, and differs from each. It is empty for one
-// reply.
+// jointKey derives the key of a joined message from those of its replies, and differs from each; empty for one reply.
 func jointKey(batch []*pending) string {
 	if len(batch) < 2 {
 		return ""
@@ -221,9 +217,10 @@ func jointKey(batch []*pending) string {
 	return chat.KeyPrefix + hex.EncodeToString(keys.Sum(nil)[:12])
 }
 
-// channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own, since
-// the pause of a message must not leave a card unfinished. A session's replies are in order across both channels. A turn
-// opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's unsent card.
+// channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own,
+// since the pause of a message must not leave a card unfinished. A session's replies are in order across both channels.
+// A turn opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the
+// session's unsent card.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID

@@ -15,14 +15,12 @@ import (
 	"ebb/sessions/retry"
 )
 
-// giveUpAfter is the age at which an undelivered reply is given up.
 const giveUpAfter = 24 * time.Hour
 
 // maxRefusals is the number of certain refusals, under a code without a known cause, after which a reply is given up:
 // about four minutes. The text is the likeliest cause.
 const maxRefusals = 10
 
-// sendResult is the result of an attempt to send.
 type sendResult struct {
 	done    bool      // sent or given up
 	more    bool      // a part arrived, others follow
@@ -32,14 +30,14 @@ type sendResult struct {
 	maybe   bool      // may have arrived, or has in part: the same message again
 	part    int       // parts that arrived
 	via     string    // path of the part that arrived
-	retry   time.Time // time of the next attempt, by the storage's clock
+	retry   time.Time // next attempt, by the storage's clock
 }
 
 // expiryMargin is the time before its expiry from which a session webhook is not used, for clocks that disagree.
 const expiryMargin = time.Minute
 
-// sendPart sends the next part of claimed replies as one message, and records the outcome. The claim of the next part
-// records a part that is followed by others.
+// sendPart sends the next part of claimed replies as one message. It records the outcome, except of a part that is
+// followed by others: the claim of the next part does.
 func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions.Outgoing) sendResult {
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
@@ -95,7 +93,6 @@ func (o *Outbox) countDoubles(batch []*pending, outs []sessions.Outgoing) {
 	}
 }
 
-// recordOutcome stores the outcome of a message in the row of each of its replies.
 func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s sessions.Settled) {
 	o.stats.ReplyTried(s)
 	if len(batch) > 1 {
@@ -116,8 +113,8 @@ func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s ses
 	}
 }
 
-// storeMark marks a reply in the storage and reports whether that succeeded. With must it retries until the process
-// ends: without the mark the next process would send the reply again.
+// storeMark reports whether a mark was stored. With must it retries until the process ends: without the mark the next
+// process would send the reply again.
 func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) bool {
 	err := retry.Do(ctx, retry.Storage, func() error {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
@@ -138,7 +135,6 @@ func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) b
 // sendPauses are the delays after failed attempts: from 1 s to 1 min, and up to a fifth more.
 var sendPauses = retry.Pauses{First: 1100 * time.Millisecond, Max: 66 * time.Second, Jitter: 1.0 / 11}
 
-// pauseAfter is the delay after a failed attempt.
 func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
 	if failed.After > 0 {
 		// The transport knows when there is room again; a longer wait would only delay people.
@@ -148,7 +144,7 @@ func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
 }
 
 // join makes one message of replies that waited together: texts in order, each member mentioned once, to the newest
-// target. key is the key of the joined message.
+// target.
 func join(outs []sessions.Outgoing, key string) sessions.Outgoing {
 	out := outs[0]
 	if len(outs) == 1 {

@@ -43,7 +43,7 @@ func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Du
 	}
 }
 
-// signalLeft wakes those who wait for the end of replies. The lock is held.
+// signalLeft needs the lock.
 func (o *Outbox) signalLeft() {
 	close(o.left)
 	o.left = make(chan struct{})
@@ -72,8 +72,7 @@ func (o *Outbox) Waiting() int {
 	return n
 }
 
-// Queued reports whether replies of the session's conversation wait, so that one more of the session, on a card or not, would
-// wait behind them.
+// Queued reports whether another reply of the session, on a card or not, would wait behind replies of its conversation.
 func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
@@ -81,7 +80,6 @@ func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 	return o.queues[o.behind(channel{robot, id, card}, key)] != nil
 }
 
-// maxQueued is the number of unsent replies from which a conversation's turns pause.
 const maxQueued = 2 * maxJoined
 
 // Backpressured reports whether a session's conversation has maxQueued unsent replies. Its messages then wait in the
@@ -114,8 +112,8 @@ func (o *Outbox) wakeTurnedAway(q *queue) {
 	q.turnedAway = nil
 }
 
-// behind returns the channel of a session's next reply. A Markdown reply follows the session's card whose end is not sent:
-// that reply may become Markdown too. The lock is held.
+// behind returns the channel of a session's next reply. A Markdown reply follows the session's card whose end is not
+// sent: that reply may become Markdown too. The lock is held.
 func (o *Outbox) behind(c channel, key sessions.Key) channel {
 	cards := c
 	cards.card = true
@@ -125,8 +123,8 @@ func (o *Outbox) behind(c channel, key sessions.Key) channel {
 	return c
 }
 
-// unknown returns the replies that are in no queue of their conversation, and hands the newer leases to the others. The lock
-// is held.
+// unknown returns the replies that are in no queue of their conversation, and hands the newer leases to the others. The
+// lock is held.
 func (o *Outbox) unknown(c channel, replies []*pending) (added []*pending) {
 	for _, p := range replies {
 		known := false

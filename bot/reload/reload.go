@@ -16,7 +16,7 @@ import (
 // error names each invalid key with the expected value. It may be shown to members.
 type Own func(id sessions.ConversationID, settings string) (compaction.Settings, error)
 
-// Values are the settings that a reload replaces. They are never changed in place.
+// Values are the settings that a reload replaces as a whole. They are never changed in place.
 type Values struct {
 	Admins []sessions.UserID
 	Access *access.Rules // nil: everyone is served
@@ -31,14 +31,14 @@ type Values struct {
 	// Compaction holds the common settings, Compactions those of single conversations.
 	Compaction  compaction.Settings
 	Compactions map[sessions.ConversationID]compaction.Settings
-	Own         Own // resolves a conversation's own settings; nil: none
+	Own         Own // nil: conversations have no settings of their own
 	// Groups are the settings of single conversations, in place of the common ones.
 	Groups map[sessions.ConversationID]Group
 }
 
-// Group has the settings of one conversation in place of the common ones. An empty field keeps the common one.
+// Group has the settings of one conversation. An empty field keeps the common one.
 type Group struct {
-	Scope    sessions.Scope // scope of the sessions, for accepted messages
+	Scope    sessions.Scope // for accepted messages
 	Language string         // zh or en: of fixed words, and of the model's answers
 	Prompt   string
 	Model    string
@@ -58,11 +58,11 @@ func (v *Values) Validate() error {
 	return nil
 }
 
-// Current is the values in force.
+// Current is the values in force. A turn in progress keeps those that it began with.
 type Current struct {
 	mu     sync.RWMutex
 	newest *Values
-	pinned map[sessions.Key]*Values // the values of turns in progress
+	pinned map[sessions.Key]*Values
 }
 
 // New returns values that can be replaced.
@@ -109,8 +109,8 @@ func (c *Current) Pin(key sessions.Key) (release func()) {
 // Language returns the language that is set for a conversation; empty for none.
 func (c *Current) Language(id sessions.ConversationID) string { return c.Get().Groups[id].Language }
 
-// Generate implements llm.Model with the model of the session that ctx names. Background work that began before a reload
-// may name a model that is configured no more; the default one takes its place.
+// Generate implements llm.Model with the model of the session that ctx names. Background work that began before a
+// reload may name a model that is configured no more; the default one takes its place.
 func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	v := c.For(llm.SessionOf(ctx))
 	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.Listed) bool { return m.Name == r.Model }) {

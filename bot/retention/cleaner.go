@@ -14,13 +14,11 @@ import (
 )
 
 const (
-	// checkInterval is the time between two checks whether a run is due.
 	checkInterval = time.Second
 	// maxPause is the longest time between two runs. Shorter periods have shorter pauses, a tenth of the shortest one.
 	maxPause = time.Hour
 	// batchPause is the time between two batches: turns come first.
-	batchPause = 20 * time.Millisecond
-	// sessionPage is the number of sessions that are listed at a time.
+	batchPause  = 20 * time.Millisecond
 	sessionPage = 100
 )
 
@@ -65,7 +63,7 @@ func (c *Cleaner) Task() periodic.Task {
 	return periodic.Task{Interval: checkInterval, Ready: c.due, Do: c.Run, Failure: "Failed to delete expired data"}
 }
 
-// due reports whether the pause of the periods in force has passed since the last run. A shorter period holds at once.
+// due looks at the periods in force, so that a shorter period holds at once.
 func (c *Cleaner) due() bool {
 	p := pause(c.cfg.Periods())
 	return p > 0 && !time.Now().Before(c.last.Add(p))
@@ -82,17 +80,15 @@ func pause(r sessions.Retention) time.Duration {
 	return min(least/10, maxPause)
 }
 
-// kind is data with a period of its own.
 type kind struct {
 	name   string
 	period func(sessions.Retention) time.Duration
 }
 
-// errNoLeader ends a run: another replica is the leader now.
 var errNoLeader = errors.New("another replica is the leader")
 
-// Run deletes all data that is past its period. Each batch asks for the period in force and for the lead. A run that is cut
-// off leaves the rest to the next one.
+// Run deletes all data that is past its period. Each batch asks for the period in force and for the lead. A run that is
+// cut off leaves the rest to the next one.
 func (c *Cleaner) Run(ctx context.Context) error {
 	c.last = time.Now()
 	deleted := map[string]int{}
@@ -159,7 +155,6 @@ func (c *Cleaner) inForce(ctx context.Context, k kind) (time.Duration, error) {
 	return period, err
 }
 
-// repeat deletes batches until one is empty.
 func (c *Cleaner) repeat(ctx context.Context, k kind, deleted map[string]int, expire func(context.Context, time.Duration) (int, error)) error {
 	for {
 		period, err := c.inForce(ctx, k)

@@ -1,3 +1,3 @@
-// Package wording holds the fixed words between people and the bot: its phrases in Chinese and English, and the choice of a
+// Package wording holds the fixed words between people and the bot, in Chinese and English, and the choice of a
 // language.
 package wording

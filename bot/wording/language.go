@@ -11,10 +11,10 @@ import (
 // Languages chooses the language of fixed words: zh or en.
 type Languages struct {
 	Preset   string                               // for texts without letters
-	Assigned func(sessions.ConversationID) string // the configured language of a conversation, or ""; nil: none
+	Assigned func(sessions.ConversationID) string // configured language of a conversation, or ""; nil: none
 }
 
-// Choose returns the language of fixed words for the sender of a text: the conversation's configured one, or the text's.
+// Choose returns the conversation's configured language, or that of the sender's text.
 func (l Languages) Choose(id sessions.ConversationID, text string) string {
 	if l.Assigned != nil {
 		if set := l.Assigned(id); set != "" {
@@ -29,8 +29,8 @@ func WordsOfCommand(text string) string { return mentionRE.ReplaceAllString(text
 
 var mentionRE = regexp.MustCompile(`[@＠]\S+`)
 
-// LanguageOf returns the language for the answer to a text: zh for any Chinese character, en for Latin letters alone,
-// otherwise the configured one.
+// LanguageOf returns zh for a text with any Chinese character, en for Latin letters alone, otherwise the configured
+// one.
 func LanguageOf(text, configured string) string {
 	latin := false
 	for _, r := range text {
