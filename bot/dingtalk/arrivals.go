@@ -18,10 +18,9 @@ type arrivals struct {
 	open map[sessions.ConversationID]*arriving // no cache: turns wait for those with pending messages
 }
 
-// arriving is the state of one conversation.
 type arriving struct {
 	last    time.Time       // SentAt of the latest message
-	pending []chan struct{} // each is closed when its message is stored or refused
+	pending []chan struct{} // closed when the message is stored or refused
 }
 
 // add registers a message, in call order. Messages of one millisecond get different times. The returned function ends
@@ -49,7 +48,7 @@ func (a *arrivals) add(m *sessions.Message) (done func()) {
 	}
 }
 
-// prune makes room for one more conversation; the caller holds the mutex.
+// The caller of prune holds the mutex.
 func (a *arrivals) prune() {
 	if a.open == nil {
 		a.open = map[sessions.ConversationID]*arriving{}
@@ -64,8 +63,7 @@ func (a *arrivals) prune() {
 	}
 }
 
-// wait returns when each message of the conversation that was received before the call is stored or refused, or when ctx
-// ends.
+// wait returns when each message received before the call is stored or refused, or when ctx ends.
 func (a *arrivals) wait(ctx context.Context, id sessions.ConversationID) {
 	a.mu.Lock()
 	var pending []chan struct{}

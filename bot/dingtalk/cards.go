@@ -41,7 +41,7 @@ type cardDelivery struct {
 	Mentions map[string]string  `json:"atUserIds,omitempty"` // names by staff id
 }
 
-// staffIDs is the kind of ids in requests about cards.
+// Requests about cards have ids of this kind.
 const staffIDs = 1
 
 // CreateCard implements [card.API].
@@ -84,7 +84,6 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	return nil
 }
 
-// mentioned are the people that a card mentions, by staff id.
 func mentioned(people []sessions.Mention) map[string]string {
 	var m message
 	m.address(people)
@@ -157,8 +156,8 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 	return nil
 }
 
-// denial is the failure of a call that DingTalk answers with 200 and without success. It names no cause: another attempt
-// may succeed.
+// denial is the failure of a call that DingTalk answers with 200 and without success. It names no cause: another
+// attempt may succeed.
 func (t *Transport) denial(a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil
@@ -166,7 +165,6 @@ func (t *Transport) denial(a answer, doing string) *chat.SendError {
 	return &chat.SendError{Err: fmt.Errorf("%s: no success: %s", doing, t.redact(t.words(a), a.token))}
 }
 
-// cardFailure names the failures that package card acts on.
 func cardFailure(failed *chat.SendError, a answer) error {
 	if a.intact && a.body.str("code") != "" {
 		failed.Maybe = false // refused, whatever the status

@@ -14,7 +14,6 @@ import (
 	"ebb/sessions"
 )
 
-// maxClicks bounds concurrent clicks.
 const maxClicks = 16
 
 var errTooManyClicks = errors.New("too many clicks at once")
@@ -25,7 +24,6 @@ const clickTime = 1500 * time.Millisecond
 // OnClick implements [chat.Clickable].
 func (t *Transport) OnClick(f func(ctx context.Context, c chat.Click) chat.Clicked) { t.clicked = f }
 
-// click answers a callback of a card.
 func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	ctx, cancel := context.WithTimeout(in.ctx, clickTime)
 	defer cancel()
@@ -54,7 +52,7 @@ func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	return ack
 }
 
-// clickAnswer changes the card, for all and for the person who clicked. The zero value changes nothing.
+// clickAnswer changes the card, for all and for the person who clicked.
 type clickAnswer struct {
 	Options *clickOptions `json:"cardUpdateOptions,omitempty"`
 	Card    *cardData     `json:"cardData,omitempty"`
@@ -80,7 +78,7 @@ func answerTo(action chat.Action, c chat.Clicked) clickAnswer {
 	return a
 }
 
-// decodeClick reads a callback. The action's place differs between releases of DingTalk.
+// The action's place differs between releases of DingTalk.
 func decodeClick(data string) (chat.Click, error) {
 	o, err := parse(data)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type class int
 
 const (
-	unknown    class = iota // no known cause; the message is the likeliest one
+	unknown    class = iota // The message is the likeliest cause.
 	again                   // transient: the outbox backs off
 	limited                 // too many messages: the conversation pauses
 	busy                    // too many calls of the application: short pause
@@ -29,7 +29,6 @@ const (
 	badToken                // the access token is refused
 )
 
-// Minimum pauses.
 const (
 	waitBusy      = 2 * time.Second
 	waitBanned    = 5 * time.Minute
@@ -38,7 +37,7 @@ const (
 	waitToken     = time.Minute
 )
 
-// oldCodes are the errcode values of webhooks and old APIs.
+// Webhooks and old APIs use these errcode values.
 var oldCodes = map[string]class{
 	"-1":     again,
 	"130101": limited, "410100": limited,
@@ -90,7 +89,6 @@ func classOld(code string) class {
 	return unknown
 }
 
-// classify classifies a failed answer.
 func classify(a answer) class {
 	if sub := a.body.str("sub_code", "subCode"); sub != "" && a.body.str("errcode") == "88" {
 		return classOld(sub)

@@ -20,7 +20,7 @@ const maxID = 512
 // overQuota is DingTalk's marker of withheld content.
 const overQuota = "20001"
 
-// decode reads a bot message's frame. robot is the default robot code. Only a message without message id or
+// decode reads a bot message's frame; robot is the default robot code. Only a message without message id or
 // conversation id is an error: it can't be stored. errOwn is a message of the bot itself, which gets no answer.
 func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	o, err := parse(data)
@@ -76,8 +76,8 @@ func fill(m *sessions.Message, o object) {
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
 
-// conversationType is the frame's type, else it is inferred: titles and mentions exist in groups only. Only an explicit
-// type makes a conversation private.
+// conversationType is inferred from titles and mentions, which exist in groups only, unless the frame has a type.
+// Only an explicit type makes a conversation private.
 func conversationType(o object) sessions.ConversationType {
 	switch t := sessions.ConversationType(o.str("conversationType")); t {
 	case sessions.Private, sessions.Group:
@@ -89,7 +89,7 @@ func conversationType(o object) sessions.ConversationType {
 	return sessions.Unknown
 }
 
-// bodyOf is the object with the content: text for text messages, content for others.
+// bodyOf is text for text messages, and content for others.
 func bodyOf(o object) object {
 	if t := wordsObject(o["text"]); t != nil && (!o.has("content") || strings.EqualFold(o.str("msgtype", "msgType"), "text")) {
 		return t

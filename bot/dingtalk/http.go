@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// answer is the result of an HTTP request. body is nil unless it is a whole JSON object.
+// The body is nil unless it is a whole JSON object.
 type answer struct {
 	status int
 	body   object
 	intact bool   // the body was read to its end and is an object
-	token  string // the used access token, to keep it out of errors
+	token  string // used access token, to keep it out of errors
 }
 
 const maxAnswer = 1 << 20
 
-// errUnsent marks errors of requests that never reached the other side.
+// errUnsent marks requests that never reached the other side.
 var errUnsent = errors.New("not sent")
 
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
@@ -63,7 +63,7 @@ func (t *Transport) request(ctx context.Context, method, address string, header 
 	return a, nil
 }
 
-// encode writes JSON without HTML escapes, which triple the length of some texts.
+// HTML escapes would triple the length of some texts.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

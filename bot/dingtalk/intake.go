@@ -18,14 +18,13 @@ import (
 // deadline.
 const maxAccepts = 32
 
-// Bounds of frames that are read and not yet stored. At the bound reading stops; DingTalk redelivers frames whose ack
-// is late.
+// Frames that are read and not yet stored are bounded. At the bound reading stops; DingTalk redelivers frames whose
+// ack is late.
 const (
 	maxHeldBytes  = 32 << 20
 	maxHeldFrames = 1024
 )
 
-// notStored is the answer to DingTalk for a message that was not stored.
 const notStored = "not stored"
 
 var errBroke = errors.New("intake panicked")
@@ -73,7 +72,6 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	}
 }
 
-// store accepts a message within its ack deadline and returns the ack.
 func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
 	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
 	defer cancel()

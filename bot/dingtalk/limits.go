@@ -8,8 +8,8 @@ import (
 	"ebb/sessions/retry"
 )
 
-// limits is a sliding-window rate limiter by conversation, with a pause after DingTalk's refusals. DingTalk's minutes
-// begin at an unknown moment: a token bucket could exceed the limit twofold within one of them.
+// limits is a sliding-window rate limiter by conversation, with a pause after refusals. DingTalk's minutes begin at
+// an unknown moment: a token bucket could exceed the limit twofold within one of them.
 type limits struct {
 	perMinute int
 	now       func() time.Time
@@ -24,12 +24,12 @@ type pace struct {
 	strikes int         // consecutive refusals
 }
 
-// Pause of a conversation after a refusal, doubling: DingTalk blocks up to ten minutes.
+// A pause after a refusal doubles up to DingTalk's longest block of ten minutes.
 const (
 	firstSilence   = 2 * time.Second
 	longestSilence = 10 * time.Minute
 	window         = time.Minute
-	manyPaces      = 4096 // number of conversations above which idle ones are removed
+	manyPaces      = 4096 // Above this number of conversations, idle ones are removed.
 )
 
 var silences = retry.Pauses{First: firstSilence, Max: longestSilence}
@@ -59,7 +59,7 @@ func (l *limits) take(c sessions.ConversationID) time.Duration {
 	return 0
 }
 
-// refused records a refusal and returns the pause.
+// refused returns the pause.
 func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,6 @@ func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	return d
 }
 
-// arrived resets the refusals.
 func (l *limits) arrived(c sessions.ConversationID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

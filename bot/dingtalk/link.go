@@ -23,7 +23,7 @@ const (
 
 const system, callback = "SYSTEM", "CALLBACK" // types of frames
 
-// link is one connection to the stream gateway. One goroutine reads it, so that messages keep their order.
+// One goroutine reads a link, so that messages keep their order.
 type link struct {
 	conn   *websocket.Conn
 	opened time.Time
@@ -38,7 +38,7 @@ type link struct {
 	gone  chan struct{} // closed when the connection has ended
 }
 
-// open makes one connection. Its messages go to in until it ends.
+// Messages of the connection go to in until it ends.
 func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 	starting, cancel := context.WithTimeout(ctx, t.timing.open)
 	defer cancel()
@@ -62,7 +62,6 @@ func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 	return l, nil
 }
 
-// endpoint requests an address with its ticket.
 func (t *Transport) endpoint(ctx context.Context) (string, error) {
 	options := []client.ClientOption{
 		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
@@ -81,12 +80,11 @@ func (t *Transport) endpoint(ctx context.Context) (string, error) {
 	return e.Endpoint + "?ticket=" + url.QueryEscape(e.Ticket), nil
 }
 
-// unused is the handler that the SDK requires for each subscription: link reads the frames itself.
+// The SDK requires a handler for each subscription, although link reads the frames itself.
 func unused(context.Context, *payload.DataFrame) (*payload.DataFrameResponse, error) { return nil, nil } //nolint:nilnil // never called
 
 var _ handler.IFrameHandler = unused
 
-// read handles frames in order until the connection ends.
 func (l *link) read(in intake, idle time.Duration) {
 	defer close(l.gone)
 	defer l.conn.Close() //nolint:errcheck // it has ended
@@ -106,7 +104,7 @@ func (l *link) read(in intake, idle time.Duration) {
 	}
 }
 
-// hear records data on the connection and extends the read deadline.
+// hear also extends the read deadline.
 func (l *link) hear(idle time.Duration) error {
 	now := time.Now()
 	l.heard.Store(now.UnixNano())
@@ -131,7 +129,7 @@ func (l *link) keepAlive(idle time.Duration) {
 	}
 }
 
-// frame handles one frame. A message is acknowledged after it is stored, while the next frames are read.
+// A message is acknowledged after it is stored, while the next frames are read.
 func (l *link) frame(in intake, data []byte) {
 	f, err := payload.DecodeDataFrame(data)
 	if err != nil || f.Headers == nil {
@@ -166,7 +164,7 @@ func (l *link) frame(in intake, data []byte) {
 	}
 }
 
-// write sends an ack. A failed write ends the connection, and DingTalk redelivers.
+// A failed write of an ack ends the connection, and DingTalk redelivers.
 func (l *link) write(f *payload.DataFrame, ack *payload.DataFrameResponse) {
 	ack.SetHeader(payload.DataFrameHeaderKMessageId, f.GetMessageId())
 	ack.SetHeader(payload.DataFrameHeaderKContentType, payload.DataFrameContentTypeKJson)
@@ -189,7 +187,6 @@ func (l *link) alive() bool {
 	}
 }
 
-// leaving reports whether DingTalk asked to leave.
 func (l *link) leaving() bool {
 	select {
 	case <-l.leave:
@@ -199,7 +196,7 @@ func (l *link) leaving() bool {
 	}
 }
 
-// close ends the connection when all frames are acknowledged, or at the deadline.
+// close waits until all frames are acknowledged, or until the deadline.
 func (l *link) close(deadline time.Time) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -210,11 +207,12 @@ func (l *link) close(deadline time.Time) {
 	<-l.gone
 }
 
-// silenceSDK sets the SDK's process-wide logger once, before any connection: otherwise its first users race to set it.
+// silenceSDK sets the SDK's process-wide logger once, before any connection: otherwise its first users race to set
+// it.
 var silenceSDK = sync.OnceFunc(func() { logger.SetLogger(quietLogger{}) })
 
-// quietLogger drops the SDK's log: it contains the client secret, tickets and messages, and errors at ordinary closes.
-// The supervision logs relevant events.
+// The SDK's log contains the client secret, tickets and messages, and errors at ordinary closes. The supervision logs
+// relevant events.
 type quietLogger struct{}
 
 func (quietLogger) Debugf(string, ...any)   {}

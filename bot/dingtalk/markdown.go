@@ -11,26 +11,25 @@ import (
 	"ebb/sessions"
 )
 
-// DingTalk refuses webhook bodies over 20,000 bytes and API msgParams over 15,000. A part stays below the lower bound,
-// with room for title, mentions and JSON.
+// DingTalk refuses webhook bodies over 20,000 bytes and API msgParams over 15,000. A part stays below the lower
+// bound, with room for title, mentions and JSON.
 const (
 	maxPart     = 11500
 	maxMentions = 50
 	maxPrefix   = 1000 // longest prefix of mentions, in bytes
 )
 
-// message is one part of a reply, ready to be sent either way.
+// message is one part of a reply, for both ways of sending.
 type message struct {
 	title string
-	text  string   // the model's text, with mentions made harmless
+	text  string   // model's text, with mentions made harmless
 	place string   // number of the part as a line; empty for a single part
 	ids   []string // staff ids to mention
 	names []string // people to mention
 	plain []string // names of people without a staff id
 }
 
-// compose makes the parts of a reply. They depend on the text alone, so that repeated sends have equal parts. Only the
-// first mentions the askers.
+// The parts depend on the text alone, so that repeated sends have equal parts. Only the first mentions the askers.
 func compose(r sessions.Reply) []message {
 	text := markdown.Harmless(r.Text)
 	title := titleOf(text)
@@ -51,7 +50,7 @@ func compose(r sessions.Reply) []message {
 	return out
 }
 
-// pieces are the texts of the parts. Those of a reply that begins on a card fit a card.
+// The parts of a reply that begins on a card fit a card.
 func pieces(text string, onCard bool) []string {
 	if onCard {
 		return card.Split(text, card.Limit)
@@ -63,7 +62,7 @@ func pieces(text string, onCard bool) []string {
 	return out
 }
 
-// named is the text of an outgoing message. Several replies in one message each name their asker.
+// Several replies in one message each name their asker.
 func named(o sessions.Outgoing) sessions.Reply {
 	r := o.Reply
 	if len(o.Joined) == 0 || r.Target.ConversationType != sessions.Group {
@@ -112,7 +111,7 @@ func (m *message) address(people []sessions.Mention) {
 	}
 }
 
-// mentioning is the text for a webhook: DingTalk notifies ids that are in the list and, after an @, in the text.
+// DingTalk notifies ids that are in a webhook's list and, after an @, in the text.
 func (m message) mentioning() string {
 	var words []string
 	for _, id := range m.ids {
@@ -121,14 +120,14 @@ func (m message) mentioning() string {
 	return lead(append(words, m.plain...), " ", m.place+m.text)
 }
 
-// naming is the text for the open API, which has no mentions.
+// The open API has no mentions, so the text names people.
 func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
 
 // maxNames bounds the names at the beginning of a card, in characters: they stand beside [card.Limit].
 const maxNames = 150
 
-// onCard is the text of a card. A card mentions those who had asked when it was created: others may have joined while the turn
-// waited. So an answer to several people names them.
+// A card mentions those who had asked when it was created: others may have joined while the turn waited. So an answer
+// to several people names them.
 func (m message) onCard() string {
 	if len(m.ids)+len(m.plain) < 2 {
 		return m.place + m.text
@@ -157,7 +156,6 @@ func usableID(id string) bool {
 	})
 }
 
-// nickname escapes a name for Markdown.
 func nickname(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("@＠[]()<>*`#!|\\_~", r) || unicode.IsControl(r) {

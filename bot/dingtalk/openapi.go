@@ -23,8 +23,8 @@ type apiBody struct {
 	MsgParam       string                  `json:"msgParam"` // JSON in a string
 }
 
-// sendOpenAPI sends one part through the open API: to the group, or to the person of a private chat, whose conversation
-// id is not valid there. The API has no idempotency key.
+// sendOpenAPI sends to the group, or to the person of a private chat, whose conversation id is not valid there. The
+// API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
 	param, err := encode(markdownBody{m.title, m.naming()})
 	if err != nil {
@@ -81,7 +81,6 @@ func (t *Transport) RemoveReaction(ctx context.Context, m reaction.Mark) error {
 	return t.callReaction(ctx, calls.ReactionRecall, "/v1.0/robot/emotion/recall", "removing a reaction", m)
 }
 
-// callReaction sends the same body for both calls: it names the reaction.
 func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing string, m reaction.Mark) error {
 	name := reactionName(m.Lang)
 	body := reactionBody{
@@ -112,13 +111,13 @@ type apiCall struct {
 	need   calls.Need
 	method string
 	path   string
-	doing  string // for errors
+	doing  string // named in errors
 	// reserved counts the first attempt; nil: not counted yet.
 	reserved *calls.Reservation
 	body     any
 }
 
-// callAPI makes a call with the access token, and renews a refused token once. Each attempt is counted before it is made.
+// callAPI renews a refused token once. Each attempt is counted before it is made.
 func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendError) {
 	for try := 0; ; try++ {
 		token, err := t.tokens.get(ctx)
@@ -167,7 +166,6 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 	}
 }
 
-// reserve counts a call and waits for its turn.
 func (t *Transport) reserve(ctx context.Context, c apiCall) (calls.Reservation, *chat.SendError) {
 	var counted calls.Reservation
 	var err error
@@ -198,7 +196,7 @@ func (t *Transport) giveBack(ctx context.Context, counted calls.Reservation, api
 	}
 }
 
-// judgeAPI reads an open API's answer. A success may list an unreachable person.
+// A success may list an unreachable person.
 func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.SendError {
 	said := t.redact(t.words(a), a.token)
 	code := a.body.str("errcode", "code")

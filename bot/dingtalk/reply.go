@@ -123,7 +123,7 @@ type atBody struct {
 	All     bool     `json:"isAtAll"` // always false
 }
 
-// sendWebhook posts one part. Its error is a *bot.SendError, or errNoWebhook for the open API to try.
+// The error is a *bot.SendError, or errNoWebhook for the open API to try.
 func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
 	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
 	if len(m.ids) > 0 {
@@ -147,27 +147,25 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	return t.judgeWebhook(to, a)
 }
 
-// mayHaveArrived reports whether the message may have arrived at this status: proxies answer 408, 499, 502 or 504 when
-// an answer is lost, and servers may fail after sending. 503 precedes any work.
+// mayHaveArrived knows that proxies answer 408, 499, 502 or 504 when an answer is lost, and servers may fail after
+// sending. 503 precedes any work.
 func mayHaveArrived(status int) bool {
 	return status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusRequestTimeout || status == statusClientClosed
 }
 
-// statusClientClosed is a proxy's status for a client that left before the answer.
+// A proxy has this status for a client that left before the answer.
 const statusClientClosed = 499
 
-// lostOnTheWay is the failure of a request that brought no answer.
 func lostOnTheWay(doing string, err error) *chat.SendError {
 	return &chat.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// tooMany is DingTalk's rate limit: all replies of the conversation pause.
+// All replies of a conversation pause after a rate limit of DingTalk.
 func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	t.counters.limited.Add(1)
 	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}
 }
 
-// asSendError classifies an error of a card's calls.
 func asSendError(err error) *chat.SendError {
 	if failed, ok := errors.AsType[*chat.SendError](err); ok {
 		return failed

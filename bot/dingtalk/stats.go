@@ -4,10 +4,10 @@ import "sync/atomic"
 
 // Stats are the counters of a transport.
 type Stats struct {
-	ConnectionsOpened int64 // connections that were opened
+	ConnectionsOpened int64
 	ConnectionsFailed int64 // failed attempts to open one
-	ConnectionsLost   int64 // connections that ended without notice
-	Rotations         int64 // connections replaced at DingTalk's request or after silence
+	ConnectionsLost   int64 // ended without notice
+	Rotations         int64 // replaced at DingTalk's request or after silence
 	Frames            int64 // frames of bot messages
 	Accepted          int64 // accepted and acknowledged with 200, redelivered ones included
 	Unreadable        int64 // without message or conversation id
@@ -17,8 +17,8 @@ type Stats struct {
 	SentCard          int64 // cards ended with a reply
 	SendsFailed       int64 // undelivered messages, for any reason
 	RateLimited       int64 // undelivered because of DingTalk's or our rate limit
-	TokensFetched     int64 // access tokens received
-	Connected         bool  // a connection is up
+	TokensFetched     int64
+	Connected         bool
 }
 
 type counters struct {

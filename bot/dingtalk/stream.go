@@ -22,8 +22,8 @@ const (
 	silent              // no data for so long that the connection may be dead
 )
 
-// Run keeps one connection open until ctx ends. It retries forever, also after a refused secret, which may be corrected
-// at DingTalk.
+// Run keeps one connection open until ctx ends. It retries forever, also after a refused secret, which may be
+// corrected at DingTalk.
 func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
@@ -51,7 +51,6 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	return nil
 }
 
-// watch waits for the end of l.
 func (t *Transport) watch(ctx context.Context, l *link) end {
 	tick := time.NewTicker(t.timing.poll)
 	defer tick.Stop()
@@ -75,8 +74,8 @@ func (t *Transport) watch(ctx context.Context, l *link) end {
 	}
 }
 
-// retire closes a connection after its replacement, its last acks, and before DingTalk does. A silent connection stays
-// until it is replaced.
+// retire closes a connection after its replacement, its last acks, and before DingTalk does. A silent connection
+// stays until it is replaced.
 func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{}) {
 	deadline := time.Now().Add(t.timing.grace)
 	timeout := time.NewTimer(t.timing.grace)
@@ -96,7 +95,7 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 	l.close(deadline)
 }
 
-// connect opens a connection after wait, with retries. It returns nil when ctx ends.
+// connect retries until ctx ends, and then returns nil.
 func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
 	for failures := 0; retry.Sleep(ctx, wait); failures++ {
 		l, err := t.open(ctx, in)
@@ -128,12 +127,12 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 	zerolog.Ctx(ctx).Warn().Str("error", text).Dur("retry_in_ms", wait).Msg("Failed to open a stream connection")
 }
 
-// earlyEnds counts consecutive connections that ended young. Their replacement slows down, which the pauses after failed
+// earlyEnds counts consecutive connections that ended young: their replacement slows down, which pauses after failed
 // opens do not cause.
 type earlyEnds struct{ losses, farewells int }
 
-// freeFarewells is the number of consecutive early farewells without a pause: DingTalk may move a client several times
-// while its servers restart, and a pause costs messages then.
+// DingTalk may move a client several times while its servers restart, and a pause costs messages then. So this many
+// early farewells have none.
 const freeFarewells = 8
 
 func (e *earlyEnds) next(how end, age time.Duration, t timing) time.Duration {

@@ -20,7 +20,7 @@ type tokens struct {
 	failedAt time.Time
 }
 
-// afterFailure is the time that a failure is cached, so that callers do not queue for a timeout each.
+// A failure is cached for this time, so that callers do not queue for a timeout each.
 const afterFailure = time.Second
 
 func newTokens(fetch func(context.Context) (string, time.Duration, error)) *tokens {
@@ -87,7 +87,7 @@ func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, erro
 	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.words(a))
 }
 
-// AccessToken returns the application's token, for calls that are not the transport's own. Its error names no secret.
+// AccessToken returns the application's token, for requests of other packages. Its error names no secret.
 func (t *Transport) AccessToken(ctx context.Context) (string, error) { return t.tokens.get(ctx) }
 
 // RejectToken forgets a token that DingTalk refused.

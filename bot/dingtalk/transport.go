@@ -44,9 +44,9 @@ type Config struct {
 	KeepAlive time.Duration
 	// Calls governs the counted calls; nil for a governor of this process without a bound.
 	Calls *calls.Governor
-	// Cards are the settings of replies on cards; nil: replies are Markdown.
+	// Cards is nil if replies are Markdown.
 	Cards *Cards
-	// Reactions are the settings of thinking marks; nil: there are none.
+	// Reactions is nil if there are no thinking marks.
 	Reactions *Reactions
 	// HTTP sends replies and requests tokens; nil for a default. Redirects are never followed.
 	HTTP *http.Client
@@ -77,7 +77,7 @@ type Transport struct {
 	http   *http.Client
 	timing timing
 
-	current  atomic.Pointer[link] // the connection in use; nil for none
+	current  atomic.Pointer[link] // nil: no connection
 	counters counters
 	slots    chan struct{}       // semaphore of accepts
 	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
@@ -93,14 +93,14 @@ type Transport struct {
 	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
 }
 
-// timing holds the durations that tests shorten.
+// Tests shorten these durations.
 type timing struct {
 	accept  time.Duration // from a frame's arrival to its last timely ack
 	open    time.Duration // to open one connection
 	pauses  retry.Pauses  // after failures
-	young   time.Duration // a connection that ends before this age ends early
+	young   time.Duration // A connection that ends before this age ends early.
 	poll    time.Duration // interval of the liveness check
-	grace   time.Duration // from DingTalk's farewell to its close
+	grace   time.Duration // time from DingTalk's farewell to its close
 	quiet   time.Duration // silence before a connection is replaced
 	drain   time.Duration // for running accepts at the end of Run
 	request time.Duration // for one HTTP request
@@ -115,7 +115,7 @@ func defaultTiming() timing {
 	}
 }
 
-// New checks the configuration and returns an unconnected transport. It makes no request.
+// New checks the configuration and returns an unconnected transport.
 func New(c Config) (*Transport, error) {
 	if c.ClientID == "" || c.ClientSecret == "" {
 		return nil, errors.New("DingTalk needs a client id and a client secret")
@@ -169,7 +169,7 @@ func (t *Transport) Display() chat.Display {
 	return nil
 }
 
-// markedDisplay shows messages that wait by marks, and turns on cards, if there are any.
+// The cards of a markedDisplay can be missing.
 type markedDisplay struct {
 	cards *card.Cards
 	*reaction.Reactions
@@ -248,7 +248,7 @@ func parseBase(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// httpClient follows no redirect: an answer must not choose a reply's destination.
+// Redirects are not followed: an answer must not choose a reply's destination.
 func httpClient(given *http.Client) *http.Client {
 	c := http.Client{}
 	if given != nil {

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// object is an untrusted JSON object. Its readers convert a value to the requested type, or return the zero value; all
-// work on a nil object.
+// object is untrusted JSON. Its readers convert a value to the requested type, or return the zero value; all work on
+// a nil object.
 type object map[string]any
 
 var errNoObject = errors.New("not a JSON object")
@@ -91,7 +91,7 @@ func asObject(v any) object {
 	return nil
 }
 
-// list is a field that is an array, or a string that holds one; a lone object counts as an array of one.
+// list accepts an array, or a string that holds one; a lone object counts as an array of one.
 func (o object) list(name string) []any {
 	switch v := o[name].(type) {
 	case []any:
@@ -123,13 +123,13 @@ func (o object) flag(name string) bool {
 
 func (o object) has(name string) bool { return o[name] != nil }
 
-// Times outside of these years are invalid: they can't be stored.
+// The database can't store times outside of these years.
 var (
 	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// millis is a time in milliseconds since 1970, number or string.
+// The milliseconds since 1970 are a number or a string.
 func (o object) millis(name string) time.Time {
 	f, err := strconv.ParseFloat(o.str(name), 64)
 	if err != nil || f < float64(earliest.UnixMilli()) || f > float64(latest.UnixMilli()) {
@@ -167,7 +167,6 @@ func clean(s string) string {
 
 func joins(r rune) bool { return r > unicode.MaxLatin1 && !isOdd(r) && !unicode.IsSpace(r) }
 
-// isOdd reports whether clean changes r.
 func isOdd(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -182,7 +181,7 @@ func isOdd(r rune) bool {
 	return false
 }
 
-// clip shortens s to at most n runes.
+// clip counts runes.
 func clip(s string, n int) string {
 	for i := range s {
 		if n == 0 {

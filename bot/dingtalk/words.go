@@ -14,9 +14,8 @@ func reactionName(lang string) string {
 	return "🤔思考中"
 }
 
-// mentions are the known mentions of a message.
 type mentions struct {
-	bot   string // the robot's encrypted id
+	bot   string // robot's encrypted id
 	alone bool   // only the robot is mentioned
 }
 
@@ -57,7 +56,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	return bracket("消息", kind), files
 }
 
-// renderRich joins the parts of a rich text; pictures get a line of their own.
+// Pictures get a line of their own.
 func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	parts := body.list("richText")
 	if parts == nil {
@@ -115,7 +114,7 @@ func renderPart(p any, at mentions, first bool) (string, *sessions.Attachment) {
 	return text, nil
 }
 
-// rawWords is like object.str, but keeps the spaces between the parts of a rich text.
+// rawWords keeps the spaces between the parts of a rich text.
 func rawWords(o object, names ...string) string {
 	for _, n := range names {
 		if s, ok := o[n].(string); ok && s != "" {
@@ -128,7 +127,6 @@ func rawWords(o object, names ...string) string {
 	return ""
 }
 
-// anyWords searches all known places of words.
 func anyWords(body object) string {
 	if s := body.str("content", "text", "markdown", "recognition", "summary"); s != "" {
 		return s
@@ -172,10 +170,9 @@ func gather(v any, depth int) string {
 	return strings.Join(lines, "\n")
 }
 
-// join puts a label before words.
 func join(label, words string) string { return strings.TrimSpace(label + " " + words) }
 
-// bracket is a label with a name that can't close the brackets.
+// A name can't close the brackets.
 func bracket(label, name string) string {
 	name = strings.NewReplacer("[", "(", "]", ")").Replace(clip(oneLine(name), 200))
 	if name == "" {

@@ -17,15 +17,15 @@ import (
 
 // Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.
 type Store interface {
-	// OpenCallMonth begins a month, or reads it. A quota other than the stored one makes the month begin with the
+	// OpenCallMonth begins a month, or reads it. With a quota other than the stored one, the month begins with the
 	// highest level again.
 	OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error)
 
-	// CallMonth reads a month: sessions.ErrNotFound before it began.
+	// CallMonth returns sessions.ErrNotFound before the month began.
 	CallMonth(ctx context.Context, month string) (sessions.CallMonth, error)
 
-	// ReserveCalls counts one call for each entry of apis on a day, or returns false and counts none. It refuses calls
-	// beyond bound in the month of the day, below the level lowest, and while the platform refuses calls at now.
+	// ReserveCalls counts one call for each entry of apis on a day. It returns false and counts none beyond bound in
+	// the month, below the level lowest, and while the platform refuses calls at now.
 	ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error)
 
 	// ReturnCall takes back a call that ReserveCalls counted on a day.
@@ -34,8 +34,8 @@ type Store interface {
 	// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
 	LowerCallLevel(ctx context.Context, month string, level int) (bool, error)
 
-	// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of
-	// all replicas in the month.
+	// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first
+	// of all replicas in the month.
 	ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error)
 }
 
@@ -57,8 +57,8 @@ type Governor struct {
 	pacers map[API]*pacer
 	made   map[API]int64
 	status Status
-	until  time.Time // DingTalk refuses calls until then, as last read
-	local  time.Time // the end of a refusal that the storage may not have: no read ends it before
+	until  time.Time // end of DingTalk's refusal, as last read
+	local  time.Time // end of a refusal that the storage may not have: no read ends it before
 	// raised is the number of later values of until. A read that began before the last of them does not end it.
 	raised int
 }
@@ -89,7 +89,7 @@ func (e *RefusedError) Error() string {
 // Zone is the time zone of DingTalk's months and days.
 const Zone = "Asia/Shanghai"
 
-// shanghai is Zone. China has no daylight saving time.
+// China has no daylight saving time.
 var shanghai = time.FixedZone(Zone, 8*60*60)
 
 const dayForm = "2006-01-02"
@@ -116,8 +116,8 @@ type Reservation struct {
 	day      string
 }
 
-// Reserve counts one call for each API before they are made, all or none. Its error is a [*RefusedError] when the month
-// does not permit them.
+// Reserve counts one call for each API before they are made, all or none. Its error is a [*RefusedError] when the
+// month does not permit them.
 func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reservation, error) {
 	day, err := g.open(ctx)
 	if err != nil {
@@ -192,8 +192,8 @@ func (g *Governor) Delay(api API) time.Duration { return max(0, g.pacer(api).del
 func (g *Governor) Pause(api API, d time.Duration) { g.pacer(api).pause(d) }
 
 // Exhaust refuses all calls of all replicas for a time, after DingTalk reported that the organization's month is used
-// up. It is reported once a month. An operator can end it. A refusal that can't
-// be stored ends soon: replicas would not agree.
+// up. It is reported once a month, and an operator can end it. A refusal that can't be stored ends soon: replicas
+// would not agree.
 func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 	day, err := g.open(ctx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Level is the present level of the month, as this process last read it.
+// Level is the level of [Governor.Status].
 func (g *Governor) Level() Level { return g.Status().Level }
 
 // Status is the present state of the month, as this process last read it.
@@ -243,12 +243,12 @@ func (g *Governor) Made() map[API]int64 {
 	return maps.Clone(g.made)
 }
 
-// refreshEvery is the interval of reads of other replicas' calls, each of one row by its key. An operator who resumes calls
-// waits for it.
+// refreshEvery is the interval of reads of other replicas' calls, each of one row by its key. An operator who resumes
+// calls waits for it.
 const refreshEvery = 2 * time.Second
 
-// Watch reads the calls of other replicas until ctx ends, so that a new month, a lower level and resumed calls show without
-// a call.
+// Watch reads the calls of other replicas until ctx ends, so that a new month, a lower level and resumed calls show
+// without a call.
 func (g *Governor) Watch(ctx context.Context) {
 	periodic.Run(ctx, periodic.Task{Interval: refreshEvery, AtOnce: true, Timeout: refreshEvery, Do: func(one context.Context) error {
 		if err := g.Refresh(one); err != nil && ctx.Err() == nil {
@@ -275,7 +275,7 @@ func (g *Governor) Refresh(ctx context.Context) error {
 
 func (g *Governor) day() string { return dayAt(g.now()) }
 
-// open returns the present day. It begins its month at the first use.
+// open begins the present day's month at the first use.
 func (g *Governor) open(ctx context.Context) (day string, err error) {
 	day = g.day()
 	month := sessions.MonthOf(day)
@@ -297,14 +297,13 @@ func (g *Governor) open(ctx context.Context) (day string, err error) {
 	return day, nil
 }
 
-// beginRead marks the begin of a read for note.
 func (g *Governor) beginRead() (began int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.raised
 }
 
-// note keeps what the store returned to a read, and reports a lower level once over all replicas.
+// note keeps a month that the store returned, and reports a lower level once over all replicas.
 func (g *Governor) note(ctx context.Context, began int, month string, m sessions.CallMonth) {
 	g.mu.Lock()
 	level, until, resumed := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil, false
@@ -340,7 +339,6 @@ func (g *Governor) note(ctx context.Context, began int, month string, m sessions
 	}
 }
 
-// refusal returns why this process knows that the month does not permit calls, or nil.
 func (g *Governor) refusal(need Need) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -350,7 +348,6 @@ func (g *Governor) refusal(need Need) error {
 	return g.refusedLocked(need)
 }
 
-// isExhausted reports whether DingTalk refuses calls now, as this process last read it.
 func (g *Governor) isExhausted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -71,7 +71,6 @@ func (n Need) lowest() Level {
 // minReserve is the least number of calls that is kept for Finish.
 const minReserve = 5
 
-// kept is the number of calls that must remain after calls of a need.
 func (n Need) kept(quota int64) int64 {
 	reserve := min(quota, max(minReserve, (quota+19)/20))
 	switch n {
@@ -91,7 +90,6 @@ func (n Need) bound(quota int64) int64 {
 	return quota - n.kept(quota)
 }
 
-// cardCalls is the number of calls of an unstreamed card.
 const cardCalls = 2
 
 func levelOf(calls, quota int64) Level {

@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// window is the time in which a number of calls may begin: a second, and the variation of delays on the way.
+// A number of calls may begin in this time: a second, and the variation of delays on the way.
 const window = 1100 * time.Millisecond
 
-// pacer admits the calls of one API. It is a sliding window, because a token bucket admits up to twice its rate within
-// one second.
+// pacer is a sliding window, because a token bucket admits up to twice its rate within one second.
 type pacer struct {
-	turn *semaphore.Weighted // the next caller's; waiting callers are served in order
+	turn *semaphore.Weighted // Waiting callers are served in order.
 
 	mu    sync.Mutex
 	begun []time.Time // ring buffer of the latest calls
@@ -26,7 +25,6 @@ func newPacer(perWindow int) *pacer {
 	return &pacer{turn: semaphore.NewWeighted(1), begun: make([]time.Time, perWindow)}
 }
 
-// wait blocks until the next call may begin.
 func (p *pacer) wait(ctx context.Context) error {
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		return err
@@ -52,7 +50,7 @@ func (p *pacer) wait(ctx context.Context) error {
 	return nil
 }
 
-// delay is the time until the next call; a pause may begin meanwhile.
+// A pause may begin during the delay.
 func (p *pacer) delay(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

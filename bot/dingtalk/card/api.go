@@ -8,11 +8,11 @@ import (
 	"ebb/sessions"
 )
 
-// API makes the calls of cards. Its errors are [*chat.SendError]. The caller reserves each call; the API returns those that
-// DingTalk does not count.
+// API makes the calls of cards. Its errors are [*chat.SendError]. The caller reserves each call; the API returns
+// those that DingTalk does not count.
 type API interface {
-	// CreateCard creates a card and delivers it to a conversation. people are mentioned. It fails with ErrExists if the
-	// track id has a card already.
+	// CreateCard creates a card, delivers it and mentions people. It fails with ErrExists if the track id has a card
+	// already.
 	CreateCard(ctx context.Context, to sessions.Target, c New) error
 	// StreamCard replaces the text of a card. It fails with ErrUnknown if there is no such card.
 	StreamCard(ctx context.Context, f Update) error
@@ -38,8 +38,8 @@ type Variables struct {
 // Update is one streamed state of a card's text.
 type Update struct {
 	Track string
-	Key   string // the variable of the text
-	Text  string // the whole text so far
+	Key   string // variable of the text
+	Text  string // whole text so far
 	ID    string // idempotency key: a repeated call changes nothing
 	State State
 
@@ -62,7 +62,8 @@ var (
 	ErrUnknown = errors.New("no such card")
 	// ErrUndelivered says that the conversation can't get a card.
 	ErrUndelivered = errors.New("the card was not delivered")
-	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the streamed variable.
+	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the streamed
+	// variable.
 	ErrTemplate = errors.New("no such template")
 	ErrVariable = errors.New("no such variable")
 	// ErrPermission says that the application may not make the call.

@@ -30,19 +30,19 @@ type Config struct {
 	API      API
 	Store    sessions.Cards
 	Governor *calls.Governor
-	Template string // id of the template
+	Template string
 	Key      string // its variable for the text
 	Stream   Mode
-	Interval time.Duration                        // between two updates of a card
+	Interval time.Duration                        // time between two updates of a card
 	Thoughts bool                                 // show the end of the model's reasoning while it thinks
-	Language func(sessions.ConversationID) string // language of a conversation, for a card that is closed in the background
+	Language func(sessions.ConversationID) string // for a card that is closed in the background
 }
 
-// Cards shows answers on cards: it streams running turns, ends a card with the reply's text, and closes the cards that no
-// reply will end. Its methods may be called from any goroutine.
+// Cards streams running turns onto cards, ends a card with the reply's text, and closes the cards that no reply will
+// end. Its methods may be called from any goroutine.
 type Cards struct {
 	cfg       Config
-	streaming atomic.Int64 // cards that are streamed now
+	streaming atomic.Int64
 	pausedTo  atomic.Int64 // no card is opened until then, in Unix nanoseconds
 
 	queued  atomic.Int64  // cards of turns that wait for a slot
@@ -52,23 +52,24 @@ type Cards struct {
 
 	undelivered *lru.Cache[sessions.ConversationID, time.Time] // conversations that get no card until then
 
-	closing struct { // state of the task that closes abandoned cards
+	closing struct { // task that closes abandoned cards
 		to       time.Time // no card is closed until then
-		spent    bool      // the month's calls were used up: the pause ends when there are calls
+		spent    bool      // The month's calls were used up: the pause ends when there are calls.
 		failures int
 	}
 }
 
-// openedCard is what this process knows of a card without an end. The zero value is a card of another process, or none.
+// openedCard is what this process knows of a card without an end. The zero value is a card of another process, or
+// none.
 type openedCard struct {
-	created  bool              // this process delivered it, or took it over; false in an entry: it was not delivered
-	prepaid  bool              // reserved counts the call that ends it, as its row says
-	reserved calls.Reservation // the zero value: by another process
+	created  bool              // This process delivered it, or took it over; false in an entry: it was not delivered.
+	prepaid  bool              // reserved counts the call that ends it, as its row says.
+	reserved calls.Reservation // zero value: by another process
 	waits    int               // attempts of the reply that made no call
 }
 
-// maxOpened bounds the remembered cards, and the conversations without cards. A forgotten card is ended like one of another
-// process.
+// maxOpened bounds the remembered cards, and the conversations without cards. A forgotten card is ended like one of
+// another process.
 const maxOpened = 4096
 
 // NewCards returns a display without cards.
@@ -108,11 +109,12 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	}))
 }
 
-// resumeTime bounds the look for an earlier card, for which the turn waits.
+// The turn waits for the look for an earlier card.
 const resumeTime = time.Second
 
-// resume returns the open card of a turn's messages, which the reply ends: that of an earlier attempt, or of the wait for a
-// slot. delivered is false if there is none, or if its delivery failed in this process: the track id is that of a new card.
+// resume returns the open card of a turn's messages, which the reply ends: that of an earlier attempt, or of the wait
+// for a slot. delivered is false if there is none, or if its delivery failed in this process: the track id is that of
+// a new card.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
@@ -125,7 +127,7 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, deliver
 	return known.Track, card.created
 }
 
-// unstreamed is the display of a turn whose card is created with its reply, unless earlier replies are not sent by then.
+// The card of an unstreamed turn is created with its reply, unless earlier replies are not sent by then.
 type unstreamed func() string
 
 func (unstreamed) Text(string, bool) {}
@@ -134,8 +136,8 @@ func (unstreamed) Tool(string)       {}
 func (unstreamed) Visible() bool     { return false }
 func (u unstreamed) Stop() string    { return u() }
 
-// pauseAfterFault is the time without new cards after DingTalk refused one for its template or a permission. pauseUndelivered
-// is that of one conversation to which DingTalk delivered none. Each attempt would cost a call.
+// pauseAfterFault follows a refusal for the template or a permission, pauseUndelivered a card that DingTalk did not
+// deliver to one conversation. Each attempt would cost a call.
 const (
 	pauseAfterFault  = 10 * time.Minute
 	pauseUndelivered = time.Hour
@@ -158,14 +160,14 @@ func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
 }
 
-// pauseFor is pause after a refused update, if it would meet any card for a while. Another one would stay unfinished.
+// pauseFor pauses after a refused update, if it would meet any card for a while. Another one would stay unfinished.
 func (c *Cards) pauseFor(ctx context.Context, to sessions.Target, err error) {
 	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
 		c.pause(ctx, to, err)
 	}
 }
 
-// create delivers a card. A card that exists already is one that an earlier attempt delivered.
+// A card that exists already is one that an earlier attempt delivered.
 func (c *Cards) create(ctx context.Context, to sessions.Target, track string, variables map[string]string, reserved calls.Reservation) error {
 	err := c.cfg.API.CreateCard(ctx, to, New{Track: track, Template: c.cfg.Template, Variables: variables, Reserved: reserved})
 	if errors.Is(err, ErrExists) {
@@ -174,11 +176,11 @@ func (c *Cards) create(ctx context.Context, to sessions.Target, track string, va
 	return err
 }
 
-// longestPause is the longest pause of a call that an answer waits for. A longer one is that of a missing permission, of
-// refused credentials or of a month that is used up.
+// An answer waits for no longer pause. A longer one is that of a missing permission, of refused credentials or of a
+// month that is used up.
 const longestPause = 5 * time.Second
 
-// isPermanent reports whether a repeated call would fail likewise, now or within the time that an answer can wait.
+// isPermanent reports whether a repeated call would fail likewise within the time that an answer can wait.
 func isPermanent(err error) bool {
 	return calls.IsRefused(err) || isFinal(err) || pauseOf(err) > longestPause
 }
@@ -200,7 +202,6 @@ func pauseOf(err error) time.Duration {
 	return 0
 }
 
-// mayHaveArrived reports whether a failed call may have had its effect.
 func mayHaveArrived(err error) bool {
 	failed, ok := errors.AsType[*chat.SendError](err)
 	return ok && failed.Maybe

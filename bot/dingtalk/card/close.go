@@ -23,17 +23,17 @@ const (
 	closeHold = 5 * time.Second
 )
 
-// closePauses are the pauses between attempts on one card, each of which costs a call: maxCloses take about two hours. spentPause
-// is that of a card whose call the month does not permit: an operator may resume calls.
-// faultPauses are those of all cards, after a failure that would meet any of them.
+// closePauses are the pauses between attempts on one card, each of which costs a call: maxCloses take about two
+// hours. spentPause is that of a card whose call the month does not permit: an operator may resume calls. faultPauses
+// are those of all cards, after a failure that would meet any of them.
 var (
 	closePauses = retry.Pauses{First: closeHold, Max: 30 * time.Minute}
 	spentPause  = 15 * time.Second
 	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
-// Task closes abandoned cards at intervals: those of deleted messages, of messages that were set aside, and of replies that
-// took another way.
+// Task closes abandoned cards at intervals: those of deleted messages, of messages that were set aside, and of
+// replies that took another way.
 func (c *Cards) Task() periodic.Task {
 	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }
@@ -68,8 +68,8 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 	return failed
 }
 
-// closeCard ends a card without a reply, and replaces its text: the reply came another way, or was deleted. A card that DingTalk
-// does not end is given up after a number of attempts, unless the refusal would meet any card: it may last for weeks.
+// closeCard replaces the text of a card without a reply. A card that DingTalk does not end is given up after a number
+// of attempts, unless the refusal would meet any card: it may last for weeks.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
 	ctx = log.WithContext(ctx)
@@ -100,7 +100,7 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	return fmt.Errorf("close card %s: %w", one.Track, err)
 }
 
-// postpone stores the pause before the next attempt. Without the record it comes when the claim ends.
+// Without the record of postpone the next attempt comes when the claim ends.
 func (c *Cards) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
 	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()

@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// Variables of a template besides its text. deploy/dingtalk-card describes them.
+// deploy/dingtalk-card describes these variables of a template.
 const (
 	varStop     = "stop"     // "true": the button that stops the turn is shown
 	varFeedback = "feedback" // "true": the buttons of a rating are shown
@@ -34,19 +34,19 @@ func Hide(action string) map[string]string {
 // ErrUnusable says that a reply can't go on its card, and takes another way.
 var ErrUnusable = errors.New("the card can't show the reply")
 
-// The numbers of attempts after which a reply takes another way. The first are made in about four seconds. A reply that the
-// card may show already is tried longer, because the other way would show it twice.
+// After these numbers of attempts a reply takes another way. The first are made in about four seconds. A reply that
+// the card may show already is tried longer, because the other way would show it twice.
 const (
 	maxAttempts  = 3
 	maxUncertain = 8
 )
 
-// longestWait is the time that the end of a card waits for the rate of its API. A reply that waits longer is claimed again,
-// because its text may be erased meanwhile.
+// longestWait is the time that the end of a card waits for the rate of its API. A reply that waits longer is claimed
+// again, because its text may be erased meanwhile.
 const longestWait = 250 * time.Millisecond
 
-// Finish ends the card of a reply with its text: the beginning of the reply, if more is set. The same text ends a card
-// once, however often it is called. Its error is ErrUnusable, or a [*chat.SendError] for another attempt.
+// Finish ends the card of a reply with its text, or with the beginning of the reply if more is set. The same text
+// ends a card once, however often it is called. Its error is ErrUnusable, or a [*chat.SendError] for another attempt.
 func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, more bool) error {
 	track := o.Reply.Target.Card
 	card := c.known(ctx, o)
@@ -61,7 +61,7 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	err := c.end(ctx, o, u, card, attempt)
 	switch {
 	case err == nil:
-	case mayHaveArrived(err) && !o.Maybe: // the reply's row has to know it before the reply takes another way, which counts as a double
+	case mayHaveArrived(err) && !o.Maybe: // The reply's row has to know it before the reply takes another way, which counts as a double.
 		return err
 	case isPermanent(err), attempt >= maxAttempts && !o.Maybe, attempt >= maxUncertain:
 		zerolog.Ctx(ctx).Warn().Err(err).Int("attempt", attempt).Msg("Card can't show the reply, sending it as Markdown")
@@ -80,8 +80,7 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	return nil
 }
 
-// known returns the card of a reply as this process knows it, or as its row says after another process, which may not have
-// begun the first attempt.
+// After another process known trusts the card's row. That process may not have begun the first attempt.
 func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	track := o.Reply.Target.Card
 	card, ok := c.opened.Get(track)
@@ -96,14 +95,14 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 		return card
 	}
 	card.created, card.prepaid = true, true
-	if o.Maybe { // the call may have been made: this one is another, which the month may not permit
+	if o.Maybe { // The call may have been made: this one is another, which the month may not permit.
 		card.reserved, _ = c.cfg.Governor.Reserve(one, calls.Finish, calls.CardStream)
 	}
 	return card
 }
 
-// leave gives up the card of a reply, which takes another way from then on: a later attempt on the card would show the
-// reply twice. unknown: there is no such card. Otherwise it is closed in the background.
+// leave gives up the card of a reply: a later attempt on the card would show the reply twice. unknown: there is no
+// such card. Otherwise it is closed in the background.
 func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {
 	track := o.Reply.Target.Card
 	if unknown {
@@ -118,8 +117,7 @@ func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) er
 	return ErrUnusable
 }
 
-// end makes the calls that end a card. The first attempt on a card that was not streamed creates it. A later one may
-// find the card of an earlier one.
+// The first attempt on a card that was not streamed creates it. A later one may find the card of an earlier one.
 func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card openedCard, attempt int) error {
 	create := !card.created && attempt <= 1
 	apis, need := []calls.API{calls.CardStream}, calls.Finish
@@ -183,7 +181,7 @@ func neverCreated(certain bool, err error) error {
 	return err
 }
 
-// deliver creates the card of a reply. Its row says before that the end is prepaid, and after a certain failure that it is not.
+// Before deliver creates the card, its row says that the end is prepaid, and after a certain failure that it is not.
 func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCard, reserved calls.Reservation) error {
 	track := o.Reply.Target.Card
 	if err := c.setPrepaid(ctx, o.Key, track, true); err != nil {

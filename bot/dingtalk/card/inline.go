@@ -29,7 +29,6 @@ const (
 	half    // beginning of a tag or an entity at the end of the text
 )
 
-// token is a stretch of text.
 type token struct {
 	kind       kind
 	begin, end int
@@ -50,7 +49,7 @@ var (
 	halfEntity = regexp.MustCompile(`^&#?[0-9A-Za-z]*$`)
 )
 
-// inline renders the text of one paragraph, heading or cell. open: the text goes on behind it.
+// open: the text goes on behind the paragraph, heading or cell.
 func inline(s string, open bool) string {
 	tokens := scan(s, open)
 	if open {
@@ -88,7 +87,7 @@ func inline(s string, open bool) string {
 	return b.String()
 }
 
-// scan divides a text. It takes time in proportion to the text: a run of backticks is looked up, not searched.
+// scan takes time in proportion to the text: a run of backticks is looked up, not searched.
 func scan(s string, open bool) []token {
 	next := backticks(s)
 	var out []token
@@ -169,7 +168,6 @@ func tag(rest string, open bool) (kind, int) {
 	return less, 1
 }
 
-// afterLabel reads what follows the label of a link.
 func afterLabel(rest string, open bool) (kind, int) {
 	if !strings.HasPrefix(rest, "](") {
 		return closing, 1
@@ -216,8 +214,8 @@ func backticks(s string) map[int]int {
 	return out
 }
 
-// held are the tokens that can be shown while the text goes on: no half of a link, a tag or an entity, and no marks at
-// the end.
+// held drops tokens that can't be shown while the text goes on: half of a link, a tag or an entity, and marks at the
+// end.
 func held(s string, tokens []token) []token {
 	cut := len(tokens)
 	var labels []int // tokens of the labels that are open
@@ -269,7 +267,6 @@ func held(s string, tokens []token) []token {
 	return tokens
 }
 
-// ticks is the run of backticks at the beginning.
 func ticks(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "`"))] }
 
 // delimiter is a run of * or _ or ~ that may begin emphasis.
@@ -280,7 +277,7 @@ type delimiter struct {
 	mayBe2Ways bool
 }
 
-// closers is the syntax that ends the code and the emphasis still open, by CommonMark's rules for emphasis.
+// closers ends the code and the emphasis still open, by CommonMark's rules for emphasis.
 func closers(s string, tokens []token) string {
 	var stack []delimiter
 	var out strings.Builder
@@ -332,7 +329,6 @@ func emphasis(stack []delimiter, s string, t token) []delimiter {
 	return stack
 }
 
-// flanks reports whether a run of delimiters may begin and may end emphasis.
 func flanks(s string, t token) (opens, closes bool) {
 	before, after := ' ', ' '
 	if t.begin > 0 {

@@ -24,7 +24,7 @@ type live struct {
 	*Cards
 	shown  chat.Shown
 	status string // text of the card when it is opened
-	waits  bool   // the turn waits for a slot, and opens the card itself after a failure
+	waits  bool   // The turn waits for a slot, and opens the card itself after a failure.
 	cancel context.CancelFunc
 	done   chan struct{} // closed after the last call
 	ending chan struct{} // closed by Stop
@@ -33,11 +33,11 @@ type live struct {
 
 	mu    sync.Mutex
 	text  []byte
-	full  string // the frame of a text beyond one card, which does not change any more
+	full  string // frame of a text beyond one card, which does not change any more
 	turns int    // resets of the text
 	idea  []byte // end of the reasoning; empty while the model writes
-	tool  string // the tool that runs; empty: the model writes
-	track string // the card of the reply; empty: none was delivered
+	tool  string // running tool; empty: the model writes
+	track string // card of the reply; empty: none was delivered
 }
 
 func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
@@ -50,7 +50,7 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 	})
 }
 
-// display begins a display, whose calls are made by the function.
+// The function show makes the calls of the display.
 func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show func(context.Context, *live)) *live {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &live{Cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
@@ -110,7 +110,7 @@ func (l *live) changed() {
 	}
 }
 
-// lastCall is the time that Stop gives a call under way. A call that is broken off may still take effect.
+// Stop gives a call under way this time. A call that is broken off may still take effect.
 const lastCall = 2 * time.Second
 
 // Stop implements [chat.Live].
@@ -135,7 +135,7 @@ func (l *live) Visible() bool {
 // openTries bounds the attempts to deliver a card whose delivery is uncertain.
 const openTries = 2
 
-// open records the card and delivers it. It reports whether the card can be streamed.
+// open reports whether the card can be streamed.
 func (l *live) open(ctx context.Context) bool {
 	log := zerolog.Ctx(ctx)
 	track, delivered := l.resume(ctx, l.shown)
@@ -162,7 +162,7 @@ func (l *live) open(ctx context.Context) bool {
 	if err != nil || state != sessions.CardOpen {
 		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
 		l.giveBack(ctx, reserved, calls.CardCreate)
-		if err == nil || errors.Is(err, sessions.ErrLeaseLost) { // otherwise it may be recorded, with a prepaid end
+		if err == nil || errors.Is(err, sessions.ErrLeaseLost) { // Otherwise it may be recorded, with a prepaid end.
 			l.giveBack(ctx, reserved, calls.CardStream)
 		}
 		return false
@@ -184,11 +184,12 @@ func (l *live) open(ctx context.Context) bool {
 		return false
 	}
 	l.deliveredAs(track)
-	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // after an error it may exist: the reply finds out
+	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // After an error it may exist: the reply finds out.
 	return err == nil
 }
 
-// notDelivered settles a card that does not exist, or leaves it to the turn after the wait, whose attempt may succeed.
+// notDelivered settles a card that does not exist, or leaves it to the turn after the wait, whose attempt may
+// succeed.
 func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Reservation, err error) {
 	stored := false
 	if l.waits && !isPermanent(err) {
@@ -205,14 +206,13 @@ func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Re
 	}
 }
 
-// deliveredAs makes the card that of the reply.
 func (l *live) deliveredAs(track string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.track = track
 }
 
-// storeTime bounds a write about a card. A turn waits for some of them.
+// A turn waits for some writes about a card, so their time is bounded.
 const storeTime = 5 * time.Second
 
 func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
@@ -264,20 +264,19 @@ func (l *live) update(ctx context.Context) {
 	}
 }
 
-// Rates of updates. All cards share the rate of one API. A long answer needs no more updates than a short one.
+// All cards share the rate of one API. A long answer needs no more updates than a short one.
 const (
 	updatesPerSecond = 15.0
 	slowdown         = 0.15 // part of the turn's time between two updates
 )
 
-// pace is the time to the next update of a card after a time in its turn.
 func (l *live) pace(elapsed time.Duration) time.Duration {
 	shared := time.Duration(float64(l.streaming.Load()) / updatesPerSecond * float64(time.Second))
 	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
-// send makes the call of one update and reports whether others may follow. A failed one is made up for by the next. A
-// replica that may have lost the session sends no more: the next owner may have ended the card.
+// send reports whether other updates may follow. The next update makes up for a failed one. A replica that may have
+// lost the session sends no more: the next owner may have ended the card.
 func (l *live) send(ctx context.Context, u Update) bool {
 	if !l.shown.Owned() {
 		return false
@@ -300,8 +299,8 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	return ctx.Err() == nil && !isPermanent(err)
 }
 
-// frame is the text of the next update, with the status of the turn below it. Its work is bounded by the size of one card
-// from the first text beyond that: a long answer is not parsed again for each update.
+// frame is the text of the next update, with the status of the turn below it. Its work is bounded by the size of one
+// card from the first text beyond that: a long answer is not parsed again for each update.
 func (l *live) frame() string {
 	l.mu.Lock()
 	full, turns := l.full, l.turns
@@ -341,7 +340,7 @@ func joinBlocks(above, below string) string {
 	return above + "\n\n" + below
 }
 
-// frameID is the idempotency key of an update: the same for each attempt in each process.
+// frameID is an idempotency key: the same for each attempt in each process.
 func frameID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -10,16 +10,16 @@ import (
 
 // Final is a finished text as a card shows it.
 //
-// A card shows nothing for a single newline: lines of a paragraph, of a quote and of a list item are joined with <br>.
-// It needs an empty line around a table. Phones show nothing for HTML: it is escaped outside code, but for <br>. A code
-// block that is still open is closed.
+// A card shows nothing for a single newline: lines of a paragraph, of a quote and of a list item are joined with
+// <br>. It needs an empty line around a table. Phones show nothing for HTML: it is escaped outside code, but for
+// <br>. A code block that is still open is closed.
 func Final(text string) string {
 	return render(markdown.Parse(clean(text)), false)
 }
 
-// Frame is an unfinished text as a card shows it: sound Markdown without a newline at the end. Code and emphasis that
-// are still open are closed. Syntax that would show as such, or as half of a table or link, is held back until it is
-// whole. A frame has no words that a later frame or [Final] takes back. It takes time in proportion to the text.
+// Frame is an unfinished text as sound Markdown without a newline at the end. Code and emphasis that are still open
+// are closed. Syntax that would show as such, or as half of a table or link, is held back until it is whole. A frame
+// has no words that a later frame or [Final] takes back. It takes time in proportion to the text.
 func Frame(text string) string {
 	return render(settled(clean(whole(text))), true)
 }
@@ -32,7 +32,7 @@ func clean(text string) string {
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD")
 
-// whole cuts off a character at the end whose bytes are not all there.
+// whole cuts off an incomplete character at the end.
 func whole(text string) string {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
@@ -56,7 +56,7 @@ func settled(text string) []markdown.Line {
 		return append(lines, *tail)
 	}
 	if n := len(lines); n > 0 && lines[n-1].InParagraph() && strings.HasPrefix(lines[n-1].Text, "|") {
-		lines = lines[:n-1] // a table's head waits for the row of dashes
+		lines = lines[:n-1] // A table's head waits for the row of dashes.
 	}
 	return lines
 }
@@ -84,7 +84,7 @@ func mayBeRow(lines []markdown.Line, tail *markdown.Line) bool {
 	return (above.Kind == markdown.TableRule || above.Kind == markdown.TableRow) && !strings.HasPrefix(lines[above.Head].Text, "|")
 }
 
-// render writes lines. open: the text goes on behind them.
+// open: the text goes on behind the lines.
 func render(lines []markdown.Line, open bool) string {
 	var w writer
 	for i := 0; i < len(lines); {
@@ -110,10 +110,10 @@ func render(lines []markdown.Line, open bool) string {
 	return w.end()
 }
 
-// definition is the beginning of a link definition, which would not be shown.
+// A card does not show a link definition.
 var definition = regexp.MustCompile(`^\[[^\[\]]+\]:`)
 
-// overlong is a fence beyond the bounds of package markdown, which would hide all that follows in a code block.
+// A fence beyond the bounds of package markdown would hide all that follows in a code block.
 var overlong = regexp.MustCompile("^(?:```+[^`]*|~~~.*)(?:<br>|$)")
 
 func paragraph(lines []markdown.Line, open bool) string {
@@ -138,7 +138,7 @@ func paragraph(lines []markdown.Line, open bool) string {
 	return text
 }
 
-// row is a table's row. Nothing but a break goes beyond its cell.
+// Nothing but a break goes beyond a row's cell.
 func row(text string) string {
 	var b strings.Builder
 	for i, cell := range markdown.Cells(text) {
@@ -153,7 +153,7 @@ func row(text string) string {
 	return b.String()
 }
 
-// writer joins lines, with the empty lines and the ends of code blocks that a card needs between them.
+// Between lines, writer puts the empty lines and the ends of code blocks that a card needs.
 type writer struct {
 	out  strings.Builder
 	last *markdown.Line
@@ -177,7 +177,6 @@ func (w *writer) line(first, last *markdown.Line, body string) {
 	w.last = last
 }
 
-// apart reports whether an empty line has to be between two lines.
 func apart(above, below *markdown.Line) bool {
 	switch below.Kind {
 	case markdown.TableHead:

@@ -7,7 +7,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 )
 
-// Bounds of the cards of waiting turns. The card of a running turn waits for few of them at the rate of its API.
+// The card of a running turn waits for few cards of waiting turns at the rate of its API.
 const (
 	maxQueued  = 200
 	maxOpening = 4
@@ -15,8 +15,7 @@ const (
 
 var _ chat.Queuer = (*Cards)(nil)
 
-// Queue implements [chat.Queuer]: it opens the turn's card. A turn whose answers are not streamed, or for which calls are
-// scarce, gets none.
+// Queue implements [chat.Queuer]. A turn whose answers are not streamed, or for which calls are scarce, gets no card.
 func (c *Cards) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 	if c.cfg.Stream == Never || c.cfg.Governor.Level() != calls.Streaming || c.isPaused(s.Target) {
 		return func() {}

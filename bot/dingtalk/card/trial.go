@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// Trial tries a template with one card in a group, by the calls of a streamed answer. Its steps are called in order, each once,
-// until one fails; then Close.
+// Trial tries a template with one card in a group, by the calls of a streamed answer. Its steps are called in order,
+// each once, until one fails; then Close.
 type Trial struct {
 	API      API
 	Governor *calls.Governor
@@ -99,7 +99,8 @@ func (t *Trial) SetVariables(ctx context.Context) (string, error) {
 
 const closeTime = 5 * time.Second
 
-// Close ends a card that a failed step left unfinished, and returns the calls that were not made. It describes the month.
+// Close ends a card that a failed step left unfinished, and returns the calls that were not made. It describes the
+// month.
 func (t *Trial) Close(ctx context.Context) (string, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer stop()
@@ -120,7 +121,6 @@ func (t *Trial) Close(ctx context.Context) (string, error) {
 	return made, nil
 }
 
-// advise adds the operator's next step to an error.
 func (t *Trial) advise(err error) error {
 	for _, known := range []struct {
 		err    error

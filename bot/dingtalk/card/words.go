@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// status is the line of an unfinished card. tool names a running tool; empty: the model works.
+// tool names a running tool; empty: the model works.
 func status(lang, tool string) string {
 	switch {
 	case lang == "en" && tool != "":
@@ -18,7 +18,6 @@ func status(lang, tool string) string {
 	return "⏳ 正在思考 …"
 }
 
-// queuedStatus is the text of a card whose turn waits for a slot.
 func queuedStatus(lang string) string {
 	if lang == "en" {
 		return "⏳ Waiting for other answers …"
@@ -55,7 +54,6 @@ func thought(text string) string {
 	return Final("> 💭 " + text)
 }
 
-// closed is the text of a card that no reply ended.
 func closed(lang string) string {
 	if lang == "en" {
 		return "This card has stopped. Please see the latest message in this conversation, or ask again."

@@ -30,8 +30,8 @@ type Tokens interface {
 type Config struct {
 	ClientID, ClientSecret string
 	APIBase, OAPIBase      string // without a slash at the end
-	AuthorizeURL           string // the page on which a person agrees
-	RedirectURI            string // the address that the page leads back to, as it is registered with the application
+	AuthorizeURL           string // page on which a person agrees
+	RedirectURI            string // address that the page leads back to, as it is registered with the application
 	Tokens                 Tokens
 	// HTTP makes the calls; nil for a default. Redirects are never followed.
 	HTTP *http.Client
@@ -53,7 +53,6 @@ func New(c Config) *Login {
 	return &Login{cfg: c, http: &client}
 }
 
-// The limits of a call and of what DingTalk says about a person.
 const (
 	callTimeout = 5 * time.Second
 	maxAnswer   = 64 << 10
@@ -102,7 +101,7 @@ type answer struct {
 	} `json:"result"`
 }
 
-// reason returns the codes of a refusal, for an error. Texts are left out: they may repeat the request.
+// reason has the codes of a refusal. Texts are left out: they may repeat the request.
 func (a answer) reason() string {
 	var codes []string
 	for _, code := range []string{a.Code, a.ErrCode.String(), a.SubCode} {
@@ -130,7 +129,6 @@ func (l *Login) exchange(ctx context.Context, code string) (string, error) {
 	return "", fmt.Errorf("exchanging the code of a login: %s", a.reason())
 }
 
-// me returns the union id and the nick of a token's person.
 func (l *Login) me(ctx context.Context, token string) (union, nick string, err error) {
 	a, err := l.call(ctx, http.MethodGet, l.cfg.APIBase+"/v1.0/contact/users/me", token, nil)
 	switch {
@@ -144,7 +142,7 @@ func (l *Login) me(ctx context.Context, token string) (union, nick string, err e
 	return a.UnionID, line(a.Nick, maxNick), nil
 }
 
-// staffID returns the id of a member of the organization. A refused token is renewed once.
+// A refused token is renewed once.
 func (l *Login) staffID(ctx context.Context, union string) (sessions.UserID, error) {
 	for try := 0; ; try++ {
 		token, err := l.cfg.Tokens.AccessToken(ctx)
@@ -174,7 +172,7 @@ func (l *Login) staffID(ctx context.Context, union string) (sessions.UserID, err
 	}
 }
 
-// call makes one request. Its errors have neither the address, which may hold a token, nor the body.
+// The errors of call have neither the address, which may hold a token, nor the body.
 func (l *Login) call(ctx context.Context, method, address, token string, body any) (answer, error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
@@ -210,7 +208,6 @@ func (l *Login) call(ctx context.Context, method, address, token string, body an
 	return a, nil
 }
 
-// withoutAddress returns the cause of an error of net/http.
 func withoutAddress(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -218,7 +215,7 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// line makes a foreign text one line with at most the given number of characters, without control and formatting characters.
+// line makes a foreign text one line of at most that many characters, without control and formatting characters.
 func line(text string, most int) string {
 	kept := strings.Map(func(r rune) rune {
 		switch {

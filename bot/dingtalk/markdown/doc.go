@@ -1,3 +1,3 @@
-// Package markdown parses the lines of a Markdown text and cuts a text into sound pieces. Webhook messages and cards
-// share it. It does no I/O.
+// Package markdown parses the lines of a Markdown text and cuts a text into sound pieces, for webhook messages and
+// cards. It does no I/O.
 package markdown

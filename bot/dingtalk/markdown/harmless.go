@@ -7,11 +7,11 @@ import (
 
 var everybody = regexp.MustCompile(`(?i)@(all\b|所有人)`)
 
-// button is the scheme of links that send a message in the name of the person who presses them, such as a command.
+// Links of this scheme send a message in the name of the person who presses them, such as a command.
 var button = regexp.MustCompile(`(?i)\b(dtmd)(?::|&colon;|&#0*58;|&#x0*3a;)`)
 
-// Harmless keeps a model's text from mentioning everyone, and from links that send a message in the name of a reader. Other
-// mentions need an id in the request's list.
+// Harmless keeps a model's text from mentioning everyone, and from links that send a message in the name of a reader.
+// Other mentions need an id in the request's list.
 func Harmless(text string) string {
 	if strings.Contains(text, "@") {
 		text = everybody.ReplaceAllString(text, "＠$1")

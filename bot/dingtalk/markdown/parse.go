@@ -21,14 +21,14 @@ const (
 	TableRow
 )
 
-// Bounds of what counts as syntax. A longer marker, a longer info string and a deeper container are text.
+// A longer marker, a longer info string and a deeper container are text.
 const (
 	maxMark  = 16
 	maxInfo  = 64
 	maxDepth = 12
 )
 
-// Fence is an open code block: its marker and its info string. The zero value is none.
+// Fence is an open code block. The zero value is none.
 type Fence struct{ Mark, Info string }
 
 // Line is a line with its role.
@@ -52,9 +52,9 @@ type Line struct {
 // InParagraph reports whether the line is text of a paragraph.
 func (l *Line) InParagraph() bool { return l.Kind == Text || l.Kind == Continued }
 
-// Parse gives each line its role by the rules of CommonMark and of GitHub's tables, in one pass. Models mean two rules
-// differently: a row of dashes below a paragraph is a thematic break, and a table with outer pipes ends at a line without
-// one. HTML is text.
+// Parse gives each line its role by the rules of CommonMark and of GitHub's tables, in one pass. Models mean two
+// rules differently: a row of dashes below a paragraph is a thematic break, and a table with outer pipes ends at a
+// line without one. HTML is text.
 func Parse(text string) []Line {
 	lines, _ := parse(text)
 	return lines
@@ -165,7 +165,6 @@ func (p *parser) line(raw string) Line {
 	return l
 }
 
-// code handles a line in a fence.
 func (p *parser) code(l *Line, s string, at int) {
 	rest := s[at:]
 	l.Kind, l.Prefix, l.Text, l.Inside = Code, s[:at], rest, p.inside
@@ -252,7 +251,8 @@ func (p *parser) truncate(n int) {
 	}
 }
 
-// leaf is the role of a line without its containers. within: its containers are those of the line before. lazy: it opens none.
+// leaf is the role of a line without its containers. within: its containers are those of the line before. lazy: it
+// opens none.
 func (p *parser) leaf(body string, w int, within, lazy bool) Kind {
 	para := p.para && within
 	switch {

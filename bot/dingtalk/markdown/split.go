@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat the
-// head of a table. First is the role of the first line.
+// Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat
+// the head of a table. First is the role of the first line.
 type Piece struct {
 	Open, Body, Close string
 	First             Kind
@@ -18,9 +18,10 @@ func (p Piece) Text() string { return p.Open + p.Body + p.Close }
 // Size measures a character that takes n bytes of the text. An invalid byte is a [utf8.RuneError] of one byte.
 type Size func(r rune, n int) int
 
-// Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several times. It prefers to cut between paragraphs,
-// then list items, then lines and rows, then words. It never cuts inside a character, nor between a heading and its
-// text, nor between a table's head and its first row. The joined bodies are the text.
+// Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several
+// times. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts inside
+// a character, nor between a heading and its text, nor between a table's head and its first row. The joined bodies
+// are the text.
 //
 // As a text grows, all pieces but the last stay as they are. It takes time in proportion to the text.
 func Split(text string, limit int, size Size) []Piece {
@@ -41,15 +42,15 @@ type splitter struct {
 	size  Size
 }
 
-// place is a position in a text. The offset is within the line.
+// The offset is within the line.
 type place struct{ line, offset int }
 
-// border is a place between two lines where a text may be cut.
+// A text may be cut at a border between two lines.
 type border struct {
 	line, used int
 }
 
-// The kinds of borders, the better ones later.
+// Better kinds of borders come later.
 const (
 	inCode = iota
 	betweenLines
@@ -104,7 +105,6 @@ func (s *splitter) reopen(at place) string {
 	return ""
 }
 
-// closing ends the code block that is open after a line.
 func closing(l *Line) string {
 	if l.Fence.Mark == "" {
 		return ""
@@ -137,12 +137,13 @@ func (s *splitter) cut(from place, room int) place {
 	return place{line: len(s.lines)}
 }
 
-// mayBeHead reports whether a line has to stay with the next one, since it is a table's head or may turn out to be one.
+// mayBeHead reports whether a line has to stay with the next one, since it is a table's head or may turn out to be
+// one.
 func mayBeHead(l *Line) bool {
 	return l.Kind == TableHead || l.Kind == TableRule || l.InParagraph() && strings.Contains(l.Text, "|")
 }
 
-// rank rates the border before a line. A line that is not whole may turn out to be something else.
+// A line that is not whole may turn out to be something else.
 func (s *splitter) rank(i int, whole bool) int {
 	l, before := &s.lines[i], &s.lines[i-1]
 	switch {

@@ -59,12 +59,11 @@ func marker(s string) int {
 	return k
 }
 
-// mayInterrupt reports whether a list may begin below a paragraph without a blank line: it is not empty and counts from 1.
+// A list may begin below a paragraph without a blank line if it is not empty and counts from 1.
 func mayInterrupt(s string, k int) bool {
 	return strings.TrimSpace(s[k:]) != "" && (k == 1 || strings.Trim(s[:k-1], "0") == "1" && s[k-2] == '1')
 }
 
-// isRule reports whether a line is a thematic break.
 func isRule(s string) bool {
 	if s == "" || !strings.ContainsRune("-*_", rune(s[0])) {
 		return false
@@ -82,13 +81,11 @@ func isRule(s string) bool {
 	return n > 2
 }
 
-// isHeading reports whether a line is a heading: one to six # and a blank.
 func isHeading(s string) bool {
 	n := run(s, '#')
 	return n > 0 && n < 7 && (n == len(s) || s[n] == ' ' || s[n] == '\t')
 }
 
-// fenceOf is the code block that a line opens.
 func fenceOf(s string) Fence {
 	if s == "" || s[0] != '`' && s[0] != '~' {
 		return Fence{}

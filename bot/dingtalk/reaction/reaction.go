@@ -47,7 +47,7 @@ type Reactions struct {
 	seen *lru.Cache[sessions.MessageID, struct{}]
 }
 
-// remembered bounds the messages that are remembered. A forgotten one costs a look at its row.
+// A forgotten message costs a look at its row.
 const remembered = 4096
 
 // New returns reactions without a mark.
@@ -64,11 +64,11 @@ const (
 	hold    = setTime + 2*time.Second // a mark is not removed while it may still be set
 	maxWait = 500 * time.Millisecond  // a mark that waits longer for the rate comes too late
 
-	// pauseAfterFault is the time without marks after DingTalk refused one for a permission: each would cost a call.
+	// DingTalk may refuse a mark for a permission: each attempt would cost a call.
 	pauseAfterFault = 10 * time.Minute
 )
 
-// setPauses are the pauses before attempts: DingTalk may not know a message yet that it has just sent.
+// DingTalk may not know a message yet that it has just sent, hence these pauses before attempts.
 var setPauses = []time.Duration{0, 400 * time.Millisecond, 1200 * time.Millisecond}
 
 // Acknowledge implements [chat.Acknowledger].
@@ -83,7 +83,6 @@ func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e session
 	go r.set(ctx, l, e)
 }
 
-// set records a mark and sets it.
 func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event) {
 	log := zerolog.Ctx(ctx)
 	ctx, stop := context.WithTimeout(ctx, setTime)
@@ -133,7 +132,7 @@ func (r *Reactions) mark(key sessions.Key, id sessions.MessageID) Mark {
 	return Mark{Robot: robot, Conversation: conversation, Message: id, Lang: r.cfg.Language(conversation)}
 }
 
-// settle records the state of a mark. Without the record it is removed once more, or later.
+// Without the record of settle the mark is removed once more, or later.
 func (r *Reactions) settle(ctx context.Context, key sessions.Key, id sessions.MessageID, state sessions.CardState) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
 	defer stop()
@@ -158,7 +157,6 @@ func isPermanent(err error) bool {
 	return calls.IsRefused(err) || ok && (failed.Permanent || failed.Refused)
 }
 
-// mayHaveArrived reports whether a failed call may have had its effect.
 func mayHaveArrived(err error) bool {
 	failed, ok := errors.AsType[*chat.SendError](err)
 	return ok && failed.Maybe

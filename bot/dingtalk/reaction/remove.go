@@ -22,10 +22,10 @@ const (
 	maxRemovals = 12
 )
 
-// removePauses are the pauses between attempts to remove one mark: maxRemovals of them take about an hour.
+// maxRemovals attempts with these pauses take about an hour.
 var removePauses = retry.Pauses{First: claimTime - removeEvery, Max: 10 * time.Minute}
 
-// spentPause is the pause of a mark whose removal the month does not permit: an operator may resume calls.
+// The month does not permit the removal: an operator may resume calls.
 const spentPause = 15 * time.Second
 
 // Task removes the marks of messages that wait no more. sets says that this process sets marks.
@@ -55,7 +55,7 @@ func (r *Reactions) removeAnswered(ctx context.Context) error {
 	return nil
 }
 
-// remove removes one mark. A mark that DingTalk refuses to remove is given up.
+// A mark that DingTalk refuses to remove is given up.
 func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	id := sessions.MessageID(one.Track)
 	of := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
@@ -87,7 +87,7 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	}
 }
 
-// postpone stores the pause before the next attempt. Without the record it comes when the claim ends.
+// Without the record of postpone the next attempt comes when the claim ends.
 func (r *Reactions) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
 	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
 	defer stop()
