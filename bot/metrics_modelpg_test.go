@@ -53,7 +53,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 		c.Metrics, c.Language = registry, "en"
 		used := func(a llm.Response, prompt int) (llm.Response, error) {
 			a.Usage = sessions.Usage{Prompt: prompt, Cached: prompt / 2, Completion: 7}
-			a.Cost = float64(prompt) / 1000
+			a.Cost, a.Model = float64(prompt)/1000, "fake"
 			return a, nil
 		}
 		failed, thrown := false, false
@@ -69,7 +69,9 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 			if !failed {
 				failed = true
 				a, _ := used(llm.Response{}, 50)
-				return a, &llm.CallError{Class: llm.Denied, Model: "fake", Err: errors.New("no key")}
+				err := &llm.CallError{Class: llm.Denied, Model: "broken", Err: errors.New("no key")}
+				a.Model, a.Parts = "", []llm.Part{{Model: "broken", Usage: a.Usage, Cost: a.Cost, Err: err}, {Model: "silent"}}
+				return a, err
 			}
 			return used(saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), 3100)
 		}
@@ -105,6 +107,11 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 		want(t, "tokens of "+kind, spent("prompt_tokens + completion_tokens"), tokens[kind])
 		want(t, "cost of "+kind, spent("cost"), math.Round(cost[kind]*1e6)/1e6)
 	}
+	models := counters(t, registry, "ebb_model_tokens_total", "model")
+	for _, model := range []string{"fake", "broken"} {
+		want(t, "tokens of model "+model, one[float64](t, db, "SELECT sum(prompt_tokens + completion_tokens)::float8 FROM model_usage WHERE model = $1", model), models[model])
+	}
+	want(t, "rows of usage without a model", one[int](t, db, "SELECT count(*)::int FROM model_usage WHERE model = ''"), 0)
 	want(t, "cost of answers", math.Round(cost["turn"]*1e6)/1e6, 3.3)
 	want(t, "cost of flushes", math.Round(cost["flush"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
 	want(t, "cost of summaries", math.Round(cost["summary"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))

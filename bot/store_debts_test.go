@@ -122,7 +122,12 @@ func (s *store) Idle(
 }
 
 func (s *store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
-	_, err := do(s, "charge", func() (none, error) { return none{}, s.mem.Charge(ctx, key, one) })
+	_, err := do(s, "charge", func() (none, error) {
+		s.mu.Lock()
+		s.paid = append(s.paid, one)
+		s.mu.Unlock()
+		return none{}, s.mem.Charge(ctx, key, one)
+	})
 	return err
 }
 

@@ -24,6 +24,7 @@ type store struct {
 	after func(op string) error // asked when a call has done its work: its answer gets lost
 	open  int                   // calls under way, Listen aside
 	calls []string
+	paid  []sessions.Spending                                             // charged apart from other writes
 	find  func(ctx context.Context, q memory.Query) ([]memory.Hit, error) // result of searches; nil: facts that hold the words
 }
 

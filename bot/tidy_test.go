@@ -224,7 +224,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 		}
 		m := &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
 			r := saveCall("somebody carries something")
-			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
+			r.Usage, r.Model = sessions.Usage{Prompt: 90, Completion: 10}, "small"
 			return r, nil
 		}}
 		w := start(t, setup{model: m, config: func(c *Config) {
@@ -236,6 +236,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 		after(time.Hour)
 		want(t, "spent", w.state(group).SpentToday-spent, 300)
 		want(t, "calls", len(m.requests("flush")), 3)
+		want(t, "models", []string{w.store.paid[0].Model, w.store.paid[2].Model}, []string{"small", "small"})
 		after(9 * time.Hour)
 		want(t, "calls of the day", len(m.requests("flush")), 3)
 		const words = "Consolidation of an overfull scope merged no facts, all stay"

@@ -70,6 +70,7 @@ type Digest struct {
 	At               time.Time
 	Usage            sessions.Usage
 	Cost             float64
+	Model            string // used the tokens
 }
 
 // DigestFailure is a failed attempt.
@@ -79,6 +80,7 @@ type DigestFailure struct {
 	Counts bool // it is one of the day's [DigestAttempts]
 	Usage  sessions.Usage
 	Cost   float64
+	Model  string // used the tokens
 }
 
 // ClockOf parses a time of day such as 04:00.

@@ -75,6 +75,7 @@ type Debt struct {
 	Reason   string
 	Usage    sessions.Usage // usage of calls without a stored result
 	Cost     float64        // cost of those calls
+	Model    string         // model of the last of them
 }
 
 // Flush is the outcome of an extraction, or of one part of it, for [Store.Flush].

@@ -44,9 +44,8 @@ var overAllSessions = map[string]string{
 	"PageSpoke":             "for admins: the messages of one person, by an index on the person",
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 
-	"UsageSums":   "for admins: the usage of a period, by an index on the day",
 	"UsageRows":   "for admins: a page of the usage of a period, by the primary key",
-	"UsageGroups": "for admins: a page of sums of the usage of a period",
+	"UsageGroups": "for admins: sums of the usage of a period, by an index on the day",
 	"UsageUnname": "a person's rights: the usage of a person anywhere, by an index on the person",
 
 	"UsagePeopleGone":          "background: one row of an index for each person with usage, once an hour",

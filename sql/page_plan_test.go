@@ -151,7 +151,7 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 			return err
 		},
 		"usage": func() error {
-			_, err := q.UsageSums(ctx, p, &dbsqlc.UsageSumsParams{ByPerson: true, Since: month, MaxRows: 51})
+			_, err := q.UsageGroups(ctx, p, &dbsqlc.UsageGroupsParams{ByCost: true, ByPerson: true, Since: month, MaxRows: 51})
 			return err
 		},
 		"a file of usage": func() error {

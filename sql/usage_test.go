@@ -69,6 +69,31 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	}
 }
 
+// Work besides answers has its model too, also if it failed.
+func TestUsageOfUpkeepByModel(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "u1", false)
+	c.exchange("u1", "早", "早")
+	execute(t, pool, "INSERT INTO memory_digests (session_key, day) VALUES ($1, '2026-11-20'), ($1, '2026-11-21')", c.reader.Key)
+	used := sessions.Usage{Prompt: 10, Completion: 1}
+	for _, err := range []error{
+		s.Owe(t.Context(), c.lease, memory.Debt{Through: 2, Failures: 1, Usage: used, Model: "flush"}),
+		s.PutOffDigest(t.Context(), c.lease, memory.DigestFailure{Date: "2026-11-20", Usage: used, Model: "digest failed"}),
+		s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Usage: used, Model: "summary"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := digestOf(c, "决定周五发布")
+	d.Date, d.EndSeq, d.Usage, d.Model = "2026-11-21", 2, used, "digest"
+	must[int64](t)(s.StoreDigest(t.Context(), c.lease, d))
+	if got, want := collect(t, pool, "SELECT model FROM model_usage WHERE prompt_tokens = 10 ORDER BY model", pgx.RowTo[string]), []string{"digest", "digest failed", "flush", "summary"}; !slices.Equal(got, want) {
+		t.Errorf("the usage is of %q, want %q", got, want)
+	}
+}
+
 // A turn that a model answered counts once, by its commit: not a message without an answer, an answer without a model, or spending
 // without a turn. An older replica, which does not know the column, changes no count.
 func TestTurnsOfADay(t *testing.T) {

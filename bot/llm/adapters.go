@@ -20,7 +20,7 @@ func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summa
 		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
 		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
-	c := summarize.Completion{Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	c := summarize.Completion{Model: resp.UsedModel(), Usage: resp.Usage, Cost: resp.Cost}
 	c.Reply = audit.Reply{Text: resp.Text, Stop: resp.Finish == FinishStop, Calls: len(resp.ToolCalls) > 0}
 	return c, err
 }
@@ -32,7 +32,7 @@ func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallR
 		Tools:    []ToolSpec{{Name: r.Tool, Description: r.Description, Schema: r.Schema}},
 		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
-	c := memory.ToolCallResult{Text: resp.Text, Model: resp.Model, Usage: resp.Usage, Cost: resp.Cost}
+	c := memory.ToolCallResult{Text: resp.Text, Model: resp.UsedModel(), Usage: resp.Usage, Cost: resp.Cost}
 	for _, call := range resp.ToolCalls {
 		if call.Name == r.Tool && c.Arguments == "" {
 			c.Arguments = call.Arguments

@@ -69,6 +69,20 @@ type Response struct {
 	Parts []Part
 }
 
+// UsedModel returns the model that the usage is counted for: the one that answered, or after an error the last one that used tokens.
+func (r Response) UsedModel() string {
+	if r.Model != "" {
+		return r.Model
+	}
+	name, used := "", false
+	for _, p := range r.Parts {
+		if uses := p.Usage != (sessions.Usage{}); uses || !used {
+			name, used = p.Model, uses
+		}
+	}
+	return name
+}
+
 // Part is one model's share of a call.
 type Part struct {
 	Model      string

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,11 +27,11 @@ type answer struct {
 	cost     float64        // all calls
 	last     sessions.Usage // the last call
 	estimate int            // our own count of the last request, not calibrated
-	model    string
+	model    string         // answered, or used the tokens
 }
 
 func (a answer) spending() sessions.Spending {
-	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost}
+	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost, Model: a.model}
 }
 
 // loop asks the model and runs the tools that it calls, until it answers in text. The error is a model call that failed
@@ -48,10 +49,13 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 			r.estimateUse(t, a, &resp)
 		}
 		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // a failed call may have used tokens
+		if resp.Usage != (sessions.Usage{}) {
+			a.model = cmp.Or(resp.UsedModel(), a.model)
+		}
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
-		a.last, a.model = resp.Usage, resp.Model
+		a.last, a.model = resp.Usage, cmp.Or(resp.Model, a.model)
 		last := full || round > r.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.Lang, last)

@@ -280,7 +280,7 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
 	again, err := r.loop(ctx, t, r.buildRequest(t, v))
-	again.usage, again.cost = again.usage.Add(a.usage), again.cost+a.cost
+	again.usage, again.cost, again.model = again.usage.Add(a.usage), again.cost+a.cost, cmp.Or(again.model, a.model)
 	return again, err
 }
 
@@ -345,7 +345,7 @@ func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.T
 		return err
 	})
 	if tries == 1 && sessions.IsFinal(err) { // a retry may have met its own commit, which counted the spending
-		r.worker.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost})
+		r.worker.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: s.Usage, Cost: s.Cost, Model: s.Model})
 	}
 	return done, err
 }

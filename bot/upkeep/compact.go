@@ -421,7 +421,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	if r.staged { // charged, and logged by the attempt that commits the draft
 		e.Usage, e.Cost = sessions.Usage{}, 0
 	}
-	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost}
+	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}
 	if errors.Is(cause, sessions.ErrLeaseLost) {
 		r.Charge(ctx, r.Key, spent)
 		return

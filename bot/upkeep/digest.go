@@ -104,7 +104,7 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	}
 	defer end()
 	digest, err := u.summarizeDay(ctx, s, d)
-	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost}
+	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model}
 	if err != nil && ctx.Err() != nil { // interrupted, not failed: the next process writes the digest
 		u.Charge(ctx, d.Key, spent)
 		return context.Cause(ctx)
@@ -133,7 +133,7 @@ func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.Di
 		zerolog.Ctx(ctx).Warn().Str("reason", reason).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 	}
 	return u.memory.PutOffDigest(ctx, l, memory.DigestFailure{
-		Date: d.Date, Reason: reason, Counts: true, Usage: digest.Usage, Cost: digest.Cost,
+		Date: d.Date, Reason: reason, Counts: true, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model,
 	})
 }
 
@@ -181,7 +181,7 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	res, err := summarizer.Summarize(ctx, summarize.Request{
 		Events: events, Target: min(digestTokens, max(minDigestTokens, size/4)), MaxTokens: maxDigestTokens, Profile: compaction.ProfileDay,
 	})
-	digest.Usage, digest.Cost = res.Usage, res.Cost
+	digest.Usage, digest.Cost, digest.Model = res.Usage, res.Cost, res.Model
 	if err != nil {
 		return digest, fmt.Errorf("ask for a digest: %w", err)
 	}

@@ -99,7 +99,7 @@ func (u *Worker) flush(
 		log.Info().Str("outcome", out.String()).Ints64("memories", out.Receipt.Saved).Msg("Memory flush completed")
 		return out, nil
 	}
-	lost := sessions.Spending{Kind: sessions.SpentFlush, Usage: out.Lost, Cost: out.LostCost}
+	lost := sessions.Spending{Kind: sessions.SpentFlush, Usage: out.Lost, Cost: out.LostCost, Model: out.LostModel}
 	if errors.Is(err, sessions.ErrLeaseLost) {
 		u.Charge(ctx, l.Key, lost)
 		return out, err
@@ -112,7 +112,7 @@ func (u *Worker) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, extract.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // interrupted, overtaken, or longer than the budget or deadline: no failure
 	}
-	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost}); oweErr != nil {
+	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost, Model: lost.Model}); oweErr != nil {
 		if sessions.IsFinal(oweErr) {
 			u.Charge(ctx, l.Key, lost)
 		}

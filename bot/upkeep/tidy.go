@@ -161,7 +161,7 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
 	done, err := u.consolidations(p.Session).Run(one, p)
-	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost})
+	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {
 			return 0, err

@@ -38,7 +38,7 @@ type Task struct {
 type Draft struct {
 	// Summaries are the new ones, oldest first; each replaces the active ones in its range.
 	Summaries []sessions.NewSummary `json:"summaries"`
-	Model     string                `json:"model"` // writer of the newest summary
+	Model     string                `json:"model"` // writer of the newest summary; after an error the last one that was asked
 	Usage     sessions.Usage        `json:"usage"`
 	Cost      float64               `json:"cost"`
 	Report    Report                `json:"report"`

@@ -78,8 +78,8 @@ type Request struct {
 type Result struct {
 	Text    string
 	Tokens  int
-	Through int64 // the last event that Text summarizes; 0: none
-	Model   string
+	Through int64  // the last event that Text summarizes; 0: none
+	Model   string // writer of the text; after an error the last one that was asked
 	Usage   sessions.Usage
 	Cost    float64
 	Report
@@ -254,7 +254,7 @@ func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 // askModel makes one request and returns the text if it passes the gate.
 func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
 	a, err := t.Model.Complete(ctx, r)
-	t.res.Usage, t.res.Cost, t.res.Calls = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1
+	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.Model, t.res.Model)
 	if err != nil {
 		return a, "", err
 	}

@@ -49,6 +49,7 @@ type Consolidation struct {
 	Old     int // replaced facts; 0: there was nothing to do
 	Usage   sessions.Usage
 	Cost    float64
+	Model   string // used the tokens
 }
 
 // Run consolidates a group once. An error leaves all memories as they were.
@@ -66,7 +67,7 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 		return done, err
 	}
 	called, err := c.Model.Call(ctx, request)
-	done.Usage, done.Cost = called.Usage, called.Cost
+	done.Usage, done.Cost, done.Model = called.Usage, called.Cost, called.Model
 	if err != nil {
 		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
 	}

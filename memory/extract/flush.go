@@ -24,6 +24,6 @@ func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
 	at := d.Session.FlushedSeq
 	r := &reading{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
 	err := r.read(ctx)
-	r.out.Lost, r.out.LostCost = r.paid, r.paidCost
+	r.out.Lost, r.out.LostCost, r.out.LostModel = r.paid, r.paidCost, r.paidBy
 	return r.out, err
 }

@@ -58,12 +58,13 @@ type Outcome struct {
 	// Passed are the skipped events: no model read them while it read others, and none of their facts were saved.
 	Passed []int64
 	// Refused counts, by kind such as instruction, the model's tries to save facts that are never kept.
-	Refused  map[string]int
-	Calls    int
-	Usage    sessions.Usage // usage of all calls
-	Lost     sessions.Usage // usage of calls without a stored part
-	Cost     float64
-	LostCost float64
+	Refused   map[string]int
+	Calls     int
+	Usage     sessions.Usage // usage of all calls
+	Lost      sessions.Usage // usage of calls without a stored part
+	Cost      float64
+	LostCost  float64
+	LostModel string // model of the last call without a stored part
 }
 
 const (
@@ -111,6 +112,7 @@ type reading struct {
 	out      Outcome
 	paid     sessions.Usage // usage of calls without a stored part so far
 	paidCost float64
+	paidBy   string // model of the last of these calls
 
 	page   []sessions.Event // events for the names of speakers
 	queue  []sessions.Event // unread events of the page

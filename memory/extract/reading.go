@@ -274,7 +274,7 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	r.paid, r.paidCost = sessions.Usage{}, 0
+	r.paid, r.paidCost, r.paidBy = sessions.Usage{}, 0, ""
 	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
 	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
 	r.out.Facts = append(r.out.Facts, drafts...)

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 		c, err = r.Model.Call(ctx, p.CallRequest)
 		r.out.Calls++
 		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
-		r.paid, r.paidCost = r.paid.Add(c.Usage), r.paidCost+c.Cost
+		r.paid, r.paidCost, r.paidBy = r.paid.Add(c.Usage), r.paidCost+c.Cost, cmp.Or(c.Model, r.paidBy)
 		answered := err == nil
 		if answered {
 			if save, err = saveOf(c); err == nil {

@@ -56,18 +56,29 @@ func (s *Store) ExpiringRows(ctx context.Context, r sessions.Retention) (pages.E
 
 // Usage implements pages.Records.
 func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, limit int) ([]pages.Usage, error) {
-	rows, err := s.db.Q.UsageSums(ctx, s.db.Pool, &dbsqlc.UsageSumsParams{
-		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person,
-		Since: pgtype.Date{Time: since.UTC(), Valid: true}, MaxRows: pg.Clamp(limit),
-	})
+	p := groupsOf(since, by, limit)
+	p.ByCost = true
+	list, err := s.usageGroups(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("summing usage: %w", err)
 	}
+	return list, nil
+}
+
+func groupsOf(since time.Time, by pages.UsageBy, limit int) *dbsqlc.UsageGroupsParams {
+	return &dbsqlc.UsageGroupsParams{
+		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person,
+		Since: pgtype.Date{Time: since.UTC(), Valid: true}, MaxRows: pg.Clamp(limit),
+	}
+}
+
+func (s *Store) usageGroups(ctx context.Context, p *dbsqlc.UsageGroupsParams) ([]pages.Usage, error) {
+	rows, err := s.db.Q.UsageGroups(ctx, s.db.Pool, p)
 	list := make([]pages.Usage, len(rows))
 	for i, r := range rows {
 		list[i] = usageOf(r)
 	}
-	return list, nil
+	return list, err
 }
 
 const usagePage = 1000
@@ -123,42 +134,33 @@ func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy
 
 // usageAfter reads the page of usage after a row, nil for the first one. Usage with all divisions is stored as it is.
 func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageBy, after *pages.Usage, limit int) ([]pages.Usage, error) {
-	from, place, later := pgtype.Date{Time: since.UTC(), Valid: true}, pages.Usage{}, 0
+	p, place := groupsOf(since, by, limit), pages.Usage{}
 	if after != nil {
-		place, later = *after, 1
+		place, p.AfterAny = *after, 1
 	}
-	var list []pages.Usage
-	if by == (pages.UsageBy{Kind: true, Day: true, Session: true, Model: true, Person: true}) {
-		day := pgtype.Date{Time: since.UTC().AddDate(0, 0, -1), Valid: true} // before all days of the period
-		if after != nil {
-			if err := day.Scan(after.Day); err != nil {
-				return nil, err
-			}
-		}
-		rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
-			Since: from, AfterSession: pg.Clean(string(place.Key)), AfterDay: day, AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
-			AfterPerson: pg.Clean(string(place.Person)),
-			MaxRows:     pg.Clamp(limit),
-		})
-		for _, r := range rows {
-			list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
-		}
-		return list, err
+	p.AfterSession, p.AfterPeriod, p.AfterKind = pg.Clean(string(place.Key)), pg.Clean(place.Day), pg.Clean(place.Kind)
+	p.AfterModel, p.AfterPerson = pg.Clean(place.Model), pg.Clean(string(place.Person))
+	if by != (pages.UsageBy{Kind: true, Day: true, Session: true, Model: true, Person: true}) {
+		return s.usageGroups(ctx, p)
 	}
-	rows, err := s.db.Q.UsageGroups(ctx, s.db.Pool, &dbsqlc.UsageGroupsParams{
-		ByKind: by.Kind, ByDay: by.Day, BySession: by.Session, ByModel: by.Model, ByPerson: by.Person, Since: from, AfterAny: later,
-		AfterSession: pg.Clean(string(place.Key)), AfterPeriod: pg.Clean(place.Day), AfterKind: pg.Clean(place.Kind), AfterModel: pg.Clean(place.Model),
-		AfterPerson: pg.Clean(string(place.Person)),
-		MaxRows:     pg.Clamp(limit),
+	day := pgtype.Date{Time: since.UTC().AddDate(0, 0, -1), Valid: true} // before all days of the period
+	if after != nil {
+		if err := day.Scan(after.Day); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
+		Since: p.Since, AfterSession: p.AfterSession, AfterDay: day, AfterKind: p.AfterKind, AfterModel: p.AfterModel, AfterPerson: p.AfterPerson, MaxRows: p.MaxRows,
 	})
-	for _, r := range rows {
-		list = append(list, usageOf(dbsqlc.UsageSumsRow(r)))
+	list := make([]pages.Usage, len(rows))
+	for i, r := range rows {
+		list[i] = usageOf(dbsqlc.UsageGroupsRow(r))
 	}
 	return list, err
 }
 
-// Other queries have the columns of UsageSums too.
-func usageOf(r dbsqlc.UsageSumsRow) pages.Usage {
+// UsageRows has the same columns.
+func usageOf(r dbsqlc.UsageGroupsRow) pages.Usage {
 	return pages.Usage{
 		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick, Turns: int(r.Turns),
 		Spending: sessions.Spending{

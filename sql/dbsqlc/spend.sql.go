@@ -149,8 +149,9 @@ FROM (
 ) g
 WHERE (1, g.session, g.period, g.kind, g.model, g.person)
     > ($8::int, $7::text, $9::text, $10::text, $11::text, $12::text)
-ORDER BY g.session, g.period, g.kind, g.model, g.person
-LIMIT $13::int
+ORDER BY CASE WHEN $13::boolean THEN g.cost END DESC, CASE WHEN $13::boolean THEN g.prompt_tokens END DESC,
+    g.session, g.period, g.kind, g.model, g.person
+LIMIT $14::int
 `
 
 type UsageGroupsParams struct {
@@ -166,6 +167,7 @@ type UsageGroupsParams struct {
 	AfterKind    string
 	AfterModel   string
 	AfterPerson  string
+	ByCost       bool
 	MaxRows      int
 }
 
@@ -184,8 +186,9 @@ type UsageGroupsRow struct {
 	Title            string
 }
 
-// UsageGroups is UsageSums in pages, each in the order of the group's key after a group. after_any is 0 for the first page and 1 for
-// others. No session before after_session is read.
+// UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
+// in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
+// read. nick is the newest name of a person. An unused column is empty.
 func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsParams) ([]UsageGroupsRow, error) {
 	rows, err := db.Query(ctx, usageGroups,
 		arg.ByKind,
@@ -200,6 +203,7 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 		arg.AfterKind,
 		arg.AfterModel,
 		arg.AfterPerson,
+		arg.ByCost,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -303,7 +307,7 @@ type UsageRowsRow struct {
 	Title            string
 }
 
-// UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageSums.
+// UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageGroups.
 func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) ([]UsageRowsRow, error) {
 	rows, err := db.Query(ctx, usageRows,
 		arg.Since,
@@ -363,94 +367,6 @@ WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sess
 func (q *Queries) UsageSessionsGone(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, usageSessionsGone)
 	return err
-}
-
-const usageSums = `-- name: UsageSums :many
-SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
-    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
-FROM (
-    SELECT (CASE WHEN $1::boolean THEN u.kind ELSE '' END)::text AS kind,
-        (CASE WHEN $2::boolean THEN u.day::text ELSE '' END)::text AS period,
-        (CASE WHEN $3::boolean THEN u.session_key ELSE '' END)::text AS session,
-        (CASE WHEN $4::boolean THEN u.model ELSE '' END)::text AS model,
-        (CASE WHEN $5::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
-        sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
-    FROM model_usage u WHERE u.day >= $6::date
-    GROUP BY 1, 2, 3, 4, 5
-) g
-ORDER BY g.cost DESC, g.prompt_tokens DESC, 2, 3, 4, 5, 1
-LIMIT $7::int
-`
-
-type UsageSumsParams struct {
-	ByKind    bool
-	ByDay     bool
-	BySession bool
-	ByModel   bool
-	ByPerson  bool
-	Since     pgtype.Date
-	MaxRows   int
-}
-
-type UsageSumsRow struct {
-	Kind             string
-	Period           string
-	Session          string
-	Model            string
-	Person           string
-	Turns            int64
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	Cost             float64
-	Nick             string
-	Title            string
-}
-
-// UsageSums sums usage from a day on by any of kind, day, session, model and person, the most expensive first. nick is the newest
-// name of a person. An unused column is empty.
-func (q *Queries) UsageSums(ctx context.Context, db DBTX, arg *UsageSumsParams) ([]UsageSumsRow, error) {
-	rows, err := db.Query(ctx, usageSums,
-		arg.ByKind,
-		arg.ByDay,
-		arg.BySession,
-		arg.ByModel,
-		arg.ByPerson,
-		arg.Since,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []UsageSumsRow
-	for rows.Next() {
-		var i UsageSumsRow
-		if err := rows.Scan(
-			&i.Kind,
-			&i.Period,
-			&i.Session,
-			&i.Model,
-			&i.Person,
-			&i.Turns,
-			&i.PromptTokens,
-			&i.CachedTokens,
-			&i.CompletionTokens,
-			&i.Cost,
-			&i.Nick,
-			&i.Title,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const usageUnname = `-- name: UsageUnname :exec

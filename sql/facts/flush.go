@@ -85,7 +85,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}); err != nil {
+		if err := spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost, Model: d.Model}); err != nil {
 			return err
 		}
 		if err := s.Q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{

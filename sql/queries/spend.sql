@@ -38,42 +38,10 @@ WHERE m.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR m.ses
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3;
 
--- name: UsageSums :many
--- UsageSums sums usage from a day on by any of kind, day, session, model and person, the most expensive first. nick is the newest
--- name of a person. An unused column is empty.
-SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
-    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
-FROM (
-    SELECT (CASE WHEN @by_kind::boolean THEN u.kind ELSE '' END)::text AS kind,
-        (CASE WHEN @by_day::boolean THEN u.day::text ELSE '' END)::text AS period,
-        (CASE WHEN @by_session::boolean THEN u.session_key ELSE '' END)::text AS session,
-        (CASE WHEN @by_model::boolean THEN u.model ELSE '' END)::text AS model,
-        (CASE WHEN @by_person::boolean THEN u.person ELSE '' END)::text AS person,
-        sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
-        sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
-    FROM model_usage u WHERE u.day >= @since::date
-    GROUP BY 1, 2, 3, 4, 5
-) g
-ORDER BY g.cost DESC, g.prompt_tokens DESC, 2, 3, 4, 5, 1
-LIMIT @max_rows::int;
-
--- name: UsageRows :many
--- UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageSums.
-SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
-    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
-FROM model_usage u
-WHERE u.day >= @since::date
-    AND (u.session_key, u.day, u.kind, u.model, u.person) > (@after_session::text, @after_day::date, @after_kind::text, @after_model::text, @after_person::text)
-ORDER BY u.session_key, u.day, u.kind, u.model, u.person
-LIMIT @max_rows::int;
-
 -- name: UsageGroups :many
--- UsageGroups is UsageSums in pages, each in the order of the group's key after a group. after_any is 0 for the first page and 1 for
--- others. No session before after_session is read.
+-- UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
+-- in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
+-- read. nick is the newest name of a person. An unused column is empty.
 SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
     coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
         WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
@@ -91,7 +59,20 @@ FROM (
 ) g
 WHERE (1, g.session, g.period, g.kind, g.model, g.person)
     > (@after_any::int, @after_session::text, @after_period::text, @after_kind::text, @after_model::text, @after_person::text)
-ORDER BY g.session, g.period, g.kind, g.model, g.person
+ORDER BY CASE WHEN @by_cost::boolean THEN g.cost END DESC, CASE WHEN @by_cost::boolean THEN g.prompt_tokens END DESC,
+    g.session, g.period, g.kind, g.model, g.person
+LIMIT @max_rows::int;
+
+-- name: UsageRows :many
+-- UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageGroups.
+SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
+    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
+FROM model_usage u
+WHERE u.day >= @since::date
+    AND (u.session_key, u.day, u.kind, u.model, u.person) > (@after_session::text, @after_day::date, @after_kind::text, @after_model::text, @after_person::text)
+ORDER BY u.session_key, u.day, u.kind, u.model, u.person
 LIMIT @max_rows::int;
 
 -- name: UsageUnname :exec
