@@ -1,16 +1,15 @@
 package compaction
 
-// Bounds of one part of a backlog.
 const (
-	// leastPart is the smallest part in tokens: a smaller one frees too little for its request.
+	// leastPart is the smallest part in tokens: less frees too little for its request.
 	leastPart = 4 * minFreed
 	// maxHalvings bounds how often failures halve a part.
 	maxHalvings = 4
 )
 
-// Part is the cut of one attempt: everything that [Policy.Plan] releases, or its oldest part when that exceeds half of
-// the window. Each part is a commit of its own. Each consecutive failure halves the part, so that failing attempts get
-// cheaper. Recent is that of the whole plan. A source that no summary can shorten is ErrTooLittle.
+// Part is the cut of one attempt and commit: all that [Policy.Plan] releases, or its oldest part if that exceeds half
+// of the window. Each consecutive failure halves the part, so that attempts get cheaper. Recent is that of the whole
+// plan. A source that no summary can shorten is ErrTooLittle.
 func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	cut, err = p.Plan(w, s)
 	if err != nil || p.Segment > 0 {
@@ -37,7 +36,6 @@ func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	return Cut{Index: at, Through: lastSeq(s.Tail[:at]), Source: source, Recent: cut.Recent}, true, nil
 }
 
-// replacedTokens counts the tokens of summaries that a new summary replaces.
 func (p Policy) replacedTokens(s State) int {
 	if p.Rolling {
 		return s.SummaryTokens
@@ -45,14 +43,12 @@ func (p Policy) replacedTokens(s State) int {
 	return 0
 }
 
-// partCount is the number of parts for a source of the given size.
 func (p Policy) partCount(w Window, s State, tokens int) int {
 	most := max(leastPart, w.Context/2>>min(max(0, s.Session.CompactFailures), maxHalvings))
 	return max(1, (tokens+most-1)/most)
 }
 
-// Backlog is the size in tokens of the events that may leave now, and the estimated number of attempts. Both are 0 when
-// no event can leave.
+// Backlog is the size in tokens of the events that may leave now, and the estimated number of attempts; 0 if none can.
 func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	cut, err := p.Plan(w, s)
 	if err != nil {
@@ -66,8 +62,8 @@ func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	return TokensOf(s.Tail[:starts[min(parts*p.Segment, len(starts)-1)]]), parts
 }
 
-// closedStarts lists the turn starts up to an index at which every tool call has its result. Calls without a result are
-// ignored when the context overflows, as in [Policy.Plan].
+// closedStarts lists the turn starts up to an index at which every tool call has its result. Calls without a result
+// are ignored when the context overflows, as in [Policy.Plan].
 func (p Policy) closedStarts(w Window, s State, end int) []int {
 	giveUp := p.exceedsWindow(w, s)
 	open := make([]int, len(s.Tail)+1) // exchanges that begin before an index minus those that end there

@@ -2,22 +2,20 @@ package compaction
 
 import "math"
 
-// Defaults of the batch size formula.
 const (
-	instructionTokens = 600 // tokens of the instructions of a summary request
+	instructionTokens = 600 // tokens of a summary request's instructions
 	outputPrice       = 4.0 // price of an output token, in uncached input tokens
-	segmentSummary    = 400 // tokens of a segment summary
+	segmentSummary    = 400
 	defaultCached     = 0.1 // price of a cached input token when unknown
 )
 
 // largerSide scales the optimum: the cost is flat around it, and a larger batch shows more of the conversation.
 const largerSide = 1.25
 
-// BatchSize is the number of tokens between two compactions at which their total cost is least. It is the economic
-// order quantity, b = sqrt(2mK/c). A conversation grows by m = perReply tokens with each reply, pays c for each token
-// that a request repeats, and K for each compaction. K is the price of recent and summary tokens read uncached, of
-// instructions and summary output, and of the fixed prefix once more. cachePrice is the price of a cached input token
-// relative to an uncached one; 0 or less means 0.1.
+// BatchSize is the number of tokens between two compactions of the least total cost, by the economic order quantity, b
+// = sqrt(2mK/c). A conversation grows by m = perReply tokens, pays c for each repeated token, and K for each
+// compaction. K is the price of recent and summary tokens read uncached, of instructions and summary output, and of
+// the fixed prefix once more. cachePrice is relative to an uncached token; 0 or less means 0.1.
 func BatchSize(perReply, fixed, recent, summary int, cachePrice float64) int {
 	c := cachePrice
 	if !(c > 0) { // also NaN
@@ -28,7 +26,7 @@ func BatchSize(perReply, fixed, recent, summary int, cachePrice float64) int {
 	return int(math.Sqrt(2 * float64(max(0, perReply)) * max(0, k) / c))
 }
 
-// batchTokens is the source size at which a planned cut pays off: [BatchSize], at least the minimal growth and the commit
+// batchTokens is the source size at which a cut pays off: [BatchSize], at least the minimal growth and the commit
 // gate's minimum, at most half of the target.
 func (p Policy) batchTokens(w Window, s State, cut Cut) int {
 	turns := max(1, len(TurnStarts(s.Tail)))

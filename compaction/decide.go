@@ -11,7 +11,7 @@ type Need struct {
 	Flush   bool
 	Compact bool
 	Hard    bool   // the next request would not fit: compact before it
-	Forced  bool   // too many raw events: compact before the next answer, regardless of pauses
+	Forced  bool   // too many raw events: compact before the next answer, without pauses
 	Trigger string // one of the Trigger constants; empty without Compact
 }
 
@@ -28,7 +28,7 @@ const (
 	TriggerOffload   = "offload"    // Policy.OffloadAt
 )
 
-// MaxFlushFailures is the number of consecutive failed flushes that ends the attempts of a cycle; the range stays owed.
+// MaxFlushFailures in a row end the attempts of a cycle; the range stays owed.
 const MaxFlushFailures = 3
 
 // Decide names the work that a context requires, with w in the provider's tokens. A flush goes before a compaction.
@@ -59,9 +59,9 @@ func (p Policy) exceedsLimits(s State, cut Cut) bool {
 	return p.HardLimit > 0 && cut.Index >= p.HardLimit || p.ContextSize > 0 && len(s.Tail) > p.ContextSize
 }
 
-// softTrigger names the first trigger that fired and may wait until the reply is sent. The size trigger pauses until the
-// context reaches Session.RearmTokens. The other triggers count events since the last compaction, so they pause only
-// after an attempt that changed nothing.
+// softTrigger names the first trigger that fired and may wait for the reply. The size trigger pauses until the context
+// reaches Session.RearmTokens. The others count from the last compaction, so they pause only after an attempt that
+// changed nothing.
 func (p Policy) softTrigger(w, ours Window, s State, cut Cut) string {
 	small := s.Tokens < s.Session.RearmTokens
 	switch {
@@ -88,14 +88,14 @@ func (p Policy) softTrigger(w, ours Window, s State, cut Cut) string {
 	return ""
 }
 
-// cooldownOver reports whether the cooldown since the last compaction, or since the session's creation, is over. A clock that
-// went backwards counts as over; the next compaction by count corrects it.
+// cooldownOver counts from the last compaction or the session's creation. A clock that went backwards counts as over;
+// the next compaction corrects it.
 func (p Policy) cooldownOver(s State) bool {
 	at := p.CooledAt(s.Session)
 	return !at.IsZero() && !s.Now.Before(at)
 }
 
-// CooledAt is the end of a session's cooldown; zero without a cooldown.
+// CooledAt is the end of a session's cooldown; zero without one.
 func (p Policy) CooledAt(s sessions.Session) time.Time {
 	last := s.CompactedAt
 	if last.IsZero() {
@@ -107,8 +107,8 @@ func (p Policy) CooledAt(s sessions.Session) time.Time {
 	return last.Add(p.Cooldown)
 }
 
-// LeastCooldown is the number of events that a compaction by cooldown needs. The default is half of the window, since a
-// window exists to avoid a compaction for each message.
+// LeastCooldown is the number of events that a compaction by cooldown needs. The default is half of the window, which
+// exists to avoid a compaction for each message.
 func (p Policy) LeastCooldown() int {
 	if p.CooldownMin > 0 {
 		return p.CooldownMin

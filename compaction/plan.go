@@ -10,9 +10,9 @@ import (
 // leastTail is the number of events that a tail in messages keeps even above its token share.
 const leastTail = 8
 
-// Plan selects the part of the tail that leaves. w is in counted tokens, see [Window.Counted]. The cut lies before a
-// user message that begins a turn: tool calls keep their results, open calls stay, and so does the newest turn. The
-// error is ErrAllRecent or ErrBlockedHead when no event can leave, and ErrSystemDominates when no cut would make room.
+// Plan selects the part of the tail that leaves. w is in counted tokens, see [Window.Counted]. The cut lies at the
+// start of a turn: calls keep their results, open calls and the newest turn stay. The error is ErrAllRecent or
+// ErrBlockedHead if no event can leave, and ErrSystemDominates if no cut would make room.
 func (p Policy) Plan(w Window, s State) (Cut, error) {
 	starts, available := TurnStarts(s.Tail), w.Available(s.Fixed)
 	switch {
@@ -38,13 +38,13 @@ func (p Policy) Plan(w Window, s State) (Cut, error) {
 	return Cut{Index: closed, Through: lastSeq(gone), Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}, nil
 }
 
-// exceedsWindow reports whether a view fills the window. Open tool calls no longer hold back a cut then.
+// exceedsWindow reports whether a view fills the window. Open calls then hold back no cut.
 func (p Policy) exceedsWindow(w Window, s State) bool {
 	return s.Fixed+s.SummaryTokens+TokensOf(s.Tail) >= w.Usable()
 }
 
-// segmentEnd is the end of the oldest Segment turns when enough answered turns follow them, else 0. Events before the
-// first question belong to the first turn.
+// segmentEnd is the end of the oldest Segment turns if enough answered turns follow, else 0. Events before the first
+// question belong to the first turn.
 func (p Policy) segmentEnd(tail []sessions.Event, starts []int) int {
 	if tail[0].Role != sessions.RoleUser {
 		starts = starts[1:]
@@ -59,9 +59,8 @@ func (p Policy) segmentEnd(tail []sessions.Event, starts []int) int {
 	return starts[p.Segment]
 }
 
-// tailStart is the start of the raw tail, always the start of a turn; a minimum in events is rounded up to a turn. available
-// is the budget of conversation and summaries, room the rest next to the continued summary: a long summary shortens the
-// tail.
+// tailStart is the start of the raw tail, always that of a turn. available is the budget of conversation and
+// summaries, room the rest next to the continued summary: a long summary shortens the tail.
 func (p Policy) tailStart(tail []sessions.Event, starts []int, available, room int) int {
 	budget := min(int(p.TailShare*float64(available)), room)
 	keep, tokens := len(tail), 0
@@ -76,7 +75,7 @@ func (p Policy) tailStart(tail []sessions.Event, starts []int, available, room i
 	return keep
 }
 
-// takesTurn reports whether the tail takes one more turn, given its events so far and its tokens with that turn.
+// takesTurn reports whether the tail takes one more turn; tokens include it, events do not.
 func (p Policy) takesTurn(events, tokens, budget, room int) bool {
 	switch {
 	case p.TailMessages > 0 && events >= p.TailMessages:
@@ -89,8 +88,7 @@ func (p Policy) takesTurn(events, tokens, budget, room int) bool {
 	return p.TailMessages > 0
 }
 
-// closedBefore moves a cut left to a turn start at which every call has its result. giveUp ignores calls without a
-// result.
+// closedBefore moves a cut left to a turn start at which every call has its result. giveUp ignores calls without one.
 func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int {
 	all := pairCalls(tail)
 	for parted := true; parted; {

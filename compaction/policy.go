@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Policy defines when a conversation is compacted, how much stays raw and how the rest is summarized. It is data: all
-// policies share one planner, one view and one commit. A zero field disables its rule.
+// Policy defines when a conversation is compacted, how much stays raw and how the rest is summarized. A zero field
+// disables its rule.
 type Policy struct {
 	Name string
 	Mode Mode
@@ -16,7 +16,7 @@ type Policy struct {
 	Batch       bool          // the leaving tokens reach [BatchSize]
 	MaxMessages int           // maximum of raw events
 	Window      int           // number of events that may leave
-	HardLimit   int           // number of events that may leave; compacts before the next answer, regardless of pauses
+	HardLimit   int           // like Window, but before the next answer, without pauses
 	ContextSize int           // maximum of raw events in a view; acts like HardLimit
 	Cooldown    time.Duration // time since the last compaction, if CooldownMin events may leave
 	CooldownMin int           // 0: half of Window
@@ -25,33 +25,33 @@ type Policy struct {
 	// Tail: the part that stays raw. The newest turn always stays.
 	TailMessages int     // minimum of events
 	TailTurns    int     // minimum of turns
-	TailShare    float64 // share of Window.Available for the tail; an upper bound if TailMessages is set
+	TailShare    float64 // share of Window.Available; an upper bound if TailMessages is set
 
 	// Offload: large tool results leave the view before a summary is made.
-	OffloadOver   int     // a result is large above this number of tokens
-	OffloadAt     float64 // share of Window.Trigger at which offloading begins
+	OffloadOver   int     // least tokens of a large result
+	OffloadAt     float64 // share of Window.Trigger at which it begins
 	OffloadEnough int     // freed tokens that make a summary unnecessary
 
 	// Summary.
-	Rolling        bool // a new summary continues and replaces the old ones; otherwise summaries are segments
-	RollUpTokens   int  // maximum tokens of all segments before the older ones are rolled up
-	RollUpSegments int  // maximum number of segments before the older ones are rolled up
-	SummaryTokens  int  // target length of a summary; 0: Window.Summary
+	Rolling        bool // a new summary continues and replaces the old ones; else summaries are segments
+	RollUpTokens   int  // total of all segments, above which the older ones are rolled up
+	RollUpSegments int  // number of segments, above which the older ones are rolled up
+	SummaryTokens  int  // target length; 0: Window.Summary
 	Profile        Profile
 	Marker         string // line above the summaries in a view
 	TailMarker     string // line between summaries and raw events
 
-	// Flush extracts memory at Window.FlushAt and before a compaction, once a cycle. FlushLag delays the second flush
+	// Flush extracts memory at Window.FlushAt and before a compaction, once a cycle. FlushLag delays the second one
 	// until this number of tokens is unflushed.
 	Flush    bool
 	FlushLag int
 	// Inline compacts before the next answer instead of after the last one.
 	Inline bool
-	// CachePrice is the price of a cached input token relative to an uncached one, for [BatchSize].
+	// CachePrice is that of a cached input token relative to an uncached one, for [BatchSize].
 	CachePrice float64
 }
 
-// Mode selects the work of a compaction besides, or instead of, a summary.
+// Mode selects a compaction's work besides, or instead of, a summary.
 type Mode string
 
 // The modes.
@@ -79,15 +79,14 @@ type Settings struct {
 	Enabled bool // false disables automatic compaction
 	Window  Window
 	Policy  Policy
-	// DailyTokens bounds the daily tokens of flushes and compactions of one session, input and output together; 0 is
-	// unbounded.
+	// DailyTokens bounds a session's daily input and output tokens of flushes and compactions; 0: none.
 	DailyTokens int
 }
 
 // Validate checks the policy and its window. The error joins a [FieldError] for each problem.
 func (s Settings) Validate() error { return s.Policy.Validate(s.Window) }
 
-// Policies are the policies that a configuration may name.
+// Policies are those that a configuration may name.
 var Policies = map[string]Policy{
 	"token_budget": {
 		Name: "token_budget", Mode: SummaryOnly, Tokens: true, TailShare: 0.6, TailTurns: 1, Flush: true, Rolling: true,
@@ -152,7 +151,6 @@ func (p Policy) turnsKey() string {
 	return "tail_turns"
 }
 
-// checkSigns rejects negative values.
 func (p Policy) checkSigns(f *faults) {
 	for _, rule := range p.counts() {
 		f.wantSetting(rule.n >= 0, rule.key, rule.n, "0 or more")
@@ -160,14 +158,12 @@ func (p Policy) checkSigns(f *faults) {
 	f.wantSetting(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
 }
 
-// checkShares rejects values outside 0 to 1.
 func (p Policy) checkShares(f *faults) {
 	for _, rule := range p.shares() {
 		f.wantSetting(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN
 	}
 }
 
-// checkTail rejects tails that leave nothing to compact.
 func (p Policy) checkTail(f *faults) {
 	switch {
 	case p.ContextSize > 0 && p.TailMessages >= p.ContextSize:

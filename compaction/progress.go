@@ -12,8 +12,8 @@ const (
 	healFrame     = 32
 )
 
-// SummaryTarget is the length in tokens to request for a summary of a cut. It is a quarter of its source and the summary that
-// it continues, within the room that [Window.Target] leaves. w is in counted tokens.
+// SummaryTarget is the length in tokens to request for a summary of a cut: a quarter of its source and continued
+// summary, within the room that [Window.Target] leaves. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	most := w.Summary
 	if p.SummaryTokens > 0 {
@@ -22,9 +22,9 @@ func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	return max(MinSummary, min(most, w.Available(s.Fixed)-cut.Recent, max(MinTarget, cut.Source/4+p.replacedTokens(s))))
 }
 
-// LongestSummary is the maximum size in tokens of each summary of a cut. It leaves the context below the size trigger, with
-// room for [Window.MinBatch] more, when the rest of the cut's plan has left too. A summary of [Policy.SummaryTarget] always
-// fits, with the identifiers that healing adds.
+// LongestSummary is the maximum of a cut's summaries in tokens. It leaves the context [Window.MinBatch] below the size
+// trigger once the rest of the plan has left too. A summary of [Policy.SummaryTarget] with healed identifiers always
+// fits.
 func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
 	most := w.MaxSummary()
 	if !p.Tokens {
@@ -42,23 +42,22 @@ func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
 	return min(most, max(room, target+HealAllowance(target)))
 }
 
-// HealAllowance is the length in tokens that healing may add to a draft with a given budget. Each marked value adds up to
-// six more.
+// HealAllowance is the number of tokens that healing may add to a draft with a budget, without marks: each adds up to
+// six.
 func HealAllowance(budget int) int { return budget/RequiredShare + healFrame }
 
-// minFreed is the least number of tokens that a compaction frees: less does not pay for a request with an uncached
-// prefix.
+// minFreed is the least number of freed tokens that pays for a request with an uncached prefix.
 const minFreed = 512
 
 // MaxRatio is the longest summary relative to its source.
 const MaxRatio = 0.8
 
-// spareSummary is the length that a summary by count may always have: three short turns hardly get shorter.
+// spareSummary is the length that any summary by count may have: three short turns hardly get shorter.
 const spareSummary = 256
 
-// Progress is the commit gate: an error is the reason not to commit. Success is a smaller context, measured on the
-// summarized part alone: source and summary are the tokens of that part before and after; source is 0 without a
-// summary. A compaction by count only has to be shorter than its source, or short, since its rhythm is its purpose.
+// Progress is the commit gate: an error is the reason not to commit. source and summary are the tokens of the
+// summarized part before and after; source is 0 without a summary. A compaction by count only has to be shorter than
+// its source, or short, since its rhythm is its purpose.
 func (p Policy) Progress(before, after, source, summary int) error {
 	freed := before - after
 	switch most := p.MostSummary(source); {
@@ -80,8 +79,8 @@ func (p Policy) MostSummary(source int) int {
 	return min(most-1, source-minFreed-2*tokens.MessageOverhead)
 }
 
-// RearmAfter is Session.RearmTokens after an attempt that left a number of tokens. A policy that does not trigger by
-// size is armed at once by success, and after a failure by a little growth.
+// RearmAfter is Session.RearmTokens after an attempt that left a number of tokens. Without a trigger by size, a
+// success arms at once, a failure after a little growth.
 func (p Policy) RearmAfter(w Window, tokens int, gained bool) int {
 	switch {
 	case p.Tokens || p.Batch && !gained:

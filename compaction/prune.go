@@ -9,17 +9,16 @@ import (
 	"ebb/sessions"
 )
 
-// Bounds of pruning, in characters, turns and tokens.
 const (
-	pruneOver   = 4000 // a longer recent result keeps its two ends
-	pruneEnd    = 1500 // length of each end
+	pruneOver   = 4000 // characters; a longer recent result keeps its two ends
+	pruneEnd    = 1500 // characters of each end
 	pruneRecent = 3    // newest turns, whose results are not cleared
-	pruneGain   = 200  // a smaller gain does not pay for an uncached prefix
+	pruneGain   = 200  // tokens; less does not pay for an uncached prefix
 )
 
-// Prune lists the tool results that the view shows shortened from now on: long results by their two ends, and results
-// before the last three turns by a note. A result that is already shortened or offloaded stays, so that a view never
-// changes twice. Modes without pruning return nothing.
+// Prune lists the tool results that the view shortens from now on: long ones to their two ends, those before the last
+// three turns to a note. A shortened or offloaded result stays, so that a view never changes twice. Modes without
+// pruning return nothing.
 func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.Shown {
 	if p.Mode != SummaryPlusPrune && p.Mode != PruneOnly {
 		return nil
@@ -44,21 +43,19 @@ func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.
 	return out
 }
 
-// pruneMark begins every shortened result. It holds the event's number, which the author of a result could not know.
+// pruneMark begins every shortened result with the event's number, which no author of a result could know.
 func pruneMark(e sessions.Event) string { return fmt.Sprintf("[Event %d: ", e.Seq) }
 
-// isPruned reports whether a result is shown shortened. Shortened results never exceed this length.
+// isPruned reports whether a result is shown shortened; shortened ones never exceed this length.
 func isPruned(e sessions.Event) bool {
 	return strings.HasPrefix(e.Content, pruneMark(e)) && utf8.RuneCountInString(e.Content) <= pruneOver
 }
 
-// pruneNote replaces a whole result.
 func pruneNote(e sessions.Event) string {
 	return fmt.Sprintf("%sresult of %s, %d characters, shortened to save room. Do not repeat the same call unchanged: "+
 		"%s reads the whole.]", pruneMark(e), oneLine(e.ToolName), utf8.RuneCountInString(e.Content), sessions.ReadCall(e.Seq))
 }
 
-// prunedEnds is a long result as a note and its two ends; a short one whole.
 func prunedEnds(e sessions.Event) string {
 	rs := []rune(e.Content)
 	if len(rs) <= pruneOver {
@@ -67,24 +64,21 @@ func prunedEnds(e sessions.Event) string {
 	return pruneNote(e) + "\n" + string(rs[:pruneEnd]) + "\n…\n" + string(rs[len(rs)-pruneEnd:])
 }
 
-// oneLine is a tool's name, fit for a note.
 func oneLine(name string) string {
 	return tokens.HeadTail(strings.Join(strings.Fields(name), " "), maxToolName)
 }
 
 const maxToolName = 64
 
-// readsResults reports whether a tool reads offloaded results: offloading its pages would loop. Lists of query_history are
-// offloaded, since memory_get reads them in pages.
+// readsResults reports whether a tool reads offloaded results: offloading its pages would loop. query_history's lists
+// are offloaded, since memory_get reads them in pages.
 func readsResults(tool string) bool { return tool == sessions.GetTool }
 
-// leastOffload is the maximum size of a reference in tokens: offloading a smaller result gains nothing.
+// leastOffload is the maximum of a reference in tokens: offloading a smaller result gains nothing.
 const leastOffload = 400
 
-// previewBytes is the length of the preview in a reference.
 const previewBytes = 240
 
-// offloadsAt reports whether a context of this size offloads results.
 func (p Policy) offloadsAt(w Window, s State) bool {
 	return p.Mode == OffloadThenCompact && p.OffloadOver > 0 && float64(s.Tokens) >= p.OffloadAt*float64(w.Trigger())
 }
@@ -100,8 +94,7 @@ func (p Policy) largeResults(tail []sessions.Event) []sessions.Event {
 }
 
 // Offload lists the tool results of the tail that leave the view, with their references, and the freed tokens. The
-// events need their whole bodies, as in the log. The content of a result is never interpreted: only the store assigns
-// addresses.
+// events need their whole bodies. A result is never interpreted: only the store assigns addresses.
 func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sessions.Shown, freed int) {
 	if !p.offloadsAt(w, s) {
 		return nil, 0
@@ -116,8 +109,7 @@ func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sess
 	return shown, freed
 }
 
-// Reference is the text that a view shows instead of an offloaded result. ok is false for short results and for results
-// of memory_get.
+// Reference is the text in place of an offloaded result. ok is false for short results and those of memory_get.
 func Reference(e sessions.Event) (text string, ok bool) {
 	if e.Role != sessions.RoleTool || readsResults(e.ToolName) {
 		return "", false
@@ -132,8 +124,8 @@ func referenceText(e sessions.Event) string {
 		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), tokens.HeadTail(e.Content, previewBytes))
 }
 
-// StillDue reports whether a summary is due after offloading: the context is still above the trigger, and too little
-// was freed for the next turns.
+// StillDue reports whether a summary is due after offloading: the context is above the trigger, and too little was
+// freed for the next turns.
 func (p Policy) StillDue(w Window, tokensAfter, freed int) bool {
 	return tokensAfter >= w.Trigger() && freed < p.OffloadEnough
 }

@@ -6,8 +6,8 @@ import (
 	"ebb/sessions"
 )
 
-// SegmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, which leaves
-// room next to a roll-up of half.
+// SegmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, next to a
+// roll-up of half.
 func (p Policy) SegmentTarget(target int) int {
 	if p.Rolling || p.RollUpTokens <= 0 {
 		return target
@@ -41,8 +41,8 @@ func TokensIn(active []sessions.Summary) int {
 	return n
 }
 
-// AfterEmptied lists the summaries after the last one that an erasure emptied. An emptied summary keeps its place until
-// its range is summarized again; a continuation would lose that range.
+// AfterEmptied lists the summaries after the last one that an erasure emptied. That one keeps its place until its
+// range is summarized again; a continuation would lose the range.
 func AfterEmptied(active []sessions.Summary) []sessions.Summary {
 	for i, s := range slices.Backward(active) {
 		if s.Emptied() {

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// count and share are rules of a policy by their configuration keys.
 type (
 	count struct {
 		key string
@@ -39,7 +38,7 @@ func (p Policy) shares() []share {
 	return []share{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}}
 }
 
-// Parameters lists the rules that are in force, as key=value in the order of the keys.
+// Parameters lists the rules in force as key=value, sorted.
 func (p Policy) Parameters() []string {
 	var out []string
 	for _, rule := range p.counts() {
@@ -70,8 +69,8 @@ var needs = []struct {
 	{[]string{"cache_price"}, `policy "balanced"`, func(p Policy) bool { return p.Batch }},
 }
 
-// Needs returns the requirement of a configuration key, such as `policy "turns"`, and whether a policy meets it. has is nil
-// for a key that has an effect on every policy.
+// Needs returns the requirement of a configuration key, such as `policy "turns"`, and whether a policy meets it. has
+// is nil for a key of every policy.
 func Needs(key string) (what string, has func(Policy) bool) {
 	for _, n := range needs {
 		if slices.Contains(n.keys, key) {

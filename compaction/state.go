@@ -14,13 +14,13 @@ import (
 type State struct {
 	Session       sessions.Session
 	Tail          []sessions.Event // raw events after the cursor, without commands, with their shown tokens
-	SummaryTokens int              // tokens of the active summaries
+	SummaryTokens int              // active summaries
 	Fixed         int              // tokens of system prompt, tools and pinned memory
 	Tokens        int              // size of the next request in the provider's tokens
 	Now           time.Time
 }
 
-// Cut is a planned compaction: the events of the tail before Index leave the view.
+// Cut is a planned compaction: the tail's events before Index leave the view.
 type Cut struct {
 	Index   int
 	Through int64 // Seq of the last leaving event
@@ -28,8 +28,8 @@ type Cut struct {
 	Recent  int   // tokens that stay
 }
 
-// Reasons to compact nothing. They are no failures: a retry before the context changes is useless. ErrBlockedHead and
-// ErrTooLittle match ErrAllRecent too.
+// Reasons to compact nothing. A retry before the context changes is useless. ErrBlockedHead and ErrTooLittle match
+// ErrAllRecent too.
 var (
 	ErrAllRecent       = errors.New("everything in the view is recent")
 	ErrBlockedHead     = fmt.Errorf("blocked_head: a tool call that waits for its result begins the view: %w", ErrAllRecent)
@@ -37,14 +37,14 @@ var (
 	ErrSystemDominates = errors.New("system_dominates: system prompt, tools and pinned memory leave no room for a conversation")
 )
 
-// toolExchange is a tool call and its result, by index.
+// toolExchange is a call and its result, by index.
 type toolExchange struct{ call, result int }
 
-// pending is the index of a missing result.
+// pending stands for a missing result.
 const pending = math.MaxInt
 
-// pairCalls pairs tool calls with results. Providers reuse ids: a call whose id comes again before its result has no
-// result.
+// pairCalls pairs tool calls with results. Providers reuse ids: a call whose id comes again before its result has
+// none.
 func pairCalls(tail []sessions.Event) []toolExchange {
 	var out []toolExchange
 	open := map[string]int{}
@@ -68,8 +68,8 @@ func pairCalls(tail []sessions.Event) []toolExchange {
 	return out
 }
 
-// TurnStarts lists the indices of turn starts: user messages that do not follow a user message, since waiting messages
-// are answered together. Events before the first one count as a turn; summaries belong to no turn.
+// TurnStarts lists the user messages that do not follow a user message, since waiting messages are answered together.
+// Events before the first one count as a turn; summaries belong to no turn.
 func TurnStarts(events []sessions.Event) []int {
 	var starts []int
 	var before sessions.Role
@@ -87,7 +87,7 @@ func TurnStarts(events []sessions.Event) []int {
 	return starts
 }
 
-// TokensOf is the size of events in a request, with the overhead of each message.
+// TokensOf is the size of events in a request, with each message's overhead.
 func TokensOf(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {
@@ -103,7 +103,7 @@ func lastSeq(events []sessions.Event) (seq int64) {
 	return seq
 }
 
-// MinSummary is the minimum length of a summary in any window, MinTarget that of a requested one in tokens.
+// MinSummary is the minimum of a summary in any window, MinTarget that of a requested one, in tokens.
 const (
 	MinSummary = 64
 	MinTarget  = 120

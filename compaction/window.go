@@ -6,18 +6,18 @@ import (
 	"math"
 )
 
-// Window holds the token budgets of a conversation. All figures are tokens.
+// Window holds the budgets of a conversation in tokens.
 type Window struct {
-	Context    int     // window of the model
-	Reserve    int     // reserve for the answer and for counting errors
+	Context    int     // the model's window
+	Reserve    int     // for the answer and for counting errors
 	Threshold  int     // configured start of automatic compaction
 	Share      float64 // share of Context for history after a compaction
 	FlushRatio float64 // share of the trigger at which memory is flushed
 	Summary    int     // target length of a summary
 }
 
-// FieldError is a setting that can't work. Key is its name in the configuration, With the keys it is compared with:
-// when Key is not in the file, one of them was changed.
+// FieldError is a setting that can't work. Key is its configuration key, With those it is compared with: if Key is not
+// in the file, one of them was changed.
 type FieldError struct {
 	Key  string
 	Got  any
@@ -28,11 +28,9 @@ type FieldError struct {
 // Error names the setting, its value and the accepted values.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Key, e.Got, e.Want) }
 
-// LeastBudget is the minimum of a trigger and a target in tokens. An empty conversation takes about 620, with
-// instructions and tools.
+// LeastBudget is the minimum of a trigger and a target in tokens. An empty conversation takes about 620.
 const LeastBudget = 1000
 
-// faults are the problems of settings.
 type faults []*FieldError
 
 // wantSetting adds a fault unless ok; with are the keys that the setting is compared with.
@@ -42,7 +40,6 @@ func (f *faults) wantSetting(ok bool, key string, got any, want string, with ...
 	}
 }
 
-// joinErrors joins all faults; nil for none.
 func (f faults) joinErrors() error {
 	errs := make([]error, 0, len(f))
 	for _, e := range f {
@@ -51,7 +48,7 @@ func (f faults) joinErrors() error {
 	return errors.Join(errs...)
 }
 
-// Validate checks the budgets. The error joins a [FieldError] for each problem.
+// Validate joins a [FieldError] for each problem.
 func (w Window) Validate() error { return w.faults().joinErrors() }
 
 func (w Window) faults() faults {
@@ -68,7 +65,6 @@ func (w Window) faults() faults {
 	return f
 }
 
-// checkRoom rejects budgets without room for a conversation.
 func (w Window) checkRoom(f *faults) {
 	least := LeastBudget // least share of the trigger
 	if w.MaxTokens() > w.mostTarget() {
@@ -90,7 +86,7 @@ func (w Window) checkRoom(f *faults) {
 	}
 }
 
-// Counted converts the window into the tokens of our counter. factor is the provider's count relative to ours, as
+// Counted converts the window into our counter's tokens. factor is the provider's count relative to ours, as
 // [Calibrate] learns it.
 func (w Window) Counted(factor float64) Window {
 	if factor > 0 { // false for NaN
@@ -101,13 +97,13 @@ func (w Window) Counted(factor float64) Window {
 	return w
 }
 
-// Usable is the maximum size of a request.
+// Usable is the maximum of a request.
 func (w Window) Usable() int { return w.Context - w.Reserve }
 
-// MaxSummary is the maximum size of a summary in any context: one part in four of a request.
+// MaxSummary is the maximum of a summary in any context.
 func (w Window) MaxSummary() int { return w.Usable() / 4 }
 
-// MaxTokens is the maximum size after a compaction.
+// MaxTokens is the maximum after a compaction.
 func (w Window) MaxTokens() int {
 	return min(int(float64(w.Context)*w.Share), w.Usable())
 }
@@ -118,8 +114,8 @@ func (w Window) Trigger() int { return min(w.Threshold, w.Usable()) }
 // FlushAt is the size that starts a flush, always below Trigger.
 func (w Window) FlushAt() int { return min(int(float64(w.Trigger())*w.FlushRatio), w.Trigger()-1) }
 
-// Target is the aim of a compaction: MaxTokens, but clearly below Trigger, so that every triggered compaction has work.
-// It is monotonic in MaxTokens.
+// Target is the aim of a compaction: MaxTokens, but clearly below Trigger, so that every triggered compaction has
+// work. It is monotonic in MaxTokens.
 func (w Window) Target() int { return min(w.MaxTokens(), w.mostTarget()) }
 
 // mostTarget is the largest Target at any share. It leaves room for the growth of [Window.RearmAfter], as far as a
@@ -138,14 +134,14 @@ func (w Window) IdleShare() (enough float64, idle bool) {
 	return enough, w.Share > enough
 }
 
-// leastBatch is the minimum growth between two compactions in tokens, in any window.
+// leastBatch is the minimum of [Window.MinBatch].
 const leastBatch = 1000
 
 // MinBatch is the minimum growth between two compactions.
 func (w Window) MinBatch() int { return max(leastBatch, w.Trigger()/20) }
 
-// RearmAfter is the context size that re-arms the size trigger after an attempt. A failed attempt waits for more
-// growth. A quiet session is never retried.
+// RearmAfter is the context size that re-arms the size trigger after an attempt. A failed one waits for more growth; a
+// quiet session is never retried.
 func (w Window) RearmAfter(tokens int, gained bool) int {
 	part := w.Trigger() / 4
 	if gained {
@@ -154,7 +150,7 @@ func (w Window) RearmAfter(tokens int, gained bool) int {
 	return tokens + max(w.MinBatch(), part)
 }
 
-// budgetSlack reserves room for framing that is not counted by message.
+// budgetSlack is for framing that is not counted by message.
 const budgetSlack = 500
 
 // Available is the budget of conversation and summaries after a compaction, next to the fixed tokens. It may be

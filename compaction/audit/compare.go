@@ -14,14 +14,14 @@ type Source struct {
 	Events   []sessions.Event
 	Previous string         // summary to continue; empty for none
 	Location *time.Location // zone of the transcript's times; UTC when nil
-	Budget   int            // requested length of the summary in tokens; 0 is unbounded
+	Budget   int            // requested tokens of the summary; 0 is unbounded
 	Count    func(text string) int
 	Cleaned  transcript.Cleaner
 }
 
-// Findings is the comparison of a summary with its source. Its JSON form is for the log.
+// Findings compares a summary with its source. The JSON form is for the log.
 type Findings struct {
-	Required  []identify.Identifier `json:"-"` // required identifiers, the most important first
+	Required  []identify.Identifier `json:"-"` // the most important first
 	Missing   []string              `json:"missing,omitempty"`
 	Invented  []string              `json:"invented,omitempty"` // in the summary without a source, and not marked
 	Recall    float64               `json:"recall"`             // share of Must in the summary
@@ -31,7 +31,6 @@ type Findings struct {
 	names  []string
 }
 
-// Passed reports whether nothing needs repair.
 func (a Findings) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 
 // Reference is a source, read once for all drafts: reading it is most of an audit.
@@ -41,8 +40,8 @@ type Reference struct {
 	names []string
 }
 
-// Compare checks a summary's identifiers against the source. It is deterministic. Findings never reject a summary; they
-// say what to repair.
+// Compare checks a summary's identifiers against the source, deterministically. Findings reject no summary; they say
+// what to repair.
 func (r Reference) Compare(summary string) Findings {
 	a := Findings{Required: r.Must, Recall: 1, Precision: 1, source: r.known, names: r.names}
 	have, ids := indexText(summary, r.names)
@@ -77,7 +76,7 @@ func (a Findings) isInvented(id identify.Identifier) bool {
 }
 
 type identifierIndex struct {
-	keys  map[string]bool // exact keys
+	keys  map[string]bool // exact
 	loose map[string]bool // less exact keys of the same identifiers
 	text  []byte          // folded, in lower case
 }
@@ -99,8 +98,8 @@ func (k *identifierIndex) addAll(ids ...identify.Identifier) {
 	}
 }
 
-// hasIdentifier reports whether an identifier occurs in any spelling; a less exact spelling matches an exact one and the reverse.
-// A value that a pattern reads differently in another place is searched as text.
+// hasIdentifier accepts any spelling: a less exact one matches an exact one and the reverse. A value that a pattern
+// reads differently in another place is searched as text.
 func (k identifierIndex) hasIdentifier(id identify.Identifier) bool {
 	if k.keys[id.Key] || k.loose[id.Key] || id.Loose != "" && k.keys[id.Loose] {
 		return true
@@ -115,10 +114,9 @@ func (k identifierIndex) hasIdentifier(id identify.Identifier) bool {
 	return identify.ContainsAlone(k.text, text)
 }
 
-// marks follow a value of a summary that has no source.
+// marks follow a summary's values without a source.
 var marks = map[string]string{"zh": "[未证实]", "en": "[unverified]"}
 
-// isMarked reports whether a mark stands at a byte of a text.
 func isMarked(text string, at int) bool {
 	for _, m := range marks {
 		if strings.HasPrefix(text[at:], m) {

@@ -18,23 +18,23 @@ type Reply struct {
 	Calls bool // called tools, which were not offered
 }
 
-// ReplyContext is the context that a reply is checked against.
+// ReplyContext has the other side of a check.
 type ReplyContext struct {
 	Source, Got int              // tokens of the source with the previous summary, and of the reply
-	Events      []sessions.Event // source events
+	Events      []sessions.Event // the source
 	Previous    string           // summary to continue
-	Request     string           // instructions of the request; its headings are the required sections
+	Request     string           // instructions; their headings are the required sections
 	Language    string           // zh or en; empty accepts any
 }
 
-// refusals are first words of replies about the request instead of the conversation.
+// refusals begin replies about the request instead of the conversation.
 var refusals = []string{
 	"i cannot", "i can't", "i can not", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "as an ai", "sorry,", "error generating", "error:",
 	"unable to generate", "抱歉", "对不起", "很抱歉", "非常抱歉", "作为一个", "作为ai", "作为 ai", "我无法", "我不能", "无法生成", "无法总结", "生成摘要失败",
 }
 
-// CheckReply is the gate of every summary: nil, or the reason why a reply is no summary. It detects failures of models;
-// the audit judges quality.
+// CheckReply is the gate of every summary: nil, or the reason why a reply is none. It detects failures of models; the
+// audit judges quality.
 func CheckReply(r Reply, c ReplyContext) error {
 	text := reasoning.Strip(r.Text)
 	low := strings.ToLower(text)
@@ -70,7 +70,7 @@ func CheckReply(r Reply, c ReplyContext) error {
 // LargeSource is the source size in tokens above which lengths are compared: three short turns hardly get shorter.
 const LargeSource = 1000
 
-// minLength is the minimum length of a summary: 1.5 % of its source, between 20 and 50 tokens.
+// minLength is 1.5 % of the source, between 20 and 50 tokens.
 func minLength(source int) int { return min(50, max(20, source*15/1000)) }
 
 // A sound summary repeats a phrase of six words now and then, a broken one endlessly.
@@ -82,7 +82,6 @@ const (
 // maxPacking is the maximum compression ratio. Prose packs to about a half, lists of identifiers to a fifth.
 const maxPacking = 8
 
-// packedSize is the compressed size of a text, in bytes.
 func packedSize(text string) int {
 	var n byteCounter
 	z := zlib.NewWriter(&n)
@@ -95,8 +94,8 @@ type byteCounter int
 
 func (c *byteCounter) Write(p []byte) (int, error) { *c += byteCounter(len(p)); return len(p), nil }
 
-// mostRepeated is the number of occurrences of the most frequent phrase of six words. Words with digits do not count,
-// since lists of keys repeat them; Chinese counts in pairs of characters.
+// mostRepeated is the count of the most frequent phrase of six words. Words with digits do not count, since lists of
+// keys repeat them.
 func mostRepeated(text string) int {
 	words := splitWords(text)
 	seen, most := map[string]int{}, 0

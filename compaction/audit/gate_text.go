@@ -14,8 +14,8 @@ import (
 // minCoverage is the share of sections above which a reply that begins with an apology is a summary of one.
 const minCoverage = 0.3
 
-// sectionCoverage is the share of the requested sections in a text. If none are requested, any heading or a list is full
-// coverage.
+// sectionCoverage is the share of the requested sections in a text. Without requested ones, a heading or a list is
+// full coverage.
 func sectionCoverage(text, request string) float64 {
 	want, has := 0, 0
 	for l := range strings.Lines(request) {
@@ -44,7 +44,7 @@ func sectionCoverage(text, request string) float64 {
 	return 0
 }
 
-// repeatsRequest reports whether a text repeats half of the instructions, or has no content below its headings.
+// repeatsRequest reports half of the instructions, or no content below the headings.
 func repeatsRequest(text, request string) bool {
 	lines, found := 0, 0
 	for l := range strings.Lines(request) {
@@ -59,7 +59,6 @@ func repeatsRequest(text, request string) bool {
 	return found > 0 && found*2 >= lines || len(splitWords(proseOf(text))) == 0 && len(identify.Find(text)) == 0
 }
 
-// proseOf is a text without headings and identifiers.
 func proseOf(text string) string {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
@@ -77,7 +76,6 @@ func proseOf(text string) string {
 	return b.String() + text[from:]
 }
 
-// isErrorPage reports whether a text is a server's error response.
 func isErrorPage(text string) bool {
 	low := strings.ToLower(text[:min(len(text), 200)])
 	for _, p := range []string{"<!doctype", "<html", "<?xml", "http/1.", "http/2 ", "502 bad gateway", "503 service", "504 gateway", "upstream connect error"} {
@@ -122,12 +120,12 @@ func (c ReplyContext) compareSource(text string) error {
 const (
 	maxForeign = 0.7 // share of prose in other languages
 	minProse   = 20  // words needed to detect a language
-	maxCopied  = 0.6 // share of a summary's phrases that its source has, at about equal length
+	maxCopied  = 0.6 // share of phrases that the source has, at about equal length
 	minCopied  = 256 // tokens of a source that can get shorter
 	copyWords  = 8   // words of such a phrase
 )
 
-// languageShare is the share of a text's prose in a language (zh or en); 1 if there is too little prose.
+// languageShare is the share of zh or en in a text's prose; 1 if there is too little.
 func languageShare(text, lang string) float64 {
 	var han, latin, other float64
 	for _, w := range strings.FieldsFunc(proseOf(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
@@ -156,7 +154,6 @@ func languageShare(text, lang string) float64 {
 	return han / all
 }
 
-// copiedShare is the share of a text's phrases that its source has.
 func copiedShare(text, source string) float64 {
 	has := map[string]bool{}
 	said := splitWords(strings.ToLower(source))

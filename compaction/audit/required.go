@@ -16,11 +16,10 @@ const (
 	maxMust     = 48
 	maxNames    = 12
 	maxFromTool = 8
-	maxValue    = 300 // maximum bytes of an identifier
-	lineTokens  = 4   // overhead of a list entry
+	maxValue    = 300 // bytes of an identifier
+	lineTokens  = 4   // tokens of a list entry's frame
 )
 
-// Authors of an identifier, by weight.
 const (
 	byTool = iota + 1
 	byModel
@@ -102,7 +101,7 @@ func speakerOf(e sessions.Event) string {
 	return ""
 }
 
-// frameIdentifiers is the frame of an event in a transcript: its number, day and time.
+// frameIdentifiers are an event's number, day and time in a transcript.
 func (src Source) frameIdentifiers(e sessions.Event) []identify.Identifier {
 	ids := []identify.Identifier{{Key: "num:" + itoa(e.Seq)}}
 	if e.CreatedAt.IsZero() {
@@ -118,8 +117,7 @@ func (src Source) frameIdentifiers(e sessions.Event) []identify.Identifier {
 	return append(ids, day, month, identify.Identifier{Key: t.Format("time:15:04")})
 }
 
-// chooseRequired ranks identifiers and keeps those with room: people before the model before tools, then late or repeated ones,
-// then the newest.
+// chooseRequired prefers people to the model to tools, then late or repeated identifiers, then the newest.
 func (src Source) chooseRequired(rank map[string]*rankedIdentifier) []identify.Identifier {
 	late := len(src.Events) * 3 / 4
 	weight := func(s *rankedIdentifier) int {
@@ -151,7 +149,6 @@ func (src Source) chooseRequired(rank map[string]*rankedIdentifier) []identify.I
 	return src.fitBudget(list)
 }
 
-// fitBudget keeps the beginning of a ranked list as far as there is room.
 func (src Source) fitBudget(list []*rankedIdentifier) []identify.Identifier {
 	var must []identify.Identifier
 	names, tools, tokens := 0, 0, 0
