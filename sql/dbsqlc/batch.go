@@ -22,8 +22,9 @@ const outboxSettle = `-- name: OutboxSettle :batchone
 WITH carded AS (
     UPDATE cards c SET state = $12::text, settled_at = now()
     FROM outbox r
-    WHERE $12::text <> '' AND r.session_key = $9 AND r.id = $10
+    WHERE r.session_key = $9 AND r.id = $10
       AND c.session_key = $9 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+      AND c.state <> coalesce(nullif($12::text, ''), 'open')
 )
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed'))
@@ -69,7 +70,8 @@ type OutboxSettleParams struct {
 // OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
 // needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
 // result may be late. No row: the reply or the try does not exist any more. card is the new state of the reply's card;
-// empty: unchanged.
+// empty: unchanged. The two are compared per row: a condition on card alone would make each plan of a server without cards
+// cheaper than the general one, and the server would plan each execution.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettleParams) *OutboxSettleBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

@@ -21,12 +21,14 @@ RETURNING id, created_at;
 -- OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
 -- needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
 -- result may be late. No row: the reply or the try does not exist any more. card is the new state of the reply's card;
--- empty: unchanged.
+-- empty: unchanged. The two are compared per row: a condition on card alone would make each plan of a server without cards
+-- cheaper than the general one, and the server would plan each execution.
 WITH carded AS (
     UPDATE cards c SET state = @card::text, settled_at = now()
     FROM outbox r
-    WHERE @card::text <> '' AND r.session_key = @session_key AND r.id = @id
+    WHERE r.session_key = @session_key AND r.id = @id
       AND c.session_key = @session_key AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+      AND c.state <> coalesce(nullif(@card::text, ''), 'open')
 )
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR @state::text IN ('sent', 'failed'))

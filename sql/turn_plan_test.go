@@ -1,0 +1,79 @@
+package sql_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/conversation"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/pg"
+	"ebb/sql/sqltest"
+)
+
+// The look-up before each message reads indexes only, also on a database without statistics: a plan of the first messages
+// is kept for a while.
+func TestPlaceOfAMessageReadsNoLog(t *testing.T) {
+	t.Parallel()
+	p := &planner{Pool: sqltest.New(t)}
+	_, _ = dbsqlc.New().MessagePlace(t.Context(), p, &dbsqlc.MessagePlaceParams{ // the planner returns no such row
+		GroupKey: "r/c", SessionKeys: []string{"r/c", "r/c/a", "r/c/b"}, Senders: []string{"a", "b"}, MsgID: "m",
+	})
+	if !strings.Contains(p.plan, "dingtalk_session_events_msg_id") || strings.Contains(p.plan, "Seq Scan on dingtalk_session_events") {
+		t.Errorf("the log of all sessions is read:\n%s", p.plan)
+	}
+}
+
+// The server soon keeps a plan of each statement of a turn. To plan a statement may take longer than to run it.
+func TestPlansOfATurnAreKept(t *testing.T) {
+	t.Parallel()
+	db, err := pg.Open(t.Context(), pg.Options{URL: sqltest.URL(t), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s, scopes := conversation.New(db, identity.New(db)), conversation.NewScopes(db)
+	const turns = 20
+	for n := range turns {
+		runTurn(t, s, scopes, n)
+	}
+	rows, err := db.Pool.Query(t.Context(), `SELECT split_part(statement, ' ', 3), generic_plans, custom_plans
+		FROM pg_prepared_statements WHERE statement LIKE '-- name: %'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type counts struct{ generic, custom int64 }
+	plans := map[string]counts{}
+	var name string
+	var c counts
+	if _, err := pgx.ForEachRow(rows, []any{&name, &c.generic, &c.custom}, func() error { plans[name] = c; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"MessagePlace", "MessageAccept", "TurnBegin", "EventsView", "TurnCommit", "OutboxSettle"} {
+		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
+			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
+		}
+	}
+}
+
+// runTurn stores a message, answers it and marks the reply as sent.
+func runTurn(t *testing.T, s *conversation.Store, scopes *conversation.Scopes, n int) {
+	t.Helper()
+	ctx, key := t.Context(), sessions.NewKey("robot", "cid", "")
+	m := sessions.Message{RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(n)), SenderID: "a", Text: "a question"}
+	must[sessions.Place](t)(scopes.PlaceOf(ctx, sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key}, Senders: []sessions.UserID{"a"}, ID: m.ID}))
+	a := must[sessions.Accepted](t)(s.Accept(ctx, "replica", key, m))
+	v := must[sessions.View](t)(s.Begin(ctx, a.Lease, 20))
+	c := must[sessions.Committed](t)(s.Commit(ctx, a.Lease, sessions.Turn{
+		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
+		Reply:  &sessions.Reply{Text: "an answer"}, Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main",
+	}))
+	if err := s.Settle(ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
+		t.Fatal(err)
+	}
+}
