@@ -13,11 +13,10 @@ import (
 	"ebb/sessions"
 )
 
-// Erasure removes from summaries what erased events said. A summary repeats an event in words of its own, so a line is
-// known by its pieces: words, numbers, identifiers and pairs of Chinese characters. A piece that only erased events had is
-// enough: no event that stays can be its source. Half of a clause is enough among pieces that other events share.
-//
-// The zero value is not usable: see [NewErasure].
+// Erasure removes from summaries the content of erased events. Summaries have words of their own, so a line is known
+// by its pieces: words, numbers, identifiers and pairs of Chinese characters. One piece that only erased events had is
+// enough: no other event can be its source. Half of a clause is enough among pieces that other events share. The zero
+// value is not usable: see [New].
 type Erasure struct {
 	pieces  map[string]int  // number of each piece of the erased texts
 	clauses []int           // number of pieces of each clause
@@ -37,7 +36,7 @@ func New() *Erasure {
 const (
 	// clauseShare is the share of a clause's pieces that identifies it in a line.
 	clauseShare = 0.5
-	// maxLost is the maximum share of lost lines. A summary that loses more no longer covers its range.
+	// maxLost is the share of lost lines above which a summary no longer covers its range.
 	maxLost      = 0.5
 	unlikeScript = 3
 )
@@ -70,7 +69,7 @@ func (e *Erasure) AddStatement(said string) {
 	e.AddEcho(said) // identifiers may span clauses
 }
 
-// AddEcho adds the text of an erased answer, call or result. It may repeat kept texts.
+// AddEcho adds an erased answer, call or result. It may repeat kept texts.
 func (e *Erasure) AddEcho(text string) {
 	for piece := range piecesOf(text) {
 		e.addPiece(piece)
@@ -87,7 +86,7 @@ func (e *Erasure) addPiece(piece string) int {
 	return id
 }
 
-// AddKept adds the text of a kept event. All erased texts must be added before.
+// AddKept adds the text of a kept event, after all erased ones.
 func (e *Erasure) AddKept(seq int64, text string) {
 	found := map[int]bool{}
 	eachPiece(text, func(piece []byte) {
@@ -98,10 +97,9 @@ func (e *Erasure) AddKept(seq int64, text string) {
 	})
 }
 
-// Heal removes from a summary of the events first to last the lines that repeat an erased event: list items, and
-// sentences elsewhere. It also removes lines for which also is true, and estimates the remaining tokens. If too much
-// would go, or if the summary is in another script, the text is [sessions.ErasedText], and the range must be summarized
-// again.
+// Heal removes the list items and sentences of a summary of the events first to last that repeat an erased event, or
+// for which also is true. It estimates the remaining tokens. If too much would go, or if the summary is in another
+// script, the text is [sessions.ErasedText], and the range must be summarized again.
 func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(line string) bool) (text string, left int) {
 	switch text = e.healLines(summary, first, last, also); text {
 	case "":
@@ -205,7 +203,7 @@ func (e *Erasure) repeatsErased(line string, shared []bool) bool {
 	return false
 }
 
-// inOtherScript reports whether a summary is in another script than the erased texts, so that words can't match.
+// inOtherScript reports another script than that of the erased texts, so that words can't match.
 func (e *Erasure) inOtherScript(summary string) bool {
 	han, words := 0, 0
 	for piece := range piecesOf(summary) {
@@ -224,7 +222,7 @@ func piecesOf(text string) map[string]bool {
 	return set
 }
 
-// eachPiece calls see with each piece of a text, possibly repeatedly. The bytes are valid during the call only.
+// eachPiece may call see repeatedly with a piece. The bytes are valid during the call only.
 func eachPiece(said string, see func(piece []byte)) {
 	var last, pair []byte // last: the previous token, if only blanks follow it
 	text.EachAtom(said, func(t []byte) {

@@ -9,14 +9,15 @@ import (
 )
 
 // Folded is a text in the normal form for comparison: NFKC, half-width, without invisible characters, lines ending in
-// \n. It maps offsets back to the original.
+//
+// . It maps offsets back to the original.
 type Folded struct {
 	Text string
 	at   []int // original offset of every byte of the text, and of its end
 }
 
-// sentenceMarks are full-width marks between sentences. NFKC would turn them into ASCII that may continue a URL: they
-// stay, except inside full-width identifiers.
+// sentenceMarks are full-width marks that NFKC would turn into ASCII that may continue a URL. They stay, except inside
+// full-width identifiers.
 const sentenceMarks = "，；！？（）："
 
 // Fold returns the normal form of a text.
@@ -51,7 +52,7 @@ func Fold(s string) Folded {
 	return Folded{Text: b.String(), at: append(at, len(s))}
 }
 
-// dropInvisible drops invisible characters and the \r of line ends, and returns the original offset of each byte.
+// dropInvisible also drops the \r of line ends, and returns the original offset of each byte.
 func dropInvisible(s string) (clean string, from []int) {
 	var b strings.Builder
 	b.Grow(len(s))

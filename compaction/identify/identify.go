@@ -49,7 +49,7 @@ type Identifier struct {
 	From, To int // bytes in the text
 }
 
-// Find lists the identifiers of a text in order. Names need a roster, see [FindWithNames].
+// Find lists the identifiers of a text in order, without names.
 func Find(text string) []Identifier { return FindWithNames(Fold(text), nil) }
 
 // taken overwrites the place of a found identifier: no letter, digit or sign.
@@ -78,7 +78,6 @@ func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []I
 	return found
 }
 
-// textScan is the search of one text; found identifiers are removed from the rest.
 type textScan struct {
 	rules []pattern
 	f     Folded
@@ -108,8 +107,8 @@ var inForms = func() map[rune]bool {
 	return in
 }()
 
-// searchRegions lists the pieces of a text, as byte offsets, that may hold forms: words with a hint and their neighbours.
-// They are few and short, above all in Chinese, which makes the search many times as fast.
+// searchRegions lists the byte ranges that may hold forms: words with a hint and their neighbours. They are few, above
+// all in Chinese, so that the search is many times as fast.
 func searchRegions(text []byte) [][2]int {
 	var all [][2]int
 	for from := 0; from < len(text); {
@@ -137,7 +136,7 @@ func searchRegions(text []byte) [][2]int {
 // formReach is the number of words that a form may extend beyond its hint, as in "3rd of May".
 const formReach = 2
 
-// withHints adds the pieces of a text, from a byte on, around words with a hint.
+// withHints adds the ranges around words with a hint, from a byte on.
 func withHints(all [][2]int, text []byte, from int) [][2]int {
 	var starts []int // words so far outside of all pieces
 	open := -1       // number of words by which the last piece may still grow; -1: closed
@@ -177,7 +176,6 @@ func hasHint(word []byte) bool {
 	return false
 }
 
-// claimForms finds the forms of the patterns in a piece of the text.
 func (s *textScan) claimForms(begin, end int) {
 	part := s.left[begin:end]
 	low, digits := LowerASCII(part), 0 // taken from the whole piece, which only shrinks
@@ -214,7 +212,6 @@ func (s *textScan) claimForms(begin, end int) {
 	}
 }
 
-// claimNames finds the names of a roster.
 func (s *textScan) claimNames(names []string) {
 	low := LowerASCII(s.left)
 	for _, name := range names {
@@ -236,7 +233,6 @@ func touchesRedacted(text string, at [2]int) bool {
 	return strings.HasPrefix(text[at[1]:], redact.Mark) || strings.HasSuffix(text[:at[0]], redact.Mark)
 }
 
-// trimSpaces trims blanks from a piece of a text.
 func trimSpaces(text []byte, from, to int) [2]int {
 	for from < to && text[from] == ' ' {
 		from++
@@ -259,7 +255,7 @@ func bytesOf(part string, text []byte) []int {
 	return at
 }
 
-// LowerASCII lowers ASCII letters. It keeps the length, unlike bytes.ToLower.
+// LowerASCII keeps the length, unlike bytes.ToLower.
 func LowerASCII(text []byte) []byte {
 	low := bytes.Clone(text)
 	for i, c := range low {
@@ -296,7 +292,8 @@ func isBounded(text []byte, from, to int) bool {
 	return true
 }
 
-// ContainsAlone reports whether an identifier occurs in a text and not as part of a longer one. Both are in lower case.
+// ContainsAlone reports whether an identifier occurs in a text and not as part of a longer one. Both are in lower
+// case.
 func ContainsAlone(text []byte, part string) bool {
 	for _, at := range bytesOf(part, text) {
 		if standsAlone(text, at, at+len(part)) {
@@ -306,7 +303,7 @@ func ContainsAlone(text []byte, part string) bool {
 	return false
 }
 
-// standsAlone reports whether a match is an identifier of its own and not the beginning or the end of a longer one.
+// standsAlone reports whether a match is not a part of a longer identifier.
 func standsAlone(text []byte, from, to int) bool {
 	if from > 0 && isWord(text[from]) {
 		v := text[from-1] == 'v' && isNum(text[from]) && (from == 1 || !isWord(text[from-2])) // v1.2.3

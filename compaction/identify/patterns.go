@@ -12,24 +12,23 @@ import (
 	"ebb/sessions/rules"
 )
 
-// pattern finds one form of identifier in a folded text.
 type pattern struct {
 	typ Type
-	// hints are lower-case parts, one of which every match contains. Their search is many times as fast as the
-	// expression. Forms without hints have a digit.
+	// hints are lower-case parts, one of which every match contains: searching them is many times as fast. Forms
+	// without hints have a digit.
 	hints []string
 	re    *regexp.Regexp
 	trim  string // bytes that a match may contain but not end with
-	match string // an example with the form
-	miss  string // an example without it
+	match string // an example of the form
+	miss  string // a counterexample
 	// read makes an identifier of a match and its groups; false for none.
 	read func(m []string) (Identifier, bool)
 }
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// mayContain reports whether a lower-case text with the given digits may hold the form. Only URLs, addresses, paths and
-// percentages need no digit.
+// mayContain judges a lower-case text with the given digits. Only URLs, addresses, paths and percentages need no
+// digit.
 func (p pattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {
@@ -42,7 +41,7 @@ func (p pattern) mayContain(low []byte, digits int) bool {
 		(len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(low, []byte(h)) }))
 }
 
-// minPhone is the minimum number of digits of a phone number.
+// minPhone is a minimum of digits.
 const minPhone = 8
 
 func (p pattern) trimMatch(text []byte, from, to int) (begin, end int) {
@@ -215,7 +214,7 @@ func readID(m []string) (Identifier, bool) {
 	return Identifier{Key: "id:" + strings.ToLower(s)}, ok
 }
 
-// plainNumber is a number without separators and trailing zeros.
+// plainNumber drops separators and trailing zeros.
 func plainNumber(n string) string {
 	n = strings.ReplaceAll(n, ",", "")
 	if strings.Contains(n, ".") {
@@ -233,7 +232,7 @@ func digitsOf(s string) string {
 	}, s)
 }
 
-// atoi reads a matched number; 0 for none.
+// atoi is 0 for no number.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n

@@ -8,8 +8,8 @@ import (
 	"ebb/sessions"
 )
 
-// Engine turns a range of events into summaries that are ready to commit. It neither plans nor stores. It is safe for
-// concurrent use if its model is.
+// Engine makes summaries that are ready to commit. It neither plans nor stores. It is safe for concurrent use if its
+// model is.
 type Engine struct {
 	*Summarizer
 }
@@ -20,15 +20,14 @@ type Task struct {
 	Session sessions.Session
 	// Active are the summaries of the view, oldest first, contiguous up to From.
 	Active []sessions.Summary
-	// Events are the raw events of the range, without commands and their answers; at least one.
+	// Events are the raw events of the range, at least one, without commands and their answers.
 	Events        []sessions.Event
 	From, Through int64
 	Target        int    // tokens of the new summary
 	Focus         string // an operator's wish
-	// Longest is the maximum size of each summary in tokens, see [compaction.Policy.LongestSummary]; 0 is unbounded.
+	// Longest is the maximum of each summary in tokens, see [compaction.Policy.LongestSummary]; 0: none.
 	Longest int
-	// Source is the size of Events in the view. It bounds the summary by [compaction.Policy.MostSummary]. 0: the size
-	// of Events themselves.
+	// Source is the size of Events in the view, for [compaction.Policy.MostSummary]; 0: that of Events themselves.
 	Source int
 	// Raw reads the events (from, through] of the log. Nil: roll-ups read summaries only.
 	Raw func(ctx context.Context, from, through int64) ([]sessions.Event, error)
@@ -38,14 +37,14 @@ type Task struct {
 type Draft struct {
 	// Summaries are the new ones, oldest first; each replaces the active ones in its range.
 	Summaries []sessions.NewSummary `json:"summaries"`
-	Model     string                `json:"model"` // writer of the newest summary; after an error the last one that was asked
+	Model     string                `json:"model"` // writer of the newest summary
 	Usage     sessions.Usage        `json:"usage"`
 	Cost      float64               `json:"cost"`
 	Report    Report                `json:"report"`
 }
 
-// Report is the audit of a draft in the compaction log. Recall is the share of the source's identifiers in the model's
-// text, Precision the share of the text's identifiers in the source. Both are those of the worst chunk before healing.
+// Report is a draft's audit in the compaction log. Recall is the share of the source's identifiers in the model's
+// text, Precision that of the text's in the source, both of the worst chunk before healing.
 type Report struct {
 	SummaryTokens int      `json:"summary_tokens"`
 	SourceTokens  int      `json:"source_tokens"`
@@ -65,9 +64,9 @@ type Report struct {
 	Unavailable  int    `json:"unavailable,omitempty"` // tool results that are no longer readable
 }
 
-// Summarize makes the summaries of a task: one of the range, which continues the active ones under a rolling policy,
-// and a roll-up when segments are too many. After an error the draft holds the cost of the attempt, and the summary of
-// the chunks before the one that failed, if any. Audit findings are no errors.
+// Summarize makes a summary of the range, which continues the active ones under a rolling policy, and a roll-up if
+// there are too many. After an error the draft holds the cost, and the summary of the chunks before the failed one.
+// Audit findings are no errors.
 func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
 		Events: t.Events, Target: t.Policy.SegmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
@@ -91,7 +90,7 @@ func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	return d, nil
 }
 
-// maxSummary is the maximum size of a healed summary in tokens that passes the commit gate and leaves room to the chat.
+// maxSummary is the maximum of a healed summary in tokens that passes the commit gate and leaves room to the chat.
 func (t Task) maxSummary() int {
 	source := t.Source
 	if source == 0 {
@@ -115,7 +114,6 @@ func joinTexts(active []sessions.Summary) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// countUnavailable counts the offloaded tool results that are no longer readable.
 func countUnavailable(events []sessions.Event) int {
 	n := 0
 	for _, e := range events {

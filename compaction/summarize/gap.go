@@ -14,12 +14,10 @@ import (
 	"ebb/sessions/redact"
 )
 
-// maxSpeakers bounds the names in a gap note.
 const maxSpeakers = 8
 
-// GapNote is the note in a view for events that are not shown: their range, number, times, speakers and up to most
-// identifiers, and the call that reads them. It is data, and equal for equal events. loc is UTC when nil; lang is zh or
-// en.
+// GapNote stands in a view for events that are not shown: their range, number, times, speakers, up to most
+// identifiers, and the call that reads them. It is equal for equal events. loc is UTC when nil; lang is zh or en.
 func GapNote(events []sessions.Event, loc *time.Location, lang string, most int) string {
 	if len(events) == 0 {
 		return ""
@@ -79,7 +77,7 @@ func seqEnds(events []sessions.Event) (low, high int64) {
 	return low, high
 }
 
-// timeSpan is the first and last time of events; empty without times.
+// timeSpan is empty without times.
 func timeSpan(events []sessions.Event, loc *time.Location, to string) string {
 	if loc == nil {
 		loc = time.UTC
@@ -103,7 +101,7 @@ func timeSpan(events []sessions.Event, loc *time.Location, to string) string {
 	return first.In(loc).Format(layout) + to + last.In(loc).Format(layout)
 }
 
-// listSpeakers lists the speakers with their number of events: people by frequency, then the model and its tools.
+// listSpeakers counts the events of people, by frequency, then of the model and its tools.
 func listSpeakers(events []sessions.Event, p gapTexts) []string {
 	count := map[string]int{}
 	var people []string

@@ -11,9 +11,9 @@ import (
 	"ebb/compaction/transcript"
 )
 
-// auditText audits the text of a chunk and returns it repaired. A text that passes costs no call. Otherwise the model is
-// asked once for a repair, the better text wins, and healing adds the rest. There is always a summary: the audit never
-// blocks.
+// auditText returns the repaired text of a chunk. A text that passes costs no call. Otherwise the model is asked once
+// for a repair, the better text wins, and healing adds the rest. The audit never blocks: any summary is better than
+// none.
 func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string) string {
 	src := audit.Source{
 		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, Cleaned: t.cleaned,
@@ -25,8 +25,7 @@ func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string)
 			text, found, t.res.Repaired = mended, again, true
 		}
 	}
-	// A model that ignores the length must neither fill the window nor stop compactions. The report names what the cut
-	// loses.
+	// A model that ignores the length must neither fill the window nor stop compactions. The report names the losses.
 	if found.tokens > 0 {
 		text, _ = t.Counter.Shorten(text, t.draftLength(most), func(s string) string { return s })
 		found.Findings, t.res.Trimmed = by.Compare(text), true
@@ -37,7 +36,6 @@ func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string)
 	return healed
 }
 
-// healText adds the missing identifiers to a text.
 func (t *summaryRun) healText(text string, a audit.Findings) (healed string, changed bool) {
 	if a.Passed() {
 		return text, false
@@ -45,7 +43,6 @@ func (t *summaryRun) healText(text string, a audit.Findings) (healed string, cha
 	return audit.Heal(text, a, t.Target/compaction.RequiredShare, t.Counter.Count, t.Language)
 }
 
-// draftCheck is the result of checking a text against its source.
 type draftCheck struct {
 	audit.Findings
 	lacks  []string // missing headings
@@ -63,8 +60,8 @@ func (t *summaryRun) examineText(by audit.Reference, text string, most int) draf
 	return found
 }
 
-// longestSummary is the maximum size in tokens of the healed summary up to this chunk; 0 is unbounded. A summary of a large
-// source must be shorter than the source.
+// longestSummary is the maximum of the healed summary up to this chunk in tokens; 0: none. A summary of a large source
+// must be shorter than it.
 func (t *summaryRun) longestSummary(c chunkRequest) int {
 	most := t.MaxTokens
 	if source := compaction.TokensOf(c.events) + t.Counter.Count(t.res.Text); source > audit.LargeSource {
@@ -89,7 +86,7 @@ func (e draftCheck) worthAsking() bool {
 	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall || e.tokens > 0
 }
 
-// betterThan compares two texts. A fitting length outweighs missing identifiers.
+// betterThan puts a fitting length before identifiers.
 func (e draftCheck) betterThan(old draftCheck) bool {
 	if (e.tokens > 0) != (old.tokens > 0) {
 		return e.tokens == 0
@@ -99,7 +96,7 @@ func (e draftCheck) betterThan(old draftCheck) bool {
 
 func (e draftCheck) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
-// repairText asks the model once for a better text and reports whether it is better. Errors are not retried.
+// repairText asks once, and reports whether the new text is better.
 func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Reference, text string, found draftCheck, most int) (string, draftCheck, bool) {
 	user := t.focus
 	if len(found.lacks) > 0 {

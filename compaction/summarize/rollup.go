@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// rollUp replaces the active summaries by one when due, and puts it before the draft's newest. After a failure they
-// stay, and the next compaction tries again.
+// rollUp replaces the active summaries by one when due, before the draft's newest. After a failure they stay, and the
+// next compaction tries again.
 func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	newest := d.Summaries[0]
 	if !t.Policy.RollUpDue(t.Active, newest.Tokens) {
@@ -42,8 +42,7 @@ func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	d.Report.mergeFindings(res.Report)
 }
 
-// rollUpRequest summarizes the active summaries again: from the raw events if short, so that no detail is lost, else
-// from their texts.
+// rollUpRequest reads the raw events if they are short, so that no detail is lost, else the texts of the summaries.
 func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	target := t.Policy.RollUpTarget(t.Target)
 	// A roll-up is shorter than its source, unless the source is short and only in many pieces.
@@ -64,11 +63,11 @@ func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	return r
 }
 
-// maxRawRollUp bounds the raw events of a roll-up in tokens. Each roll-up reads them again: without a bound the cost would
-// grow with the square of a conversation's length.
+// maxRawRollUp bounds the raw events of a roll-up in tokens. Each roll-up reads them again: the cost would grow with
+// the square of a conversation's length.
 const maxRawRollUp = 4000
 
-// rawEvents are the events of the active summaries; nil if too many or not readable.
+// rawEvents is nil if there are too many, or not readable.
 func (e *Engine) rawEvents(ctx context.Context, t Task) []sessions.Event {
 	count := 0
 	for _, s := range t.Active {

@@ -14,7 +14,6 @@ import (
 	"ebb/compaction/audit"
 )
 
-// summarySection is a heading of a summary with a hint about its content.
 type summarySection struct {
 	Title string
 	Hint  string
@@ -33,7 +32,7 @@ func (l profileLayout) sectionsIn(language string) []summarySection {
 	return l.Chinese
 }
 
-// layoutOf is the layout of a profile; unknown profiles have the layout of a chat.
+// layoutOf gives unknown profiles the layout of a chat.
 func layoutOf(p compaction.Profile) profileLayout {
 	if l, ok := layouts[p]; ok {
 		return l
@@ -115,7 +114,6 @@ var layouts = map[compaction.Profile]profileLayout{
 	},
 }
 
-// missingHeadings lists the required headings that a summary lacks.
 func (l profileLayout) missingHeadings(text, language string) []string {
 	if !l.Required {
 		return nil
@@ -163,7 +161,6 @@ type promptData struct {
 	Repair    bool // a draft is revised
 }
 
-// String is the text of the prompt.
 func (w promptData) String() string {
 	var b strings.Builder
 	if err := promptTemplate.Execute(&b, w); err != nil {

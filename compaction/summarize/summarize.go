@@ -33,7 +33,7 @@ type ModelFault interface {
 
 // CompleteRequest is one summary request.
 type CompleteRequest struct {
-	Model     string // name of a configured model; empty for the default
+	Model     string // a configured name; empty for the default
 	System    string
 	User      string
 	MaxOutput int // tokens
@@ -51,8 +51,8 @@ type Completion struct {
 type Summarizer struct {
 	Model   Model
 	Counter *tokens.Counter
-	// Name is the configured summary model; empty for the chat's model. A failing summary model is replaced by the
-	// chat's model for one attempt beyond Retries.
+	// Name is the configured summary model; empty for the chat's. After Retries the chat's model replaces a failing
+	// one for one attempt.
 	Name     string
 	Context  int    // the window, in tokens
 	Language string // zh or en
@@ -66,11 +66,11 @@ type Request struct {
 	Previous  string // summary to continue; empty for none
 	Events    []sessions.Event
 	Target    int    // tokens
-	MaxTokens int    // tokens; a longer text is repaired once, then its middle is cut; 0 is unbounded
+	MaxTokens int    // a longer text is repaired once, then its middle is cut; 0 is unbounded
 	Focus     string // an operator's wish; data, not instruction
 	Profile   compaction.Profile
-	// Summaries marks Events as older summaries. Otherwise events of role summary are skipped, since other events hold
-	// their content.
+	// Summaries marks Events as older summaries. Otherwise events of role summary are skipped: other events hold their
+	// content.
 	Summaries bool
 }
 
@@ -86,8 +86,8 @@ type Result struct {
 }
 
 // Summarize summarizes r.Events as a continuation of r.Previous. A range that exceeds the model's window is split into
-// chunks; each chunk continues the last. After an error the result holds the cost, and the summary of the chunks before,
-// of which the last ends with [Result.Through].
+// chunks; each continues the last. After an error the result holds the cost, and the summary of the chunks up to
+// [Result.Through].
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	if len(r.Events) == 0 {
 		return Result{}, errors.New("no events to summarize")
@@ -106,14 +106,14 @@ type summaryRun struct {
 	Request
 	layout  profileLayout
 	system  string
-	fixed   int              // tokens of system and focus
-	focus   string           // fenced
-	model   string           // current model
+	fixed   int    // tokens of system and focus
+	focus   string // fenced
+	model   string
 	limit   int              // maximum transcript in tokens; shrinks when the model finds a request too long
 	halved  int              // number of reductions
 	rest    []sessions.Event // events not yet summarized
 	cleaned transcript.Cleaner
-	res     Result // result so far; its text continues Request.Previous
+	res     Result // its text continues Request.Previous
 }
 
 func (s *Summarizer) newRun(r Request) *summaryRun {
@@ -134,8 +134,8 @@ func (t *summaryRun) writeInstructions(repair bool) string {
 	}.String()
 }
 
-// chunkLimit is the maximum transcript of a request in tokens. It is half of the window, since each chunk costs a call
-// and repeats the summary so far, and a quarter for large events.
+// chunkLimit is the maximum transcript in tokens: half of the window, and a quarter for large events. Each chunk costs
+// a call and repeats the summary so far.
 func (s *Summarizer) chunkLimit(events []sessions.Event) int {
 	if compaction.TokensOf(events)/max(1, len(events)) > s.Context/10 {
 		return s.Context / 4
@@ -161,11 +161,11 @@ type chunkRequest struct {
 	size   int // tokens of the transcript
 }
 
-// smallRest is the share of a chunk that joins the chunk before it instead of a call of its own.
+// smallRest is the share of a chunk that joins the chunk before it, without a call of its own.
 const smallRest = 4
 
-// nextChunk is the largest chunk that fits next to instructions and previous summary, with at least a quarter of the window
-// for the answer. Input and MaxOutput together fit the window.
+// nextChunk is the largest chunk that fits next to instructions and previous summary, with at least a quarter of the
+// window for the answer. Input and MaxOutput together fit the window.
 func (t *summaryRun) nextChunk() chunkRequest {
 	previous, fixed := "", t.fixed
 	if t.res.Text != "" {
@@ -201,8 +201,8 @@ func (t *summaryRun) nextChunk() chunkRequest {
 
 func (t *summaryRun) mostOutput() int { return max(t.Target*12/10, reasoningRoom) }
 
-// summarizeNext requests the summary of the next chunk until one passes the gate: Retries attempts, then one of the
-// chat's model, which also summarizes the remaining chunks.
+// summarizeNext asks for the next chunk's summary until one passes the gate: Retries attempts, then one of the chat's
+// model, which also takes the remaining chunks.
 func (t *summaryRun) summarizeNext(ctx context.Context) error {
 	c := t.nextChunk()
 	for try := 1; ; try++ {
@@ -234,13 +234,11 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 	}
 }
 
-// nameOf is a model's name in logs.
 func nameOf(model string) string { return cmp.Or(model, "default") }
 
-// maxHalved bounds the reductions after overflows.
 const maxHalved = 4
 
-// halveChunk replaces a chunk by one of about half its size, and reports whether that is smaller.
+// halveChunk halves a chunk, and reports whether it became smaller.
 func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 	if t.halved >= maxHalved {
 		return false
@@ -251,7 +249,7 @@ func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 	return c.size < before
 }
 
-// askModel makes one request and returns the text if it passes the gate.
+// askModel returns the text if it passes the gate.
 func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
 	a, err := t.Model.Complete(ctx, r)
 	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.Model, t.res.Model)

@@ -18,10 +18,10 @@ func (c *Counter) Shorten(text string, limit int, show func(string) string) (sho
 	return shown, tokens
 }
 
-// HeadTail shortens a text to about limit bytes: its beginning, a note, its end. It never splits a character.
+// HeadTail shortens a text to about limit bytes: its beginning, a note, its end. It splits no character.
 func HeadTail(text string, limit int) string { return Shorten(text, limit, "") }
 
-// Shorten is HeadTail with the call that reads the whole text in the note.
+// Shorten is [HeadTail] with the call that reads the whole text in the note.
 func Shorten(text string, limit int, call string) string {
 	if len(text) <= limit {
 		return text

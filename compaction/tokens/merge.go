@@ -2,8 +2,8 @@ package tokens
 
 import "math"
 
-// maxPiece bounds the bytes of one merge: merging is quadratic, and 64 KB of one letter would block a core for seconds.
-// A cut is off by at most one token.
+// maxPiece bounds the bytes of one merge: merging is quadratic, and 64 KB of one letter would block a core for
+// seconds. A cut is off by at most one token.
 const maxPiece = 256
 
 // ranks is a byte pair table; a lower rank merges earlier.
@@ -40,7 +40,6 @@ func (r *ranks) of(token string) int32 {
 	return none
 }
 
-// count is the number of tokens of a piece.
 func (r *ranks) count(piece string) int {
 	n := 0
 	for ; len(piece) > maxPiece; piece = piece[maxPiece:] {
@@ -49,7 +48,7 @@ func (r *ranks) count(piece string) int {
 	return n + r.merge(piece)
 }
 
-// merge is the number of tokens of at most maxPiece bytes. It joins the neighbours with the lowest rank, the first of
+// merge counts the tokens of at most maxPiece bytes. It joins the neighbours with the lowest rank, the first of
 // equals, until no pair is a token.
 func (r *ranks) merge(piece string) int {
 	if len(piece) <= 1 || r.of(piece) != none {

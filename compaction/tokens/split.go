@@ -20,7 +20,6 @@ import (
 // A general engine for expressions takes most of the time of counting, and backtracks over long runs. This code does
 // the same by hand, in one pass.
 
-// class is the set of classes of a character in the expression.
 type class uint8
 
 const (
@@ -43,7 +42,6 @@ var classes = sync.OnceValue(func() *[1 << 16]class {
 	return &t
 })
 
-// classIn looks up a character in Unicode's tables.
 func classIn(r rune) class {
 	switch {
 	case r == '\r' || r == '\n':
@@ -123,7 +121,7 @@ func (c *textSplitter) wordEnd(i int) int {
 	return end + contraction(c.text[end:])
 }
 
-// contraction is the length of the English contraction at the start of a text.
+// contraction is the length of an English contraction at the start.
 func contraction(s string) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
@@ -168,7 +166,7 @@ func (c *textSplitter) signsEnd(i int) int {
 	return i
 }
 
-// spaceEnd is alternative 5, else 6, else 7: up to the last line end, else up to the blank before the next word, else one
+// spaceEnd is alternative 5, 6 or 7: up to the last line end, else up to the blank before the next word, else one
 // blank.
 func (c *textSplitter) spaceEnd(i int) int {
 	end, previous, lines := i, i, -1

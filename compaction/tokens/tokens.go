@@ -1,5 +1,5 @@
-// Package tokens counts and shortens text by the tokens of a model. One linked byte pair table stands in for the
-// tokenizers of all providers; [Calibrate] corrects it by their reports.
+// Package tokens counts and shortens text by tokens. One linked byte pair table stands in for the tokenizers of all
+// providers; [Calibrate] corrects it by their reports.
 package tokens
 
 import (
@@ -9,10 +9,10 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
-// MessageOverhead is the size of a chat message besides its text, in tokens.
+// MessageOverhead is the tokens of a chat message besides its text.
 const MessageOverhead = 4
 
-// Counter counts tokens with a linked byte pair table. It is safe for concurrent use.
+// Counter counts tokens. It is safe for concurrent use.
 type Counter struct{ ranks *ranks }
 
 const tokenTable = "o200k_base.tiktoken" //nolint:gosec // a table of tokens, none of which opens anything
@@ -26,7 +26,7 @@ func NewCounter() (*Counter, error) {
 	return &Counter{ranks: newRanks(table)}, nil
 }
 
-// Count is the number of tokens of a text. Its time is linear, and it allocates nothing.
+// Count is the number of tokens of a text, in linear time and without allocations.
 func (c *Counter) Count(text string) int {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text)) // invalid bytes count as the replacement character
@@ -46,8 +46,8 @@ const (
 	calWeight      = 0.3
 )
 
-// Calibrate moves factor, the provider's counts relative to ours, towards the counts of one call. A count of zero
-// changes nothing.
+// Calibrate moves factor, the provider's counts relative to ours, towards the counts of one call. A zero count changes
+// nothing.
 func Calibrate(factor float64, observed, estimated int) float64 {
 	if observed <= 0 || estimated <= 0 {
 		return factor

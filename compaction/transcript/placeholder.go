@@ -47,7 +47,7 @@ func placeholders(text string) string {
 // minRun is the shortest match of runRE's first part.
 const minRun = 60
 
-// hasRun reports whether a text holds a run of base64 characters of the given length.
+// hasRun reports a run of base64 characters of the given length.
 func hasRun(text string, length int) bool {
 	n := 0
 	for i := range len(text) {
@@ -63,7 +63,7 @@ func hasRun(text string, length int) bool {
 	return false
 }
 
-// foldContains reports whether a text contains an ASCII string, in either case.
+// foldContains ignores the case of an ASCII string.
 func foldContains(text, what string) bool {
 	for at := strings.IndexByte(text, what[0]); at >= 0 && at+len(what) <= len(text); {
 		if strings.EqualFold(text[at:at+len(what)], what) {
@@ -78,8 +78,8 @@ func foldContains(text, what string) bool {
 	return false
 }
 
-// isEncoded reports whether a long run looks like base64: letters of both cases and digits, none of them rare. Long paths
-// and repeated letters do not.
+// isEncoded reports whether a run looks like base64: letters of both cases and digits, none of them rare, unlike in
+// long paths and repeated letters.
 func isEncoded(run string) bool {
 	var upper, lower, digit int
 	for _, r := range run {

@@ -14,13 +14,13 @@ import (
 	"ebb/sessions/redact"
 )
 
-// Bounds of a tool result and of a call's arguments in a transcript, in characters.
+// Bounds of a tool result and of a call's arguments, in characters.
 const (
 	maxToolText = 2000
 	maxCallText = 500
 )
 
-// eventLine is one event in a transcript. All text is inside JSON strings, so it can't pass for structure.
+// eventLine has all text inside JSON strings, so that it can't pass for structure.
 type eventLine struct {
 	N    int64  `json:"n"`
 	T    string `json:"t,omitempty"`
@@ -30,18 +30,18 @@ type eventLine struct {
 	Text string `json:"text"`
 }
 
-// Writer writes events as data for a model: one JSON object a line between fences, as many as fit. Lines are counted as
-// written, since the frame of a line exceeds a short message. Credentials and encoded bytes are left out.
+// Writer writes events between fences, one JSON object a line, as many as fit. Lines are counted as written, since the
+// frame of a line exceeds a short message.
 type Writer struct {
 	Counter  *tokens.Counter
 	Location *time.Location // UTC when nil
-	// Summaries shows events of role summary; otherwise they are skipped.
+	// Summaries shows events of role summary, which are skipped otherwise.
 	Summaries bool
 	Cleaner   Cleaner
 }
 
-// Cleaner caches cleaned texts: a summary reads each text several times, and the search for credentials dominates. A
-// nil Cleaner caches nothing.
+// Cleaner caches cleaned texts: a summary reads each several times, and the search for credentials dominates. A nil
+// Cleaner caches nothing.
 type Cleaner map[string]string
 
 func (t Cleaner) clean(text string) string {
@@ -56,11 +56,11 @@ func (t Cleaner) clean(text string) string {
 	return c
 }
 
-// fenceTokens is the maximum size of a fence.
+// fenceTokens is the maximum of a fence.
 const fenceTokens = 64
 
 // Write writes as many events as fit into limit tokens and returns their number: whole turns, unless the first is too
-// long, and at least one event. An event that is too long alone keeps its two ends.
+// long, and at least one event. One that is too long alone keeps its two ends.
 func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
 	room, at := limit-fenceTokens, ""
@@ -93,7 +93,6 @@ func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	return Fence("transcript", strings.Join(lines[:n], "")), n
 }
 
-// String is the line as JSON with its line break.
 func (l eventLine) String() string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -102,7 +101,7 @@ func (l eventLine) String() string {
 	return b.String()
 }
 
-// lineOf is an event's line; a speaker is a user.
+// lineOf names the speaker of a user event, and the role of any other.
 func (s Writer) lineOf(e sessions.Event) eventLine {
 	loc := s.Location
 	if loc == nil {
@@ -117,7 +116,7 @@ func (s Writer) lineOf(e sessions.Event) eventLine {
 	return l
 }
 
-// EventText is the content of an event for a model: its text and its calls.
+// EventText is an event's text and calls for a model.
 func (t Cleaner) EventText(e sessions.Event) string {
 	text := t.clean(e.Content)
 	if e.Role == sessions.RoleTool && e.Blob == "" { // an offloaded result is shown whole: the view never showed it
@@ -129,11 +128,11 @@ func (t Cleaner) EventText(e sessions.Event) string {
 	return text
 }
 
-// Clean removes from a text what a request must not hold: encoded bytes, then credentials. It precedes all cutting,
-// which could leave an unrecognizable half of a credential.
+// Clean removes encoded bytes, then credentials. It precedes all cutting, which could leave an unrecognizable half of
+// a credential.
 func Clean(text string) string { return redact.Secrets(placeholders(text)) }
 
-// Fence encloses data in two lines with the same random mark, which does not occur in the data.
+// Fence encloses data in two lines with the same random mark, which the data does not have.
 func Fence(name, data string) string {
 	mark := rand.Text()[:12]
 	for strings.Contains(data, mark) {

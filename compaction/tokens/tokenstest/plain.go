@@ -1,4 +1,4 @@
-// Package tokenstest counts with the unchanged library, for tests and benchmarks of package tokens.
+// Package tokenstest counts with the unchanged library, for comparison.
 package tokenstest
 
 import (
@@ -9,8 +9,8 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
-// Plain counts as the library does it by itself: what a [Counter] must agree with, and its speed is measured against.
-// Never give it what people wrote: its time is quadratic in an unbroken run.
+// Plain is the reference of [tokens.Counter]. Its time is quadratic in an unbroken run, so it must not count people's
+// text.
 type Plain struct{ enc *tiktoken.Tiktoken }
 
 // offline keeps the library from fetching tables; it sets a variable of the library.
