@@ -11,7 +11,7 @@ type Rules struct {
 	Groups   []string // conversation ids
 	People   []string // staff ids, or sender ids of people without one
 	Deny     []string // ids of either kind; they take precedence over Groups and People
-	External bool     // whether people outside the organization are served
+	External bool     // serves people outside the organization too
 	Admins   []sessions.UserID
 }
 
@@ -21,7 +21,6 @@ const Everyone = "*"
 // Refusal is the reason why a message is refused; empty: it is admitted. The values are labels of metrics.
 type Refusal string
 
-// The refusals.
 const (
 	Group    Refusal = "group"    // the bot does not serve the group
 	Person   Refusal = "person"   // the bot does not serve the sender
@@ -50,8 +49,7 @@ func (r *Rules) Check(m sessions.Message) Refusal {
 	return ""
 }
 
-// ids are the ids under which a sender may be listed. A staff id of another organization is no id here: it may be that of
-// a member.
+// A staff id of another organization is no id here: it may be that of a member.
 func ids(m sessions.Message) []string {
 	if m.External && m.StaffID != "" {
 		return nil

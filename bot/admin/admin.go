@@ -14,14 +14,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options are the address, the token and the readiness check.
+// Options configure a [Server].
 type Options struct {
 	Listen  string // host:port
 	Metrics prometheus.Gatherer
 	// Token is required as "Authorization: Bearer" for profiles. Without one, only requests from this machine are
 	// answered.
 	Token string
-	// Console answers all other paths. nil: there is none.
+	// Console answers all other paths; nil: there is none.
 	Console http.Handler
 	// Ready returns the reason why the bot can't take messages, or nil, within its context.
 	Ready func(ctx context.Context) error
@@ -33,7 +33,6 @@ type Server struct {
 	http     *http.Server
 }
 
-// readyTimeout bounds one readiness check.
 const readyTimeout = time.Second
 
 // Listen opens the address, so that a port in use fails at the start.

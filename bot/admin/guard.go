@@ -23,7 +23,7 @@ func guard(token string, next http.Handler) http.Handler {
 	})
 }
 
-// bears reports whether a request carries the token. Hashes are compared, so that timing reveals nothing.
+// Hashes are compared, so that timing reveals nothing.
 func bears(r *http.Request, token string) bool {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(strings.TrimSpace(given)))
@@ -42,7 +42,6 @@ func Local(r *http.Request) bool {
 	return err == nil && from.Addr().Unmap().IsLoopback() && loopbackName(r.Host)
 }
 
-// loopbackName reports whether a Host header names the machine itself.
 func loopbackName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -5,7 +5,7 @@ import (
 	"net/http/pprof"
 )
 
-// profiles are Go's own, for go tool pprof. The command line is left out, since it may contain secrets.
+// The command line is left out, since it may contain secrets.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -64,10 +64,10 @@ func (u *usage) value() sessions.Usage {
 	return sessions.Usage{Prompt: max(u.Prompt, 0), Cached: min(max(cached, 0), max(u.Prompt, 0)), Completion: max(u.Completion, 0)}
 }
 
-// loose is text in the form of a string, null, parts with texts, or (arguments) an object. Parts of reasoning are left out.
+// loose is a string, null, parts with texts, or (arguments) an object. Parts of reasoning are left out.
 type loose string
 
-// UnmarshalJSON implements json.Unmarshaler; it takes any JSON.
+// UnmarshalJSON takes any JSON.
 func (l *loose) UnmarshalJSON(b []byte) error {
 	var s string
 	var parts []struct {
@@ -94,7 +94,6 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// answer assembles an answer from its chunks.
 type answer struct {
 	text    string
 	calls   []sessions.ToolCall
@@ -102,7 +101,7 @@ type answer struct {
 	usage   sessions.Usage
 	choices bool // there was one
 	began   time.Time
-	first   time.Duration // from began to the first token
+	first   time.Duration // time from began to the first token
 	tokens  int           // chunks with a word, a thought, a piece of a call, or the end
 
 	filter   reasoning.Filter
@@ -162,8 +161,8 @@ func (a *answer) add(c chunk) (n news) {
 	return n
 }
 
-// addCall adds a piece to its tool call. The index identifies the call if the provider counts; a piece that can only
-// begin another call begins one at any index.
+// The index identifies the call if the provider counts; a piece that can only begin another call begins one at any
+// index.
 func (a *answer) addCall(t callDelta) {
 	var p *callParts
 	if t.Index == nil && len(a.parts) > 0 {
@@ -229,7 +228,6 @@ func (a *answer) end() string {
 	return show
 }
 
-// response is the answer as bot.Response, with its cost at m's prices.
 func (m *model) response(a answer) llm.Response {
 	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: llm.Finish(a.finish), Reasoning: a.thoughts.String()}
 	switch {
@@ -248,7 +246,7 @@ func (m *model) price() llm.Price {
 	return llm.Price{In: m.PriceIn, Cached: m.PriceCached, Out: m.PriceOut}
 }
 
-// newCallID names a call without an id. It is random, to be unique in a session.
+// A random id is unique in a session.
 func newCallID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -16,8 +16,7 @@ const (
 	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection is reused
 )
 
-// attempt makes one HTTP exchange. With an error the answer holds the reported usage, and the text so far if the caller
-// ended the call.
+// With an error the answer holds the reported usage, and the text so far if the caller ended the call.
 func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	x := &exchange{extra: cl.extra, stream: cl.stream}
 	began := time.Now()
@@ -76,8 +75,8 @@ func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error
 	return nil
 }
 
-// stream requests the answer in pieces and passes on its text. The first token has a deadline while another model could
-// answer, and so has each later token: a chunk without a token is no sign of life.
+// The first token has a deadline while another model could answer, and so has each later token: a chunk without a
+// token is no sign of life.
 func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl call, x *exchange, a *answer) error {
 	silence, why := s.m.Timeout, errTimeout
 	if !s.last {
@@ -132,7 +131,6 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 	return nil
 }
 
-// line adds one chunk, or a whole answer, as received.
 func (a *answer) line(b []byte, out *sink) error {
 	var c chunk
 	if err := json.Unmarshal(b, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {

@@ -15,16 +15,17 @@ type breaker struct {
 	strikes int
 	open    bool
 	until   time.Time // end of the pause
-	named   bool      // the provider named the pause
-	trial   bool      // a trial is running
+	named   bool      // The provider named the pause.
+	trial   bool
 	pauses  *retry.Series
 }
 
-// enough is the weight of consecutive failures that opens a breaker: two failed requests, or one failure without hope.
+// enough is the weight of consecutive failures that opens a breaker: two failed requests, or one failure without
+// hope.
 const enough = 2
 
-// longestPause bounds the pause between two trials, as a multiple of the first-token deadline. The first pause is half
-// of that deadline.
+// The pause between two trials is at most this multiple of the first-token deadline. The first pause is half of that
+// deadline.
 const longestPause = 10
 
 func newBreaker(first time.Duration) *breaker {
@@ -35,11 +36,11 @@ func newBreaker(first time.Duration) *breaker {
 type pass struct {
 	of    *breaker
 	trial bool
-	wait  time.Duration // until the provider accepts requests
+	wait  time.Duration // time until the provider accepts requests
 }
 
-// enter returns a pass, and whether the model is up or due for a trial. Otherwise only calls without another model use
-// the pass.
+// enter also returns whether the model is up or due for a trial. Otherwise only calls without another model use the
+// pass.
 func (b *breaker) enter() (p pass, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +57,8 @@ func (b *breaker) enter() (p pass, up bool) {
 	return pass{of: b}, false
 }
 
-// end reports a failure's weight and returns the pause if the breaker opened. Weight 0 is neutral. Failures of calls
-// that began before the breaker opened do not count.
+// end returns the pause if the breaker opened. Weight 0 is neutral. Failures of calls that began before the breaker
+// opened do not count.
 func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	b := p.of
 	b.mu.Lock()
@@ -79,7 +80,7 @@ func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	return pause
 }
 
-// answered reports that the model is up, and returns whether it was down.
+// answered returns whether the model was down.
 func (p pass) answered() (again bool) {
 	b := p.of
 	b.mu.Lock()

@@ -15,13 +15,12 @@ import (
 	"ebb/sessions/retry"
 )
 
-// calling is the state of one Generate call.
 type calling struct {
 	*Client
 	llm.Request
 	caller context.Context //nolint:containedctx // the call's own, beside that of each model's part
 	out    *sink
-	made   int          // requests
+	made   int          // number of requests
 	spent  llm.Response // usage, cost and parts so far
 	failed []*llm.CallError
 }
@@ -38,7 +37,7 @@ type slot struct {
 	flows bool // its answer had begun
 }
 
-// next takes the next model: the first one that is up, else the first.
+// next takes the first model that is up, else the first.
 func (k *calling) next(left []*model) (slot, []*model) {
 	at, p := 0, pass{}
 	for i, m := range left {
@@ -56,8 +55,8 @@ func (k *calling) next(left []*model) (slot, []*model) {
 	return s, left
 }
 
-// take gives the model its share of the remaining time, asks it, and reports the result. All models have equal shares;
-// the last one has the rest. A panic returns the pass and is neutral.
+// take asks the model within its share of the remaining time. All models have equal shares; the last one has the
+// rest. A panic returns the pass and is neutral.
 func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	reported := false
 	defer func() {
@@ -101,7 +100,7 @@ func (s *slot) ask() (llm.Response, *llm.CallError) {
 	return s.m.response(a), nil
 }
 
-// report updates the breaker. A fault of the request shows that the model is up.
+// A fault of the request shows that the model is up.
 func (s *slot) report(err *llm.CallError) {
 	log := zerolog.Ctx(s.caller).With().Str("model", s.m.Name).Logger()
 	if err == nil || err.RequestFault() || err.Class == llm.Overflow {
@@ -115,7 +114,6 @@ func (s *slot) report(err *llm.CallError) {
 	}
 }
 
-// weight is a failure's weight for the breaker, see [enough].
 func (s *slot) weight(err *llm.CallError) int {
 	switch {
 	case s.part.Requests == 0, errors.Is(s.caller.Err(), context.Canceled):
@@ -127,7 +125,7 @@ func (s *slot) weight(err *llm.CallError) int {
 	case s.flows:
 		return 0 // slow
 	}
-	return 1 // the time ended before the model's own deadline
+	return 1 // The time ended before the model's own deadline.
 }
 
 // retry asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
@@ -161,15 +159,15 @@ func (s *slot) retry(way rung) (answer, *llm.CallError) {
 	}
 }
 
-// patience is the longest requested pause that is awaited while another model could answer.
+// A longer requested pause is not awaited while another model could answer.
 const patience = 5 * time.Second
 
-// pause waits until the provider accepts requests; false if that is too late.
+// pause returns false if the provider accepts requests too late.
 func (s *slot) pause(d time.Duration) bool {
 	return (s.last || d <= patience) && rest(s.ctx, s.pauses, 0, d)
 }
 
-// rest waits before the next attempt; false if that would be too late.
+// rest returns false if the next attempt would be too late.
 func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) bool {
 	d := pauses.After(n)
 	if after > 0 {
@@ -184,7 +182,7 @@ func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) 
 	return retry.Sleep(ctx, d)
 }
 
-// sink passes on text and reasoning to the caller, and remembers whether any must be retracted.
+// sink remembers whether any passed text or reasoning must be retracted.
 type sink struct {
 	delta func(text string, reset bool)
 	idea  func(text string)

@@ -8,19 +8,18 @@ import (
 	"ebb/bot/llm"
 )
 
-// Token bounds of a check: a reasoning model needs some before it calls a tool.
+// A reasoning model needs some tokens before it calls a tool.
 const (
 	checkWord = 1
 	checkCall = 512
 )
 
-// checkSpec is a minimal tool in the form of a flush's.
+// The tool has the form of a flush's.
 var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
-// CheckAnswer requests one token from the named model, once, without fallback. The error of a check is a
-// *bot.ModelError.
+// CheckAnswer requests one token from the named model, once, without fallback. Its error is a *bot.ModelError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
 	_, err := c.check(ctx, name, llm.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
 	return err
@@ -58,7 +57,6 @@ func checkMessages(ask string) []llm.Message {
 	return []llm.Message{{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: ask}}
 }
 
-// check makes one request to one model.
 func (c *Client) check(ctx context.Context, name string, r llm.Request) (llm.Response, error) {
 	m := c.find(name)
 	if m == nil {

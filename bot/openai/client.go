@@ -52,7 +52,7 @@ func (c *Client) Models() []llm.Listed {
 	return list
 }
 
-// States returns whether each model is up.
+// States returns each model's state by name.
 func (c *Client) States() map[string]llm.State {
 	states := map[string]llm.State{}
 	for _, m := range c.models {
@@ -61,7 +61,6 @@ func (c *Client) States() map[string]llm.State {
 	return states
 }
 
-// order is the requested model, then the rest in configured order.
 func (c *Client) order(name string) ([]*model, error) {
 	first := c.models[0]
 	if name != "" {
@@ -78,7 +77,7 @@ func (c *Client) order(name string) ([]*model, error) {
 	return order, nil
 }
 
-// joinedFault is the error of a call that no model answered: a transient one if any, else that of the requested model.
+// joinedFault is a transient error if any, else that of the requested model.
 func joinedFault(failed []*llm.CallError) *llm.CallError {
 	if len(failed) == 1 {
 		return failed[0]

@@ -42,7 +42,7 @@ type Config struct {
 
 // ModelConfig is one endpoint and the model behind it.
 type ModelConfig struct {
-	// Name identifies the model in requests. Unique.
+	// Name is unique, and identifies the model in requests.
 	Name string
 	// BaseURL is the endpoint including its version, as in https://host/v1.
 	BaseURL string
@@ -73,7 +73,7 @@ const (
 	maxRetryAfter  = 60 * time.Second // a longer requested pause selects the next model
 )
 
-// callPauses are the pauses between attempts: from 500 ms to 20 s, or down to half of it.
+// The pauses grow from 500 ms to 20 s, or down to half of it.
 var callPauses = retry.Pauses{First: 375 * time.Millisecond, Max: 15 * time.Second, Jitter: 1.0 / 3}
 
 // Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
@@ -87,13 +87,13 @@ type Client struct {
 
 var _ llm.Model = (*Client)(nil)
 
-// model is an endpoint with its learned properties, kept for the life of the process: providers change slowly, and a
-// wrong guess costs one refused request.
+// model keeps learned properties for the life of the process: providers change slowly, and a wrong guess costs one
+// refused request.
 type model struct {
 	ModelConfig
 	api              *goopenai.Client
 	breaker          *breaker
-	rung             atomic.Int32 // the strictest accepted way to force a tool
+	rung             atomic.Int32 // strictest accepted way to force a tool
 	noStreamOptions  atomic.Bool
 	ownThoughts      atomic.Bool // wants its reasoning_content back
 	untagged         atomic.Bool // its reasoning has no opening tag
@@ -102,7 +102,7 @@ type model struct {
 	whole            atomic.Bool // answers in one piece despite a requested stream
 }
 
-// New checks the configuration and returns a client; it sends nothing.
+// New sends no request.
 func New(cfg Config) (*Client, error) {
 	if len(cfg.Models) == 0 {
 		return nil, errors.New("openai: no models are configured")
@@ -176,8 +176,8 @@ func (c *Client) find(name string) *model {
 	return nil
 }
 
-// newTransport keeps a connection for each of many sessions to one host; Go's default of two would mean a TLS handshake
-// for almost every turn.
+// newTransport keeps a connection for each of many sessions to one host; Go's default of two would mean a TLS
+// handshake for almost every turn.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -191,7 +191,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// queryValues are the values in an address's query: some providers take a key there, and errors repeat the address.
+// Some providers take a key in an address's query, and errors repeat the address.
 func queryValues(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -226,7 +226,7 @@ func redactor(keys []string) func(string) string {
 	}
 }
 
-// wantsCompletionTokens names the models for which go-openai itself refuses max_tokens.
+// go-openai itself refuses max_tokens for these models.
 func wantsCompletionTokens(model string) bool {
 	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(model, p) {

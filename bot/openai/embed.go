@@ -37,7 +37,7 @@ type Embedder struct {
 
 const defaultEmbedTimeout = 30 * time.Second
 
-// NewEmbedder checks the configuration and returns an embedder; it sends nothing.
+// NewEmbedder sends no request.
 func NewEmbedder(conf EmbedConfig) (*Embedder, error) {
 	if conf.Timeout <= 0 {
 		conf.Timeout = defaultEmbedTimeout
@@ -126,7 +126,7 @@ func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// EmbedError is a failed call of an embedding endpoint, classified.
+// EmbedError is a classified failure of an embedding endpoint.
 type EmbedError struct{ *llm.CallError }
 
 // Unfit reports whether the endpoint refuses these texts: too long, too many, or filtered.
@@ -137,5 +137,4 @@ func (e *EmbedError) Unfit() bool {
 // Wait is the pause that the endpoint requests; 0 for none.
 func (e *EmbedError) Wait() time.Duration { return e.After }
 
-// Unwrap returns the classified error.
 func (e *EmbedError) Unwrap() error { return e.CallError }

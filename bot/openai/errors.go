@@ -28,7 +28,7 @@ func (e *providerError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the provider answered %s: %s", e.code, e.message))
 }
 
-// parseFailure reads an error from a body, in the shapes of OpenAI, DashScope, proxies and web servers.
+// parseFailure knows the shapes of OpenAI, DashScope, proxies and web servers.
 func parseFailure(status int, body []byte) *providerError {
 	var b struct {
 		Error   json.RawMessage `json:"error"`
@@ -64,7 +64,7 @@ var (
 	saysFiltered = ruleFile.Regexp("filtered")
 	saysDenied   = ruleFile.Regexp("denied")
 	saysBusy     = ruleFile.Regexp("busy")
-	saysOutput   = ruleFile.Regexp("output") // it refuses an answer's length
+	saysOutput   = ruleFile.Regexp("output") // The provider refuses an answer's length.
 
 	// These find refusals of a way to force a tool.
 	refusesChoice   = ruleFile.Regexp("refusesChoice")
@@ -81,7 +81,7 @@ func (e *providerError) statusCode() int {
 	return e.status
 }
 
-// class classifies the provider's error: by a clear status, else by its words.
+// class trusts a clear status, else the words.
 func (e *providerError) class() llm.ErrorClass {
 	words, s := e.code+" "+e.message, e.statusCode()
 	switch {
@@ -141,7 +141,6 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	return e
 }
 
-// transportFault is the class of an error without a provider's message.
 func transportFault(err error) llm.ErrorClass {
 	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {
 		if errors.Is(err, e) {
@@ -159,7 +158,7 @@ func transportFault(err error) llm.ErrorClass {
 	return llm.Broken
 }
 
-// badRequest names the errors of go-openai's own checks: the request was not sent.
+// go-openai's own checks refused the request, which was not sent.
 func badRequest(err error) bool {
 	for _, e := range []error{
 		goopenai.ErrChatCompletionInvalidModel, goopenai.ErrContentFieldsMisused, goopenai.ErrReasoningModelMaxTokensDeprecated,

@@ -30,7 +30,7 @@ type exchange struct {
 	status int
 	after  time.Duration // Retry-After
 	body   []byte        // unless it is a stream
-	rest   io.Reader     // rest of a stream, below go-openai's reader
+	rest   io.Reader     // below go-openai's reader
 }
 
 type exchangeKey struct{}
@@ -41,7 +41,7 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 
 type doer struct{ client *http.Client }
 
-// Do sends the request with the exchange's extra members and records the answer.
+// Do sends the exchange's extra members too, and records the answer.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
@@ -66,8 +66,8 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	return resp, x.readAll(resp, ok)
 }
 
-// readAll keeps the body of a plain answer or an error for go-openai to read again. A plain answer to a stream request
-// becomes a stream of one chunk.
+// readAll keeps the body of a plain answer or an error for go-openai to read again. A plain answer to a stream
+// request becomes a stream of one chunk.
 func (x *exchange) readAll(resp *http.Response, ok bool) error {
 	defer resp.Body.Close()
 	limit := int64(maxPlainBytes)
@@ -91,7 +91,7 @@ func (x *exchange) readAll(resp *http.Response, ok bool) error {
 	return nil
 }
 
-// splice adds members to the JSON object in the request's body without decoding it, since a context is large.
+// splice adds members to the request's body without decoding it, since a context is large.
 func splice(req *http.Request, extra map[string]any) error {
 	if len(extra) == 0 || req.Body == nil {
 		return nil
@@ -146,8 +146,7 @@ func (e *eventLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// eventLine writes one data line. The blank before an error's name hides it from go-openai, whose decoder knows fewer
-// shapes of errors than ours.
+// The blank before an error's name hides it from go-openai, whose decoder knows fewer shapes of errors than ours.
 func eventLine(data []byte) []byte {
 	if len(data) == 0 {
 		return nil
@@ -160,7 +159,7 @@ func eventLine(data []byte) []byte {
 	return append(line, '\n')
 }
 
-// retryAfter reads the requested pause in milliseconds, seconds or as a date; 0 for none.
+// retryAfter reads milliseconds, seconds or a date; 0 for none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
 		return clampSeconds(ms / 1000)

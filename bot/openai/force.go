@@ -99,7 +99,7 @@ func salvage(resp *llm.Response, r llm.Request) {
 	resp.ToolCalls = []sessions.ToolCall{{ID: newCallID(), Name: r.Force, Arguments: args}}
 }
 
-// objectIn finds a JSON object in text: the whole, or from the first to the last brace.
+// objectIn accepts the whole text, or the part from the first to the last brace.
 func objectIn(text string) (string, bool) {
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if from < 0 || to < from || !json.Valid([]byte(text[from:to+1])) {
@@ -108,7 +108,7 @@ func objectIn(text string) (string, bool) {
 	return text[from : to+1], true
 }
 
-// fits reports whether the object has a member of the schema, unlike other JSON of a model.
+// An object fits if it has a member of the schema, unlike other JSON of a model.
 func fits(args string, schema map[string]any) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil {

@@ -20,8 +20,8 @@ type call struct {
 	tools  map[string]bool // offered names, which distinguish a repeated name from a piece of one
 }
 
-// build writes r in the form that m is known to accept, with the tool forced by rung. It streams, so that silence is
-// detected early, unless that loses the usage or is known to fail.
+// build writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
+// loses the usage or is known to fail.
 func (m *model) build(r llm.Request, rung rung) call {
 	cl := call{
 		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages, m.ownThoughts.Load())},
@@ -68,7 +68,7 @@ func (m *model) adapt(cl call, err *llm.CallError) bool {
 	return true
 }
 
-// outputLimit is the requested limit, or the model's own if none or a larger one than accepted is requested.
+// outputLimit is the requested limit. It is the model's own if none or a larger one than accepted is requested.
 func (m *model) outputLimit(asked int) int {
 	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
 		return m.MaxOutput
@@ -86,8 +86,8 @@ func tool(t llm.ToolSpec) goopenai.Tool {
 	}}
 }
 
-// learnTags learns from an answer whether the model's template writes the opening tag of its reasoning. The next answers
-// of such a model are not streamed before the closing tag.
+// learnTags learns from an answer whether the model's template writes the opening tag of its reasoning. The next
+// answers of such a model are not streamed before the closing tag.
 func (m *model) learnTags(cl call, a *answer) {
 	switch untagged := a.filter.Untagged(); {
 	case untagged:
@@ -137,7 +137,7 @@ func toolCalls(in []sessions.ToolCall) []goopenai.ToolCall {
 	return out
 }
 
-// objectOr is args if it is a JSON object, as providers' templates require, else an empty one.
+// Providers' templates require a JSON object as args.
 func objectOr(args string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
@@ -148,8 +148,7 @@ func objectOr(args string) string {
 
 var nameOK = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// speaker is name in the letters of the API. A name that would lose letters is dropped: the rests of two Chinese names
-// may be equal.
+// A name that would lose letters is dropped: the rests of two Chinese names may be equal.
 func speaker(name string) string {
 	name = strings.Join(strings.Fields(name), "_")
 	if !nameOK.MatchString(name) {
@@ -161,5 +160,4 @@ func speaker(name string) string {
 // rung is a way to force a tool, from the strictest to the one that every model accepts.
 type rung int32
 
-// rungNone forces nothing.
 const rungNone rung = -1

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The states of a card, in the order of a good life.
+// The states of a card are in the order of a good life.
 const (
 	CardCreated    = "created" // made, not yet delivered
 	CardProcessing = "processing"
@@ -20,16 +20,15 @@ const (
 	CardFailed     = "failed"
 )
 
-// flowStates are the states as a template's variable flowStatus numbers them.
+// A template's variable flowStatus numbers the states.
 var flowStates = map[string]string{"1": CardProcessing, "2": CardInputting, "3": CardFinished, "5": CardFailed}
 
-// The documented limits of one variable of a card; adapters exceed the second one routinely.
+// DingTalk documents these limits of one variable of a card; adapters exceed the second one routinely.
 const (
 	maxParamKey   = 100
 	maxParamValue = 1 << 10
 )
 
-// cards are the card platform: templates, the cards made of them, and how far each has come.
 type cards struct {
 	*core
 	*people
@@ -55,7 +54,7 @@ func newCards(c *core, people *people, posts *posts, stream *stream, api *openAP
 	return s
 }
 
-// card is the state of one card; every field is guarded by core.mu.
+// core.mu guards every field of card.
 type card struct {
 	id, conversation string
 	template         CardTemplate
@@ -63,10 +62,10 @@ type card struct {
 	state            string
 	params           map[string]string
 	private          map[string]map[string]string // by person
-	guids            map[string][sha256.Size]byte // streaming calls that took effect: guid -> hash of the body
-	updated          map[string]bool              // variables written by an update before any end
+	guids            map[string][sha256.Size]byte // hashes of the bodies of streaming calls that took effect
+	updated          map[string]bool              // written by an update before any end
 	callback         string
-	key              string // the processQueryKey of its message, once delivered
+	key              string // processQueryKey of its message, once delivered
 	mentioned        []string
 	delivered        time.Time
 	touched          time.Time
@@ -75,7 +74,7 @@ type card struct {
 	recalled         bool
 	hidden           bool // too long to be shown
 	blank            bool // reported as blank already
-	clicks           int  // clicks that wait for an answer
+	clicks           int  // clicks without an answer
 	findings         []Violation
 	revision         int
 }
@@ -113,7 +112,6 @@ func cardError(code string) response { return apiError(http.StatusBadRequest, co
 
 func cardDone() response { return jsonResponse(map[string]any{"success": true, "result": true}) }
 
-// reportLocked records a breach of the protocol by the calls about a card.
 func (s *cards) reportLocked(k *card, kind, detail string) {
 	v := Violation{Kind: kind, Conversation: k.conversation, TrackID: k.id, Detail: k.id + ": " + detail}
 	s.violateLocked(v)
@@ -122,7 +120,7 @@ func (s *cards) reportLocked(k *card, kind, detail string) {
 	s.touchLocked(k)
 }
 
-// touchLocked makes those who watch a card look again.
+// touchLocked wakes the waits for changes of a card.
 func (s *cards) touchLocked(k *card) {
 	s.revision++
 	k.revision = s.revision
@@ -138,7 +136,7 @@ func (s *cards) adviseLocked(k *card, kind, detail string) {
 	s.touchLocked(k)
 }
 
-// newCardLocked makes a card of a request; the second result is the refusal.
+// The second result is the refusal.
 func (s *cards) newCardLocked(c *call, q cardRequest) (*card, *response) {
 	template, known := s.templates[q.CardTemplateID]
 	code := ""
@@ -173,7 +171,6 @@ func (s *cards) newCardLocked(c *call, q cardRequest) (*card, *response) {
 	return k, nil
 }
 
-// overLimit names a variable that goes beyond the documented limits, if there is one.
 func overLimit(params map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if n := len(params[key]); len(key) > maxParamKey || n > maxParamValue {
@@ -183,7 +180,7 @@ func overLimit(params map[string]string) string {
 	return ""
 }
 
-// checkParamsLocked records which variables of a call the template lacks or the documented limits forbid.
+// checkParamsLocked records variables that the template lacks or the documented limits forbid.
 func (s *cards) checkParamsLocked(k *card, params map[string]string) {
 	if over := overLimit(params); over != "" {
 		s.adviseLocked(k, CardOverLimit, over)
@@ -195,14 +192,13 @@ func (s *cards) checkParamsLocked(k *card, params map[string]string) {
 	}
 }
 
-// space takes an openSpaceId apart.
 func space(id string) (kind, in string, ok bool) {
 	kind, in, ok = strings.Cut(strings.TrimPrefix(id, "dtv1.card//"), ".")
 	ok = ok && in != "" && strings.HasPrefix(id, "dtv1.card//") && (kind == "IM_GROUP" || kind == "IM_ROBOT")
 	return kind, in, ok
 }
 
-// deliveryFaultLocked is the code by which a delivery is refused as a whole, empty if it is not.
+// The code refuses a delivery as a whole; empty for none.
 func (s *cards) deliveryFaultLocked(c *call, q cardRequest) (string, *deliverModel) {
 	kind, _, ok := space(q.OpenSpaceID)
 	model, other := q.GroupDeliver, q.RobotDeliver
@@ -222,7 +218,7 @@ func (s *cards) deliveryFaultLocked(c *call, q cardRequest) (string, *deliverMod
 	return "", model
 }
 
-// deliverLocked puts a card into its conversation. A delivery that fails does so inside a 200.
+// A delivery that fails does so inside a 200.
 func (s *cards) deliverCardLocked(c *call, k *card, q cardRequest, model *deliverModel) response {
 	kind, id, _ := space(q.OpenSpaceID)
 	k.conversation = s.spaceLocked(q.OpenSpaceID)
@@ -259,7 +255,6 @@ func (s *cards) deliverCardLocked(c *call, k *card, q cardRequest, model *delive
 	})
 }
 
-// appearLocked shows a card to the people of its conversation for the first time.
 func (s *cards) appearLocked(k *card, model *deliverModel) {
 	k.delivered = s.nowLocked()
 	k.mentioned = slices.Sorted(maps.Keys(model.AtUserIDs))
@@ -361,7 +356,7 @@ func (k *card) writePrivate(person string, params map[string]string, byKey bool)
 	maps.Copy(k.private[person], params)
 }
 
-// writeLocked gives a card new values: by key, else in place of all it had.
+// A write without byKey replaces all variables.
 func (s *cards) writeLocked(k *card, params map[string]string, byKey bool) {
 	s.checkParamsLocked(k, params)
 	if !byKey {
@@ -383,7 +378,7 @@ func (s *cards) writeLocked(k *card, params map[string]string, byKey bool) {
 	s.changedLocked(k, state)
 }
 
-// changedLocked is called after each change of a card: it keeps the state, and what people see.
+// changedLocked is called after each change of a card, and keeps the state that people see.
 func (s *cards) changedLocked(k *card, state string) {
 	k.state = state
 	k.touched = s.nowLocked()
@@ -409,7 +404,6 @@ func (s *cards) changedLocked(k *card, state string) {
 	}
 }
 
-// streamRequest is one frame of a card's text.
 type streamRequest struct {
 	OutTrackID string `json:"outTrackId"`
 	GUID       string `json:"guid"`
@@ -459,7 +453,6 @@ func (s *cards) cardStream(c *call) response {
 	return cardDone()
 }
 
-// frameArrivedLocked takes one frame of text that was accepted.
 func (s *cards) frameArrivedLocked(k *card, q streamRequest) {
 	if k.updated[q.Key] {
 		delete(k.updated, q.Key) // reported once for each update

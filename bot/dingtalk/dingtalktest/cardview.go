@@ -11,32 +11,32 @@ import (
 	"unicode"
 )
 
-// Card is one card, as the people of its conversation have it in front of them.
+// Card is one card, as the people of its conversation see it.
 type Card struct {
 	TrackID      string `json:"outTrackId"`
 	Conversation string `json:"conversation"`
 	Template     string `json:"template"`
 	State        string `json:"state"`
-	// Delivered is when the card appeared; the zero value: it never did.
+	// Delivered is zero if the card never appeared.
 	Delivered time.Time         `json:"delivered,omitzero"`
 	Params    map[string]string `json:"params"`
 	// Private are the values that only one person sees, by staff id.
 	Private map[string]map[string]string `json:"private,omitempty"`
-	// Content is the text that people see now: none of a card that is too long to be shown.
+	// Content is the visible text: empty for a card that is too long to be shown.
 	Content string `json:"content"`
-	// Frames counts the streaming calls that took effect, Calls the calls about the card that the month's budget counts.
+	// Frames counts the streaming calls that took effect, Calls the calls that the month's budget counts.
 	Frames int `json:"frames"`
 	Calls  int `json:"calls"`
-	// MentionedIDs are the staff ids of the people whom the card mentions.
+	// MentionedIDs are staff ids.
 	MentionedIDs []string `json:"mentionedIds,omitempty"`
 	// ProcessQueryKey is the carrierId of the delivery: a quote of the card carries it.
 	ProcessQueryKey string `json:"processQueryKey,omitempty"`
 	Recalled        bool   `json:"recalled,omitempty"`
-	// Findings are the violations of the calls about the card, and the uses that DingTalk advises against.
+	// Findings are the violations about the card, and the uses that DingTalk advises against.
 	Findings []Violation `json:"findings,omitempty"`
 }
 
-// Done reports whether the card has ended: it does not spin any more.
+// Done reports whether the card does not spin any more.
 func (c Card) Done() bool { return c.State == CardFinished || c.State == CardFailed }
 
 // Cards are the cards of a conversation, or all when it is empty, in the order in which they appeared.
@@ -44,7 +44,7 @@ func (s *cards) Cards(conversation string) []Card {
 	return s.cardsWhere(func(k *card) bool { return conversation == "" || k.conversation == conversation })
 }
 
-// OpenCards are the cards that people see and that are neither finished nor failed.
+// OpenCards are the visible cards that are neither finished nor failed.
 func (s *cards) OpenCards() []Card {
 	return s.cardsWhere(func(k *card) bool { return k.key != "" && !k.recalled && !k.done() })
 }
@@ -113,7 +113,8 @@ func openFence(text string) bool {
 	return open != ""
 }
 
-// WaitCard waits for a card of a conversation, or of any when it is empty, that done accepts. done must not call the Server.
+// WaitCard waits for a card of a conversation, or of any when it is empty, that done accepts. done must not call the
+// Server.
 func (s *cards) WaitCard(ctx context.Context, conversation, what string, done func(Card) bool) (Card, error) {
 	var found Card
 	seen := 0
@@ -132,8 +133,8 @@ func (s *cards) WaitCard(ctx context.Context, conversation, what string, done fu
 	return found, err
 }
 
-// WatchCards calls show with each card of a conversation, or of all when it is empty, after it changed, until ctx ends. A
-// card that changes faster than show returns is shown as it is then. show may call the Server.
+// WatchCards calls show after each change of a card of a conversation, or of any when it is empty, until ctx ends.
+// Changes during a call of show are joined into one. show may call the Server.
 func (s *cards) WatchCards(ctx context.Context, conversation string, show func(Card)) {
 	seen := 0
 	for {
@@ -159,7 +160,7 @@ func (s *cards) WatchCards(ctx context.Context, conversation string, show func(C
 	}
 }
 
-// Shown is one thing that the people of a conversation have in front of them.
+// Shown is one visible message or card of a conversation.
 type Shown struct {
 	Time time.Time `json:"time"`
 	// Via is "webhook", "openapi", "card" or "custom".
@@ -173,8 +174,8 @@ type Shown struct {
 	MentionedIDs []string `json:"mentionedIds,omitempty"`
 }
 
-// Shown is everything of the bot that a conversation shows now, oldest first: messages by webhook and open API, and cards
-// with the content that they have come to. Recalled messages and cards that were never delivered are not among them.
+// Shown lists the bot's visible messages and cards, oldest first. Recalled messages and cards that were never
+// delivered are left out.
 func (s *cards) Shown(conversation string) []Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// callbackPatience is how long people see a button at work; an answer after it changes nothing.
+// People see a button at work for this time; an answer after it changes nothing.
 const callbackPatience = 2 * time.Second
 
 // CardClick is a press of a button on a card.
 type CardClick struct {
 	// TrackID is the card's outTrackId.
 	TrackID string
-	// UserID is the staff id of the person who clicks, a member of the conversation or not.
+	// UserID is the staff id of any person, a member of the conversation or not.
 	UserID string
-	// Action is the button's action id; Params are added to its parameter "action".
+	// Params are added to the button's parameter "action".
 	Action string
 	Params map[string]any
-	// Copies pushes the callback this number of times at once, each in a frame of its own; 0 means 1.
+	// Copies is the number of simultaneous pushes, each in a frame of its own; 0 means 1.
 	Copies int
-	// Unknown allows a TrackID that the simulator does not know, as of a card of another installation. It is then a card of
-	// the conversation named.
+	// Unknown allows a TrackID that the simulator does not know, as of a card of another installation, in the given
+	// Conversation.
 	Unknown      bool
 	Conversation string
 }
 
 // ClickAnswer is the bot's answer to one callback.
 type ClickAnswer struct {
-	// Code is the ack's, Data its text; Fault names the fault of its shape, if there is one.
+	// Code and Data are those of the ack. Fault names the fault of its shape; empty: none.
 	Code  int
 	Data  string
 	Fault string
-	// Took is the time from the push to the ack; Late answers came after 2 s and changed nothing.
+	// Took is the time from the push to the ack. Late answers came after 2 s and changed nothing.
 	Took time.Duration
 	Late bool
-	// Params and Private are the new values of the card, for all and for the person who clicked.
+	// Params are new values of the card for all, Private those for the person who clicked.
 	Params, Private map[string]string
 }
 
-// Click plays a person's click on a card's button and waits for the answer. It is an error when the card is not there, when
-// it asks for no stream callback, when no connection subscribed to the topic, and when no answer came.
+// Click plays a person's click on a card's button and waits for the answer. It fails without such a card, stream
+// callback, subscription or answer.
 func (s *cards) Click(ctx context.Context, trackID, userID, action string) (ClickAnswer, error) {
 	answers, err := s.ClickCard(ctx, CardClick{TrackID: trackID, UserID: userID, Action: action})
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *cards) Click(ctx context.Context, trackID, userID, action string) (Clic
 	return answers[0], nil
 }
 
-// ClickCard is Click for the rarer kinds of clicks; there is one answer for each copy.
+// ClickCard returns one answer for each copy.
 func (s *cards) ClickCard(ctx context.Context, click CardClick) ([]ClickAnswer, error) {
 	pushes, err := s.pushClick(click)
 	if err != nil {
@@ -124,7 +124,6 @@ func (s *cards) pushClick(click CardClick) ([]*push, error) {
 	return pushes, nil
 }
 
-// callbackLocked is the `data` of a card callback.
 func (s *cards) callbackLocked(click CardClick, a *app, conversation string) string {
 	params := map[string]any{"action": click.Action}
 	maps.Copy(params, click.Params)
@@ -142,14 +141,14 @@ func (s *cards) callbackLocked(click CardClick, a *app, conversation string) str
 	return string(data)
 }
 
-// cardAnswer is the answer to a callback, without anything for no change.
+// A missing part of the answer changes nothing.
 type cardAnswer struct {
 	Options     cardUpdateOptions `json:"cardUpdateOptions"`
 	CardData    *cardData         `json:"cardData"`
 	PrivateData *cardData         `json:"userPrivateData"`
 }
 
-// readCardAnswer reads the data of an ack; the second result is the fault of its shape.
+// The second result is the fault of the ack's shape.
 func readCardAnswer(data string) (cardAnswer, string) {
 	var outer map[string]json.RawMessage
 	var answer cardAnswer
@@ -165,7 +164,7 @@ func readCardAnswer(data string) (cardAnswer, string) {
 	return answer, ""
 }
 
-// cardAnsweredLocked takes the ack of a click: it may carry new values for the card.
+// The ack of a click may carry new values for the card.
 func (s *cards) cardAnsweredLocked(p *push, ack Ack) {
 	out := &ClickAnswer{Code: ack.Code, Data: ack.Data, Took: ack.Took, Late: ack.Took > callbackPatience}
 	p.answer = out
@@ -197,7 +196,7 @@ func (s *cards) cardAnsweredLocked(p *push, ack Ack) {
 	}
 }
 
-// callbackFaultLocked reports an answer to a click, of a card that may be unknown.
+// The clicked card may be unknown.
 func (s *cards) callbackFaultLocked(p *push, kind, detail string) {
 	if p.card != nil {
 		s.reportLocked(p.card, kind, p.note+": "+detail)
@@ -206,7 +205,6 @@ func (s *cards) callbackFaultLocked(p *push, kind, detail string) {
 	s.violateLocked(p.violation(kind, p.note+": "+detail))
 }
 
-// overdueClicksLocked are the clicks on a connection that have waited too long for an answer.
 func (c *conn) overdueClicksLocked(now time.Time) []Violation {
 	var out []Violation
 	for p := range c.owed {

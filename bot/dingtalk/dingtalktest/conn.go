@@ -10,10 +10,9 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// ConnState is the state of a stream connection.
 type ConnState string
 
-// The states of a connection. A half-open or zombie connection is still chosen for pushes: what goes there is lost.
+// A half-open or zombie connection is still chosen for pushes, which are lost there.
 const (
 	Live     ConnState = "live"
 	Draining ConnState = "draining"
@@ -22,8 +21,8 @@ const (
 	Closed   ConnState = "closed"
 )
 
-// conn is one stream connection. A reader runs in the handshake's handler and a writer in its own goroutine, which
-// keeps the frames of a connection in order while each waits for its latency.
+// conn has a reader in the handshake's handler and a writer in its own goroutine. The writer keeps frames in order
+// while each waits for its latency.
 type conn struct {
 	s      *stream
 	id     string
@@ -34,15 +33,15 @@ type conn struct {
 	opened time.Time
 	gone   chan struct{} // closed when the connection has ended
 
-	// guarded by s.mu
+	// guarded by s.mu, as all below
 	state       ConnState
 	keepRouting bool // a draining connection that is still chosen: a server that does not conform
-	lossy       int  // pushes that are to vanish on this connection, see LoseNext
+	lossy       int  // pushes that vanish on this connection, see LoseNext
 	endReason   string
 	endByClient bool
-	anonymous   int // frames without messageId sent: acks with an empty one are no breach
+	anonymous   int // sent frames without messageId: acks with an empty one are no breach
 	lastPing    *push
-	owed        map[*push]bool // pushes without an ack yet
+	owed        map[*push]bool // pushes without an ack
 	acked       int
 
 	qmu  sync.Mutex
@@ -57,7 +56,7 @@ type outFrame struct {
 	push   *push // nil: nothing to account
 }
 
-// Connection is what the simulator knows of one stream connection.
+// Connection is the simulator's view of one stream connection.
 type Connection struct {
 	ID            string    `json:"id"`
 	ClientID      string    `json:"clientId"`
@@ -65,7 +64,7 @@ type Connection struct {
 	State         ConnState `json:"state"`
 	Opened        time.Time `json:"opened"`
 	Subscriptions []string  `json:"subscriptions"`
-	// Pending is the number of pushes that wait for an ack, Acked that of the acks received.
+	// Pending counts pushes that wait for an ack, Acked the received acks.
 	Pending int `json:"pending"`
 	Acked   int `json:"acked"`
 	// EndReason is empty while the connection is open.
@@ -100,7 +99,6 @@ func (c *conn) next() (outFrame, bool) {
 	}
 }
 
-// writeLoop sends the queued frames one after the other until the connection ends.
 func (c *conn) writeLoop() {
 	for {
 		f, ok := c.next()
@@ -122,7 +120,7 @@ func (c *conn) writeLoop() {
 	}
 }
 
-// toBeSent accounts the sending of a frame and reports false when the connection's fault swallows it.
+// toBeSent reports false when the connection's fault swallows the frame.
 func (c *conn) toBeSent(p *push) bool {
 	s := c.s
 	s.mu.Lock()
@@ -147,7 +145,6 @@ func (c *conn) toBeSent(p *push) bool {
 	return true
 }
 
-// readLoop takes the client's acks until the connection ends.
 func (c *conn) readLoop() {
 	c.ws.SetReadLimit(16 << 20)
 	c.ws.SetPingHandler(func(data string) error {
@@ -177,7 +174,7 @@ func (c *conn) is(state ConnState) bool {
 	return c.state == state
 }
 
-// end closes the socket once and accounts what was on its way.
+// end closes the socket once and settles pushes on their way.
 func (c *conn) end(reason string, byClient bool) {
 	s := c.s
 	s.mu.Lock()
@@ -202,7 +199,6 @@ func (c *conn) end(reason string, byClient bool) {
 	_ = c.ws.Close()
 }
 
-// settleLocked decides what becomes of the pushes of a connection that has ended.
 func (s *stream) settleLocked(c *conn) {
 	for p := range c.owed {
 		if p.kind == pushPing {
@@ -255,7 +251,7 @@ func (s *stream) countLiveLocked(a *app) {
 	s.wakeLocked()
 }
 
-// systemLocked sends a SYSTEM frame; an empty messageID leaves that header out.
+// An empty messageID leaves that header out.
 func (c *conn) systemLocked(topic, messageID string, data map[string]any, p *push) {
 	headers := map[string]string{"topic": topic, "contentType": "application/json", "time": fmt.Sprint(c.s.nowLocked().UnixMilli())}
 	if messageID != "" {
@@ -287,7 +283,6 @@ type Ack struct {
 	Took    time.Duration `json:"took"` // from the push to the ack
 }
 
-// onAck takes one frame of the client.
 func (s *stream) onAck(c *conn, text bool, b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +316,7 @@ func (s *stream) onAck(c *conn, text bool, b []byte) {
 	s.explainLocked(c, ack)
 }
 
-// matchLocked finds the push that an ack is for: one of this connection, the unacknowledged first.
+// matchLocked finds the push of an ack on this connection, the unacknowledged first.
 func (s *stream) matchLocked(c *conn, frameID string) *push {
 	var done *push
 	for _, p := range s.frames[frameID] {
@@ -339,7 +334,6 @@ func (s *stream) matchLocked(c *conn, frameID string) *push {
 	return nil
 }
 
-// explainLocked reports an ack that matches no open push of its connection.
 func (s *stream) explainLocked(c *conn, ack Ack) {
 	ps := s.frames[ack.FrameID]
 	if len(ps) == 0 {
@@ -381,7 +375,7 @@ func (s *stream) acceptLocked(c *conn, p *push, ack Ack) {
 	}
 }
 
-// parseAck reads an ack as far as it can and names the faults of its shape.
+// parseAck names the faults of an ack's shape, and reads the rest.
 func parseAck(text bool, b []byte) (Ack, []string) {
 	var ack Ack
 	var faults []string

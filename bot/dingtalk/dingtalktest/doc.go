@@ -12,23 +12,6 @@
 //	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do("rate-limited"), Count: 3})
 //	violations := s.Violations()
 //
-// # Where things are
-//
-//	server.go       Server puts the parts together; core is what they share: options, mutex, clock, timers
-//	options.go      the knobs, with the defaults and which of them are guesses
-//	people.go       applications, persons and conversations
-//	gateway.go      stream: connections/open, tickets, the handshake, pings
-//	conn.go         one stream connection: its writer, its reader, its end, the client's acks and the faults of them
-//	push.go         messages on their way: Say, routing, redelivery
-//	message.go      payloads of every kind, quotes, and Variants, which has one of each
-//	streamfaults.go redelivery, disconnect, drops, half-open and zombie connections, bursts, malformed frames
-//	routes.go       the HTTP routes and how a fault takes the place of an answer; faults.go: rules and the catalogue
-//	webhook.go, openapi.go, media.go  the sending side; login.go: people log in to a site by DingTalk
-//	cards.go        the card platform: templates, deliveries, frames, updates
-//	cardview.go     cards and messages as people see them: Cards, OpenCards, Shown, WaitCard, WatchCards
-//	clicks.go       Click, ClickCard: callbacks of cards, and the answers to them
-//	report.go       transcript, violations and the bots' posts; wait.go: waits and state
-//
 // A card in a test:
 //
 //	card, err := s.WaitCard(ctx, "cidRelease", "a finished card", dingtalktest.Card.Done)
@@ -47,36 +30,37 @@
 //
 // # Guesses
 //
-// DingTalk documents little of its failures, and no real one was asked. These are knobs with a default taken from reports.
-// A test must not rely on them. Guesses of the stream are the times, the number and the connections of redeliveries, the
-// rate of pings and KEEPALIVE frames, and the life of a connection. The same holds for messages without a connection, for
-// any order between messages, for the bodies of refusals to open and for the status of a refused
-// handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for session
-// webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and of login codes, the
-// codes of refusals of a login, and the monthly quotas are guesses, too.
-// Nothing here renders markdown or cards as a client does, or moderates content.
+// DingTalk documents little of its failures, and no real one was asked. These are options with a default taken from
+// reports, on which a test must not rely. Guesses of the stream are the times, the number and the connections of
+// redeliveries, the rate of pings and KEEPALIVE frames, and the life of a connection. The same holds for messages
+// without a connection, for any order between messages, for the bodies of refusals to open and for the status of a
+// refused handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for
+// session webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and of login
+// codes, the codes of refusals of a login, and the monthly quotas are guesses, too.
 //
-// Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more than
-// 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus moves a card
-// as a streaming call does. An update of the streamed variable hides the frames after it, which is reported and not played.
-// An answer to a click after 2 s changes nothing, and no callback is pushed again. callbackType is empty by default: no
-// callback. A call counts against the month's budget unless it was refused for rate, budget or token. Reactions are the
-// field's, since DingTalk does not document them. DingTalk's clients show a card with a delay and in their own layout, which
-// templates decide; the simulator has neither. It does not render Markdown: of a frame it checks the code fences.
+// Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more
+// than 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus
+// moves a card as a streaming call does. An update of the streamed variable hides the frames after it, which is
+// reported and not played. An answer to a click after 2 s changes nothing, and no callback is pushed again.
+// callbackType is empty by default: no callback. A call counts against the month's budget unless it was refused for
+// rate, budget or token. Reactions are the field's, since DingTalk does not document them.
+//
+// Nothing here renders Markdown or cards as a client does, or moderates content. DingTalk's clients show a card with a
+// delay and in their own layout; the simulator has neither, and checks only the code fences of a frame.
 //
 // # Violations
 //
-// The real platform does not report to a bot that it acknowledged the wrong frame, answered twice or left a card spinning.
-// Violations does, see the constants from AckUnknown on. Two are judgements. ReplyTwice means the same words for the same
-// message; if one of the two went by the open API, the same words without a message of a person in between. TokenWasted
-// means a token that was fetched while the last was far from its end and never refused. A fetch after a new connection is
-// excused, since it may be a new process's.
+// The real platform does not report to a bot that it acknowledged the wrong frame, answered twice or left a card
+// spinning. Violations does, see the constants from AckUnknown on. Two are judgements. ReplyTwice means the same words
+// for the same message; if one of the two went by the open API, the same words without a message of a person in
+// between. TokenWasted means a token that was fetched while the last was far from its end and never refused. A fetch
+// after a new connection is excused, since it may be a new process's.
 //
 // # Decisions
 //
-// One mutex guards all state, and one channel that is replaced at every change serves all waits: a simulator needs no
-// more, and it cannot deadlock. Each part of the platform is a type that
-// embeds the core and the parts that it uses. It calls a part above it by a function that was left with it. Timers keep to real time; Advance moves only the clock that expiries and rates are
-// measured by. Message and frame ids are random beyond the seed, since a gateway's database outlives a simulator and would
-// take a repeated id for a redelivery. A webhook belongs to one message, so that a reply names the message that it answers.
+// One mutex guards all state, and one channel that is replaced at every change serves all waits, so that the simulator
+// can't deadlock. Each part of the platform is a type that embeds the core and the parts that it uses. Timers keep to
+// real time; Advance moves only the clock of expiries and rates. Message and frame ids are random beyond the seed: a
+// gateway's database outlives a simulator and would take a repeated id for a redelivery. A webhook belongs to one
+// message, so that a reply names the message that it answers.
 package dingtalktest

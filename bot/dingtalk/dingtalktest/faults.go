@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Fault is a rule for the HTTP routes: the calls that match get the action instead of the ordinary answer. Each time it
-// fires it leaves a line of kind "fault" in the transcript.
+// Fault is a rule for the HTTP routes: matching calls get the action instead of the ordinary answer, and leave a line
+// of kind "fault" in the transcript.
 type Fault struct {
 	// Route is a Route constant; empty matches every route.
 	Route string `json:"route"`
@@ -23,24 +23,24 @@ type Fault struct {
 	// TrackID narrows the match to the calls about one card, Final to streaming calls that end one.
 	TrackID string `json:"outTrackId"`
 	Final   bool   `json:"final"`
-	// Nth lets the fault begin at the nth matching call, counted from 1; 0 means 1.
+	// Nth is the first matching call that the fault meets, counted from 1; 0 means 1.
 	Nth int `json:"nth"`
-	// Count is how often it fires: 0 means once, Unlimited until it is cleared.
+	// Count bounds the firings: 0 means once, Unlimited until the rule is cleared.
 	Count int `json:"count"`
-	// Probability of firing at each match, by Seed; 0 means always.
+	// Probability of each firing, by Seed; 0 means always.
 	Probability float64 `json:"probability"`
 	Seed        uint64  `json:"seed"`
 	Action      Action  `json:"action"`
 }
 
-// How a connection ends instead of a full answer.
+// A connection ends in one of these ways instead of a full answer.
 const (
 	CutReset    = "reset"
 	CutTruncate = "truncate"
 	CutHang     = "hang"
 )
 
-// Action is what a fault does. The zero action changes nothing; with Delay alone the ordinary answer comes late.
+// The zero Action changes nothing; with Delay alone the ordinary answer comes late.
 type Action struct {
 	// Name appears in the transcript.
 	Name string `json:"name"`
@@ -49,9 +49,9 @@ type Action struct {
 	Body        string            `json:"body"`
 	ContentType string            `json:"contentType"`
 	Header      map[string]string `json:"header"`
-	// Delay is waited before the answer, after the effect.
+	// Delay follows the effect and precedes the answer.
 	Delay time.Duration `json:"-"`
-	// Effect lets the call take effect (the message is posted) whatever is answered.
+	// Effect posts the message, whatever is answered.
 	Effect bool `json:"effect"`
 	// Cut is CutReset, CutTruncate or CutHang.
 	Cut string `json:"cut"`
@@ -64,7 +64,7 @@ type Action struct {
 
 func (a Action) plain() bool { return a.Status == 0 && a.Body == "" && a.Cut == "" }
 
-// String is the action's name, or what it does in short.
+// String is the action's name, or a short description.
 func (a Action) String() string {
 	if a.Name != "" {
 		return a.Name
@@ -72,7 +72,7 @@ func (a Action) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s %s", a.Status, a.Open, a.Cut, clip(a.Body)))
 }
 
-// rejectsToken reports whether the answer says that the access token is bad, after which a new one has to be fetched.
+// rejectsToken reports whether the client has to fetch a new access token after the answer.
 func (a Action) rejectsToken() bool {
 	return a.Status == http.StatusUnauthorized || strings.Contains(a.Body, "InvalidAuthentication") ||
 		strings.Contains(a.Body, `"errcode":40014`) || strings.Contains(a.Body, `"errcode":42001`)
@@ -99,10 +99,10 @@ func APIError(status int, code, message string) Action {
 	}
 }
 
-// Slow answers as usual, d later; the effect is immediate, so a client that gives up has posted all the same.
+// Slow answers as usual, d later. The effect is immediate, so a client that gives up has posted all the same.
 func Slow(d time.Duration) Action { return Action{Name: "slow " + d.String(), Delay: d} }
 
-// actions is the catalogue of faults by name, for scenario files and the control plane.
+// actions is the catalogue of faults by name.
 var actions = map[string]Action{
 	// session webhook: 200 with an errcode
 	"busy":             ErrCode(-1, "system busy"),
@@ -174,8 +174,8 @@ var actions = map[string]Action{
 	"flow-controlled": {Name: "flow-controlled", Body: `{"processQueryKey":"","invalidStaffIdList":[],"flowControlledStaffIdList":["u0001"]}`},
 }
 
-// Do returns the named action of the catalogue; it panics on a name that is not in ActionNames, since that is a mistake in
-// the test.
+// Do returns the named action of the catalogue. It panics on a name that is not in ActionNames, since that is a
+// mistake in the test.
 func Do(name string) Action {
 	a, ok := actions[name]
 	if !ok {
@@ -187,7 +187,7 @@ func Do(name string) Action {
 	return a
 }
 
-// ActionNames are the names of the catalogue, sorted.
+// ActionNames are the sorted names of the catalogue.
 func ActionNames() []string {
 	out := make([]string, 0, len(actions))
 	for name := range actions {
@@ -205,7 +205,6 @@ type faultState struct {
 	rng     *rand.Rand
 }
 
-// faults are the rules for the HTTP routes.
 type faults struct {
 	*core
 	*people
@@ -213,7 +212,7 @@ type faults struct {
 	nextRule int
 }
 
-// AddFault puts a rule behind those that exist and returns its number; the first rule that fires decides.
+// AddFault appends a rule and returns its number; the first rule that fires decides.
 func (s *faults) AddFault(f Fault) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +224,7 @@ func (s *faults) AddFault(f Fault) int {
 	return s.nextRule
 }
 
-// ClearFaults takes all rules away, or those with the given numbers.
+// ClearFaults removes the rules with the given numbers, or all.
 func (s *faults) ClearFaults(ids ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +237,7 @@ func (s *faults) ClearFaults(ids ...int) {
 	s.rules = kept
 }
 
-// FaultFired is how often a rule has fired.
+// FaultFired is the number of a rule's firings.
 func (s *faults) FaultFired(id int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +249,6 @@ func (s *faults) FaultFired(id int) int {
 	return 0
 }
 
-// faultLocked looks for a rule that fires on a call and puts its action into the call.
 func (s *faults) faultLocked(c *call) bool {
 	for _, f := range s.rules {
 		if !f.matches(c) {

@@ -32,7 +32,7 @@ type stream struct {
 	connected  func(*app) // called with mu held when an application has a new connection
 }
 
-// open answers connections/open: credentials and subscriptions against an endpoint and a ticket.
+// open answers connections/open.
 func (s *stream) open(c *call) response {
 	var q struct {
 		ClientID      string `json:"clientId"`
@@ -137,7 +137,6 @@ func (s *stream) connect(w http.ResponseWriter, c *call) {
 	k.readLoop()
 }
 
-// admit puts a new connection among the live ones and starts what runs beside its reader.
 func (s *stream) admit(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,7 @@ func (s *stream) admit(c *conn) bool {
 	return true
 }
 
-// pingPatience is how long a ping may stay unanswered before it is reported, however often pings are sent.
+// A ping without an answer is reported after this time, however often pings are sent.
 const pingPatience = 5 * time.Second
 
 func (s *stream) ping(c *conn) {
@@ -209,7 +208,7 @@ func (s *stream) systemFrameLocked(c *conn, topic string) {
 	c.systemLocked(topic, p.frameID, map[string]any{}, p)
 }
 
-// Ping sends a ping to every open connection now, beside those of Options.PingInterval.
+// Ping sends a ping to every open connection, beside those of Options.PingInterval.
 func (s *stream) Ping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

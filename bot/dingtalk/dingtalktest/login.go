@@ -17,7 +17,7 @@ const (
 	PermissionMember  = "qyapi_get_member"  // POST /topapi/user/getbyunionid
 )
 
-// logins let a person log in to a site by DingTalk: the page that asks them, and the calls by which the site learns who it is.
+// logins let a person log in to a site by DingTalk.
 type logins struct {
 	*core
 	*people
@@ -26,7 +26,6 @@ type logins struct {
 	userTokens map[string]*userToken
 }
 
-// loginCode is the right to one token of a person, for one application.
 type loginCode struct {
 	app     *app
 	person  string
@@ -48,13 +47,13 @@ func (s *logins) AddRedirect(uri string) {
 	s.apps[0].RedirectURIs = append(s.apps[0].RedirectURIs, uri)
 }
 
-// page is an answer for a person. DingTalk shows its own faults and does not lead back then.
+// DingTalk shows its own faults to the person and does not lead back then.
 func page(status int, body string) response {
 	return response{status: status, contentType: "text/html; charset=utf-8", raw: []byte("<!doctype html><title>DingTalk</title>" + body)}
 }
 
-// authorize is the page on which a person agrees to a login. The parameter "person" of the address stands for the person's
-// phone: it is the staff id of the one who agrees. Without it the page lists the people that the simulator knows.
+// authorize is the page on which a person agrees to a login. The parameter "person" of the address is that person's
+// staff id. Without it the page lists the people that the simulator knows.
 func (s *logins) authorize(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,6 @@ func (s *logins) authorize(c *call) response {
 	return response{status: http.StatusFound, header: map[string]string{"Location": to.String()}, contentType: "text/html"}
 }
 
-// choicesLocked lists the people who may agree, each as a link.
 func (s *logins) choicesLocked(at *url.URL) string {
 	var b strings.Builder
 	b.WriteString("<h1>DingTalk simulator: log in as</h1><ul>")
@@ -147,7 +145,7 @@ func (s *logins) userToken(c *call) response {
 	return jsonResponse(answer)
 }
 
-// me says whose the token is. The staff id is not in it.
+// The staff id is not in the answer of me.
 func (s *logins) me(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +160,6 @@ func (s *logins) me(c *call) response {
 	return jsonResponse(map[string]string{"nick": u.Nick, "unionId": u.UnionID, "openId": "open" + u.StaffID, "avatarUrl": "", "stateCode": "86"})
 }
 
-// lacking is the answer to a call without its permission.
 func lacking(permission string) response {
 	r := jsonResponse(map[string]any{
 		"code": "Forbidden.AccessDenied.AccessTokenPermissionDenied", "requestid": newUUID(), "message": "应用尚未开通所需的权限",
@@ -172,7 +169,6 @@ func lacking(permission string) response {
 	return r
 }
 
-// userByUnionID gives an application the staff id of a member of its organisation.
 func (s *logins) userByUnionID(c *call) response {
 	var q struct {
 		UnionID string `json:"unionid"`

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// file is something that a person sent to the bot, or the bot uploaded.
+// file came from a person, or the bot uploaded it.
 type file struct {
 	name, contentType string
 	data              []byte
@@ -19,7 +19,6 @@ type file struct {
 	expires           time.Time
 }
 
-// media are the files of people and of bots.
 type media struct {
 	*core
 	*people
@@ -28,7 +27,7 @@ type media struct {
 	uploads map[string]*file // by media id
 }
 
-// AddFile stores what a picture, audio, video or file message refers to and returns its downloadCode.
+// AddFile stores the file of a picture, audio, video or file message and returns its downloadCode.
 func (s *media) AddFile(name, contentType string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +116,7 @@ func (s *media) upload(c *call) response {
 	})
 }
 
-// Media returns what the bot uploaded under a media id, and whether there is any.
+// Media returns a file that the bot uploaded under a media id.
 func (s *media) Media(id string) (name string, data []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,46 +21,46 @@ type Message struct {
 	// SenderNick overrides the person's name for this message.
 	SenderNick string `json:"senderNick"`
 	Text       string `json:"text"`
-	// MsgID is given when empty.
+	// MsgID is generated when empty.
 	MsgID string `json:"msgId"`
 	// MsgType is "text" when empty; other kinds carry Content.
 	MsgType string         `json:"msgType"`
 	Content map[string]any `json:"content"`
-	// Quote is the message that this one replies to.
-	Quote *Quote `json:"quote"`
-	// AtUsers are the staff ids of other people mentioned.
+	Quote   *Quote         `json:"quote"`
+	// AtUsers are the staff ids of other mentioned people.
 	AtUsers []string `json:"atUsers"`
-	// Robots are the robot codes mentioned, each of which gets the message with the same msgId; empty: the first application's.
+	// Robots are the mentioned robot codes, each of which gets the message with the same msgId; empty: the first
+	// application's.
 	Robots []string `json:"robots"`
 	// CreatedAt overrides createAt, for late, early and skewed messages.
 	CreatedAt time.Time `json:"createdAt"`
-	// Copies pushes this number of copies at once, to different connections as far as there are; 0 means 1.
+	// Copies is the number of simultaneous pushes, to different connections as far as there are; 0 means 1.
 	Copies int `json:"copies"`
 
-	// Bare leaves the text as it is; else a group's text begins with the space that is left of the mention.
+	// Bare leaves the text as it is; else a group's text begins with the space after the mention.
 	Bare bool `json:"bare"`
-	// OverQuota makes it the message of an organisation whose push quota is used up: errorCode 20001, no content.
+	// OverQuota has errorCode 20001 and no content, as once the organisation's push quota is used up.
 	OverQuota bool `json:"overQuota"`
-	// ContentAsString sends content as a JSON string; NumbersAsStrings does so with createAt and sessionWebhookExpiredTime.
+	// ContentAsString sends content as a JSON string; NumbersAsStrings does so with createAt and
+	// sessionWebhookExpiredTime.
 	ContentAsString  bool `json:"contentAsString"`
 	NumbersAsStrings bool `json:"numbersAsStrings"`
-	// WebhookExpired gives the message a webhook that has expired already.
-	WebhookExpired bool `json:"webhookExpired"`
+	WebhookExpired   bool `json:"webhookExpired"`
 	// Omit leaves top-level fields out of the payload; Set adds or replaces some, last of all.
 	Omit []string       `json:"omit"`
 	Set  map[string]any `json:"set"`
 }
 
-// In is the message said in a group.
+// In sets the group.
 func (m Message) In(conversation string) Message { m.Conversation = conversation; return m }
 
-// From is the message said by a person.
+// From sets the sender.
 func (m Message) From(staffID string) Message { m.Sender = staffID; return m }
 
 // Text is a text message.
 func Text(text string) Message { return Message{Text: text} }
 
-// RichPart is one part of a rich text: words, or a picture when DownloadCode is given.
+// RichPart is words, or a picture when DownloadCode is given.
 type RichPart struct {
 	Text, DownloadCode string
 }
@@ -108,12 +108,12 @@ func File(downloadCode, name string) Message {
 	}}
 }
 
-// Unknown is a kind that DingTalk does not pass on to bots: only a sentence saying so arrives.
+// Unknown is a kind that DingTalk does not pass on to bots: only a sentence about it arrives.
 func Unknown() Message {
 	return Message{MsgType: "unknownMsgType", Content: map[string]any{"unknownMsgType": "暂不支持该消息类型"}}
 }
 
-// OverQuota is what a bot gets once the organisation's push quota is used up.
+// OverQuota is a message beyond the organisation's push quota.
 func OverQuota() Message { return Message{OverQuota: true} }
 
 // payloadLocked is the `data` of the frame that carries m to the bot of a. s.mu must be held.
@@ -192,9 +192,9 @@ func addContent(p map[string]any, m Message, g *group) {
 	p[field] = content
 }
 
-// Quote is a quoted message in one of the shapes that DingTalk's clients and versions produce.
+// Quote is a quoted message in one of the shapes of DingTalk's clients and versions.
 type Quote struct {
-	// MsgType of the quoted message: text, picture, audio, video, file, richText, chatRecord, interactiveCard.
+	// MsgType is text, picture, audio, video, file, richText, chatRecord or interactiveCard.
 	MsgType string `json:"msgType"`
 	MsgID   string `json:"msgId"`
 	// SenderID is the encrypted id of the quoted person or bot.
@@ -202,11 +202,10 @@ type Quote struct {
 	Content  map[string]any `json:"content"`
 	// AsString carries the quoted content as a JSON string.
 	AsString bool `json:"asString"`
-	// ProcessQueryKey names the bot's own message that is quoted; such a quote has no content.
+	// ProcessQueryKey names the bot's own quoted message; such a quote has no content.
 	ProcessQueryKey string `json:"processQueryKey"`
-	// Inner is a quote inside the quoted message.
-	Inner *Quote `json:"inner"`
-	// CreatedAt is when the quoted message was sent; the zero value: a minute ago.
+	Inner           *Quote `json:"inner"`
+	// CreatedAt is the time of the quoted message; the zero value: a minute ago.
 	CreatedAt time.Time `json:"createdAt"`
 	// Legacy is "quoteMessage" or "quoteContent" for the two older shapes, and "originalMsgId" for a bare id.
 	Legacy string `json:"legacy"`
@@ -243,7 +242,7 @@ func QuoteChatRecord(msgID, summary string) *Quote {
 // QuoteID quotes a message by its id alone.
 func QuoteID(msgID string) *Quote { return &Quote{MsgID: msgID, Legacy: "originalMsgId"} }
 
-// QuoteReply quotes what the bot said: the frame has the bot's id and the time, and no words.
+// QuoteReply quotes a message of the bot: the frame has the bot's id and the time, and no words.
 func QuoteReply(r Reply) *Quote {
 	q := QuoteCard("msgOf"+r.MsgUUID, r.ProcessQueryKey)
 	if q.CreatedAt = r.Time; q.ProcessQueryKey == "" {
@@ -252,7 +251,7 @@ func QuoteReply(r Reply) *Quote {
 	return q
 }
 
-// QuoteCard quotes the bot's own message or card by the key that sending it returned (see Reply.ProcessQueryKey).
+// QuoteCard quotes the bot's own message or card by its key (see Reply.ProcessQueryKey).
 func QuoteCard(msgID, processQueryKey string) *Quote {
 	return &Quote{MsgType: "interactiveCard", MsgID: msgID, ProcessQueryKey: processQueryKey}
 }
@@ -316,8 +315,8 @@ func (q *Quote) addTo(p, content map[string]any) {
 	}
 }
 
-// Variants are messages of every shape of payload that the field has seen, by name, for a test that plays them all. Each
-// is in the default group or in a private chat; Sender and MsgID may be set by the caller.
+// Variants are messages of every known shape of payload, by name. Each is in the default group or in a private chat;
+// the caller may set Sender and MsgID.
 func Variants() map[string]Message {
 	quoted := func(q *Quote) Message { return Message{Text: "what about this?", Quote: q} }
 	asString := QuoteText("msgQuoted01==", "$:LWCP_v1:$u0002", "original words")

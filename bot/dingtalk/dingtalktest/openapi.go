@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// sentMessage is what a processQueryKey stands for: replies are one per receiver.
+// A processQueryKey stands for a sentMessage, whose replies are one per receiver.
 type sentMessage struct {
 	robot    string
 	replies  []int  // indexes of posts.replies
 	recalled func() // called with mu held
 }
 
-// openAPI is the open API as far as it needs no more than messages: tokens, the month's calls, sending and reactions.
+// openAPI is tokens, the month's calls, sending and reactions.
 type openAPI struct {
 	*core
 	*people
@@ -26,11 +26,11 @@ type openAPI struct {
 	processKey  int
 	emotions    map[string][]string // names on a message
 	emotionTry  map[string]int
-	callsBound  bool // the month's calls are bounded, see LeaveAPICalls
+	callsBound  bool // The month's calls are bounded, see LeaveAPICalls.
 	callsByCard map[string]int
 }
 
-// messageParams are the keys of msgParam that carry the words of each message kind.
+// The words of each message kind are in these keys of msgParam.
 var messageParams = map[string][]string{
 	"sampleText": {"content"}, "sampleMarkdown": {"title", "text"}, "sampleImageMsg": {"photoURL"},
 	"sampleLink": {"title", "text"}, "sampleActionCard": {"title", "text"}, "sampleActionCard2": {"title", "text"},
@@ -53,7 +53,7 @@ func badParam(code, message string) *response {
 	return &r
 }
 
-// readSendLocked checks what both sends have in common and returns the words of the message.
+// readSendLocked checks the common part of both sends and returns the words of the message.
 func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
 	if json.Unmarshal(c.body, &q) != nil {
 		return q, "", "", badParam("invalidParameter", "the body cannot be read")
@@ -178,7 +178,7 @@ func (s *openAPI) recall(c *call) response {
 	return jsonResponse(map[string]any{"successResult": done, "failedResult": failed})
 }
 
-// emotionRequest is the body of both calls; the message and its conversation are in the call's head.
+// The message and its conversation are in the call's head.
 type emotionRequest struct {
 	RobotCode   string `json:"robotCode"`
 	EmotionType int    `json:"emotionType"`
@@ -197,7 +197,7 @@ func (q emotionRequest) whole() bool {
 		t.EmotionID != "" && t.EmotionName == q.EmotionName && t.Text != "" && t.BackgroundID != ""
 }
 
-// EmotionsLeft are the messages with a reaction of the bot.
+// EmotionsLeft are the ids of the messages with a reaction of the bot.
 func (s *openAPI) EmotionsLeft() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,6 @@ func (s *openAPI) EmotionsLeft() []string {
 	return ids
 }
 
-// emotion sets or takes back the bot's reaction to a message.
 func (s *openAPI) emotion(c *call) response {
 	var q emotionRequest
 	if json.Unmarshal(c.body, &q) != nil || c.head.OpenMsgID == "" || c.head.OpenConversationID == "" || !q.whole() {
@@ -257,7 +256,7 @@ type token struct {
 	revoked bool
 }
 
-// fetchTokenLocked gives out an application's token: the same one, renewed, while it is valid.
+// An application's token stays the same while it is valid, and is renewed.
 func (s *openAPI) fetchTokenLocked(a *app) *token {
 	now := s.nowLocked()
 	a.tokenFetches++
@@ -307,7 +306,7 @@ func (s *openAPI) getToken(c *call) response {
 	})
 }
 
-// RevokeTokens ends every access token before its time; the next call with one is refused.
+// RevokeTokens ends every access token before its time.
 func (s *openAPI) RevokeTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,7 +359,6 @@ func (s *openAPI) apiLimitLocked(c *call) (response, bool) {
 	return response{}, false
 }
 
-// countLocked counts a call against the month, and for the card that it is about.
 func (s *openAPI) countLocked(c *call) {
 	c.app.apiCalls++
 	c.app.apiByRoute[c.route]++
@@ -369,7 +367,7 @@ func (s *openAPI) countLocked(c *call) {
 	}
 }
 
-// countRefused counts a call of the open API that a fault answers with an error: DingTalk took it, and it counts.
+// A call that a fault answers with an error counts, since DingTalk took it.
 func (s *openAPI) countRefused(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,8 +377,8 @@ func (s *openAPI) countRefused(c *call) {
 	}
 }
 
-// LeaveAPICalls leaves the organisation n calls of the open API for the rest of the month: those beyond are refused with
-// 403 and do not count.
+// LeaveAPICalls leaves the organisation n calls of the open API for the rest of the month. Further calls are refused
+// with 403 and do not count.
 func (s *openAPI) LeaveAPICalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -389,7 +387,7 @@ func (s *openAPI) LeaveAPICalls(n int) {
 	s.noteLocked(Entry{Kind: "fault", Detail: fmt.Sprintf("%d calls left in the month", n)})
 }
 
-// CallsCounted are the calls that the month's budget counts, by route: those refused for rate or budget are not among them.
+// CallsCounted are the calls of the month's budget by route, without those refused for rate or budget.
 func (s *openAPI) CallsCounted() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Never switches off a duration knob of Options whose zero value means "the default".
+// Never switches off a duration of Options whose zero value means the default.
 const Never time.Duration = -1
 
-// Unlimited switches off a counting knob of Options whose zero value means "the default".
+// Unlimited switches off a count of Options whose zero value means the default.
 const Unlimited = -1
 
-// Routing names how the simulator chooses a connection for a push when an application has several.
+// Routing is the choice of a connection for a push when an application has several.
 type Routing string
 
-// The routings: DingTalk documents a random choice; round robin makes a test predictable.
+// DingTalk documents a random choice; round robin makes a test predictable.
 const (
 	RouteRandom     Routing = "random"
 	RouteRoundRobin Routing = "roundrobin"
@@ -30,11 +30,11 @@ type App struct {
 	CorpID string `json:"corpId"`
 	// RedirectURIs are the addresses that a login may lead to.
 	RedirectURIs []string `json:"redirectUris"`
-	// Lacks are permissions that the application was not granted, such as PermissionContact; default: it has all.
+	// Lacks are permissions that the application was not granted, such as PermissionContact.
 	Lacks []string `json:"lacks"`
 }
 
-// User is one person. Only StaffID is needed; the rest is derived from it when empty.
+// User is one person. All but StaffID is derived from it when empty.
 type User struct {
 	StaffID string `json:"staffId"`
 	Nick    string `json:"nick"`
@@ -50,9 +50,9 @@ type User struct {
 type Group struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
-	// Members are staff ids; who speaks in a group joins it by that.
+	// Members are staff ids; a speaker joins the group.
 	Members []string `json:"members"`
-	// Robots are the robot codes of the bots in the group; empty means the first application's.
+	// Robots are robot codes; empty means the first application's.
 	Robots []string `json:"robots"`
 	// Disbanded groups refuse every reply.
 	Disbanded bool `json:"disbanded"`
@@ -76,7 +76,7 @@ func (t CardTemplate) has(variable string) bool {
 	return variable == t.Content || t.Variables == nil || slices.Contains(t.Variables, variable)
 }
 
-// DefaultCardTemplate is the template that a simulator has without [Options.CardTemplates], beside two that the field uses.
+// DefaultCardTemplate exists without [Options.CardTemplates], beside two that the field uses.
 const DefaultCardTemplate = "tpl.schema"
 
 func defaultCardTemplates() []CardTemplate {
@@ -87,8 +87,8 @@ func defaultCardTemplates() []CardTemplate {
 	}
 }
 
-// Options are the simulator's knobs. The zero value is a DingTalk as the field knows it; a duration of Never or a count
-// of Unlimited switches the knob off. Knobs marked "unconfirmed" stand for undocumented behaviour.
+// Options configure the simulator. The zero value is a DingTalk as the field knows it; a duration of Never or a count
+// of Unlimited switches an option off. Options marked "unconfirmed" stand for undocumented behaviour.
 type Options struct {
 	// Addr is the listening address, default "127.0.0.1:0".
 	Addr string
@@ -99,12 +99,14 @@ type Options struct {
 	// Seed of every random choice; 0 means 1, so that a run repeats.
 	Seed uint64
 
-	// LatencyMin and LatencyMax bound the delay of each push and each answer; default 20-80 ms. LatencyMax Never: none.
+	// LatencyMin and LatencyMax bound the delay of each push and each answer; default 20-80 ms. LatencyMax Never:
+	// none.
 	LatencyMin, LatencyMax time.Duration
 
-	// RedeliverAfter is how long a bot message may stay unacknowledged before it is pushed again; default 60 s (unconfirmed).
+	// RedeliverAfter is the time without an ack before a bot message is pushed again; default 60 s (unconfirmed).
 	RedeliverAfter time.Duration
-	// RedeliverMax bounds the automatic redeliveries of one message; default 1 (unconfirmed), Unlimited: until acknowledged.
+	// RedeliverMax bounds the automatic redeliveries of one message; default 1 (unconfirmed), Unlimited: until
+	// acknowledged.
 	RedeliverMax int
 	// RedeliverSameFrameID repeats headers.messageId instead of giving a new one (unconfirmed).
 	RedeliverSameFrameID bool
@@ -114,9 +116,11 @@ type Options struct {
 	AckDeadline time.Duration
 	// Routing defaults to RouteRandom.
 	Routing Routing
-	// ShuffleWindow delays each push by a random part of it, so that the wire order differs from the order of creation.
+	// ShuffleWindow delays each push by a random part of it, so that the wire order differs from the order of
+	// creation.
 	ShuffleWindow time.Duration
-	// Backlog keeps messages that find no connection for so long and replays them on connect; default: they are dropped (unconfirmed).
+	// Backlog keeps messages without a connection for this time and replays them on connect; default: they are
+	// dropped (unconfirmed).
 	Backlog time.Duration
 
 	// PingInterval of the application-level ping; default 30 s (unconfirmed), Never: none.
@@ -132,49 +136,56 @@ type Options struct {
 
 	// TicketTTL, TokenTTL, WebhookTTL and LoginCodeTTL default to 90 s, 2 h, 90 min and 5 min (the last one unconfirmed).
 	TicketTTL, TokenTTL, WebhookTTL, LoginCodeTTL time.Duration
-	// WebhookPerMinute bounds the webhook replies of one conversation; default 20, beyond: errcode 130101 (scope unconfirmed).
+	// WebhookPerMinute bounds the webhook replies of one conversation; default 20, beyond: errcode 130101 (scope
+	// unconfirmed).
 	WebhookPerMinute int
-	// WebhookBlock refuses a conversation for so long once it went over WebhookPerMinute; default none (unconfirmed).
+	// WebhookBlock refuses a conversation for this time after it exceeded WebhookPerMinute; default none
+	// (unconfirmed).
 	WebhookBlock time.Duration
 	// WebhookMaxBytes bounds a webhook body; default 20,000, beyond: errcode 460101.
 	WebhookMaxBytes int
-	// IgnoreMsgUUID posts a webhook reply again although its msgUuid was seen (unconfirmed; default: not posted twice).
+	// IgnoreMsgUUID posts a webhook reply again although its msgUuid was seen (unconfirmed; default: not posted
+	// twice).
 	IgnoreMsgUUID bool
 	// APIQPS bounds the calls per second of one API by one application; default 20, beyond: 403.
 	APIQPS int
-	// APIQuota and StreamQuota are the organisation's monthly budgets, 5,000 and 3,000: counted always, enforced with EnforceQuotas.
+	// APIQuota and StreamQuota are the organisation's monthly budgets, 5,000 and 3,000: counted always, enforced with
+	// EnforceQuotas.
 	APIQuota, StreamQuota int
 	EnforceQuotas         bool
 
-	// RepliesPerMessage reports a message that got more posts than this; 0: not checked, since long replies come in parts.
+	// RepliesPerMessage reports a message with more posts; 0: not checked, since long replies come in parts.
 	RepliesPerMessage int
 	// OpensPerMinute reports an application that opens connections more often; default 30.
 	OpensPerMinute int
-	// MaxDeaf reports an application that had no live connection for longer, once it had one; default: measured only.
+	// MaxDeaf reports an application without a live connection for longer, once it had one; default: measured only.
 	MaxDeaf time.Duration
-	// CardTemplates are the templates that the application may use; default: DefaultCardTemplate and two of the field's.
+	// CardTemplates default to DefaultCardTemplate and two of the field's.
 	CardTemplates []CardTemplate
-	// CardContentBytes bounds the text of a streaming call; default 20,000, beyond: "content is too large" (value unconfirmed).
+	// CardContentBytes bounds the text of a streaming call; default 20,000, beyond: "content is too large" (value
+	// unconfirmed).
 	CardContentBytes int
 	// CardBlankAfter is the number of Chinese characters beyond which a card shows nothing; default 3,000.
 	CardBlankAfter int
-	// EnforceCardLimits refuses card values of more than 1 KB and names of more than 100 bytes; default: recorded on the card.
+	// EnforceCardLimits refuses card values of more than 1 KB and names of more than 100 bytes; default: recorded on
+	// the card.
 	EnforceCardLimits bool
-	// EmotionFailures is how often a reaction to a message fails with system.err before it succeeds; default 0.
+	// EmotionFailures is the number of system.err answers before a reaction to a message succeeds; default 0.
 	EmotionFailures int
-	// CardIdle reports a card that is neither finished nor failed after so long without an update; default 60 s.
+	// CardIdle reports a card that is neither finished nor failed after this time without an update; default 60 s.
 	CardIdle time.Duration
-	// KeepMessages bounds the acknowledged messages that are kept for Redeliver; default 20,000. Replies are kept all.
+	// KeepMessages bounds the acknowledged messages that are kept for Redeliver; default 20,000. Replies are kept
+	// all.
 	KeepMessages int
 	// TranscriptLines bounds the transcript; default 50,000, the oldest go first.
 	TranscriptLines int
 
-	// Logf, if not nil, receives every line of the transcript as it is written.
+	// Logf, if not nil, receives every line of the transcript.
 	Logf func(format string, args ...any)
 }
 
-// Fast are the options that tests start from: no latency, pings each second, one second of disconnect grace, and three
-// redeliveries of an unacknowledged message, 3 s apart. Limits and violations are those of the default.
+// Fast are options for tests: no latency, pings each second, one second of disconnect grace, and three redeliveries
+// of an unacknowledged message, 3 s apart. Limits and violations are those of the default.
 func Fast() Options {
 	return Options{
 		LatencyMax:      Never,

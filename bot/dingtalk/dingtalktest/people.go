@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// people are those whom the simulator knows: applications with their bots, persons and conversations.
 type people struct {
 	*core
 	apps   []*app
@@ -36,7 +35,7 @@ func newPeople(c *core) *people {
 	return s
 }
 
-// app is one application's state; every field is guarded by core.mu.
+// core.mu guards every field of app.
 type app struct {
 	App
 	dingtalkID   string
@@ -45,22 +44,22 @@ type app struct {
 	streamUse    int
 	opens        int
 	connected    bool      // has had a live connection
-	deafSince    time.Time // when the last live connection went; zero while there is one
+	deafSince    time.Time // time when the last live connection went; zero while there is one
 	deaf         time.Duration
 	maxLive      int
 	backlog      []*delivery
 	tokenFetches int
-	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, who may be a new process
+	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, which may be a new process
 }
 
 type group struct {
 	Group
 	members map[string]bool
 	robots  map[string]bool
-	direct  string // the staff id, for a one-to-one conversation
+	direct  string // staff id, for a one-to-one conversation
 }
 
-// AddUser makes a person known, or changes one; who speaks without it is made up from the staff id.
+// AddUser adds or changes a person. A speaker without it is derived from the staff id.
 func (s *people) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *people) SetDisbanded(conversation string, disbanded bool) {
 	g.Disbanded = disbanded
 }
 
-// memberLocked reports whether id names a member of the group: by staff id, or by encrypted id.
+// memberLocked accepts staff ids and encrypted ids.
 func (s *people) memberLocked(g *group, id string) bool {
 	if g.members[id] {
 		return true
@@ -191,7 +190,6 @@ func (s *people) memberLocked(g *group, id string) bool {
 	return false
 }
 
-// directLocked is the id of a person's private chat with the bot.
 func (s *people) directLocked(staffID string) string {
 	for id, g := range s.groups {
 		if g.direct == staffID {
@@ -201,7 +199,6 @@ func (s *people) directLocked(staffID string) string {
 	return DirectConversation(staffID)
 }
 
-// spaceLocked is the conversation that a card's openSpaceId names.
 func (s *people) spaceLocked(space string) string {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(space, "dtv1.card//"), ".")
 	if kind == "IM_ROBOT" {
@@ -210,7 +207,6 @@ func (s *people) spaceLocked(space string) string {
 	return id
 }
 
-// orgCallsLocked is the number of calls that an organisation has made in its month.
 func (s *people) orgCallsLocked(corp string) int {
 	n := 0
 	for _, a := range s.apps {

@@ -23,17 +23,17 @@ const (
 	pushOther // malformed or strange frames: any answer, and none, will do
 )
 
-// deliveryKey is what DingTalk's redeliveries have in common: one message for one bot.
+// All redeliveries of one message for one bot have this key.
 type deliveryKey struct{ robot, msgID string }
 
-// delivery is one message on its way to one bot, over as many pushes as it takes.
+// delivery is one message on its way to one bot, in one or more pushes.
 type delivery struct {
 	key          deliveryKey
 	app          *app
 	conversation string
 	data         string
 	pushes       []*push
-	acked        bool // a 200 came, or another code that ends it
+	acked        bool // A 200 came, or another code that ends it.
 	firstAck     *Ack
 	lastAck      *Ack
 	redelivered  int
@@ -41,7 +41,7 @@ type delivery struct {
 	expires      time.Time // end of a place in the backlog
 }
 
-// messages are those of people to the bots, on their way and until they are acknowledged.
+// messages are those of people to the bots, until they are acknowledged.
 type messages struct {
 	*core
 	*people
@@ -50,10 +50,9 @@ type messages struct {
 	*stream
 	deliveries map[deliveryKey]*delivery
 	order      []deliveryKey // deliveries, oldest first
-	unacked    int           // deliveries without an ack
+	unacked    int           // number of deliveries without an ack
 }
 
-// push is one frame sent on one connection.
 type push struct {
 	kind     pushKind
 	frameID  string
@@ -66,10 +65,10 @@ type push struct {
 	missed   bool // reported as missing already
 	wantsAck bool
 	answered func(Ack) // called with mu held at the first ack
-	echo     string    // text that a ping's ack must carry
+	echo     string    // required text of a ping's ack
 	note     string
 
-	card    *card // for a click: its card, if it is known, who clicked, and the answer
+	card    *card // For a click: its card, if it is known, the person and the answer.
 	clicker string
 	answer  *ClickAnswer
 }
@@ -93,7 +92,7 @@ func (p *push) violation(kind, detail string) Violation {
 	return Violation{Kind: kind, Detail: detail, Conn: e.Conn, FrameID: e.FrameID, MsgID: e.MsgID, Conversation: e.Conversation}
 }
 
-// Say pushes a message to the bot, or the bots, and returns its msgId at once; the push itself happens after the latency.
+// Say pushes a message to the bots and returns its msgId at once; the push itself happens after the latency.
 func (s *messages) Say(m Message) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +131,8 @@ func (s *messages) sayLocked(m Message) string {
 	return m.MsgID
 }
 
-// SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. A msgId and a
-// conversationId are taken from data when it has them.
+// SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. A msgId and
+// a conversationId are taken from data when it has them.
 func (s *messages) SayRaw(data string) string {
 	var head struct {
 		MsgID          string `json:"msgId"`
@@ -172,7 +171,6 @@ func (s *messages) newDeliveryLocked(a *app, msgID, conversation, data string) *
 	return d
 }
 
-// doneLocked ends the wait for an ack of a message.
 func (s *messages) doneLocked(d *delivery) {
 	if !d.acked {
 		d.acked = true
@@ -182,7 +180,7 @@ func (s *messages) doneLocked(d *delivery) {
 	d.timer = nil
 }
 
-// pruneLocked forgets the oldest messages that are over, so that a long run does not grow without end.
+// Without pruneLocked a long run would grow without end.
 func (s *messages) pruneLocked(n int) {
 	kept := s.order[:0]
 	for _, key := range s.order {
@@ -202,7 +200,7 @@ func (s *messages) pruneLocked(n int) {
 	s.order = kept
 }
 
-// sendOptions say how one push differs from the ordinary.
+// sendOptions change one push.
 type sendOptions struct {
 	frameID string
 	on      *conn
@@ -279,7 +277,6 @@ func (s *stream) registerLocked(p *push) {
 	p.conn.owed[p] = true
 }
 
-// frameLocked is a CALLBACK frame as DingTalk writes it.
 func (s *stream) frameLocked(c *conn, topic, frameID, data string) []byte {
 	b, _ := json.Marshal(map[string]any{
 		"specVersion": "1.0", "type": "CALLBACK", "data": data,
@@ -291,7 +288,7 @@ func (s *stream) frameLocked(c *conn, topic, frameID, data string) []byte {
 	return b
 }
 
-// replayLocked pushes what an application missed to its new connection.
+// replayLocked pushes the backlog of an application to its new connection.
 func (s *messages) replayLocked(a *app) {
 	backlog := a.backlog
 	a.backlog = nil
@@ -304,7 +301,6 @@ func (s *messages) replayLocked(a *app) {
 	}
 }
 
-// ackedLocked takes the first ack of a push of a message.
 func (s *messages) ackedLocked(p *push, ack Ack) {
 	p.d.lastAck = &ack
 	if p.d.firstAck == nil {
@@ -328,7 +324,6 @@ func (s *messages) armLocked(d *delivery) {
 	}
 }
 
-// notAcked is called when a message was not acknowledged in time.
 func (s *messages) notAcked(d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

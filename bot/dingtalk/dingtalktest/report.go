@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Entry is one line of the transcript: something that the simulator did, received or decided.
+// Entry is one line of the transcript.
 type Entry struct {
 	Seq  int       `json:"seq"`
 	Time time.Time `json:"time"`
 	// Kind is one of say, open, connect, push, ack, redeliver, lost, dropped, backlog, ping, disconnect, close, http,
 	// reply, duplicate, fault, violation, clock, card, advice, emotion, malformed.
 	Kind string `json:"kind"`
-	// Route is the HTTP route's name, see the Route constants.
+	// Route is a Route constant.
 	Route        string `json:"route,omitempty"`
 	Conn         string `json:"conn,omitempty"`
 	FrameID      string `json:"frameId,omitempty"`
@@ -25,7 +25,7 @@ type Entry struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// String is the entry as one line for people.
+// String formats the entry as one line.
 func (e Entry) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %-10s", e.Time.Format("15:04:05.000"), e.Kind)
@@ -81,7 +81,7 @@ const (
 	CardBrokenMarkdown    = "card-broken-markdown"    // a frame that is no whole Markdown
 )
 
-// The kinds of advice: they stand in [Card.Findings] and are no violations.
+// The kinds of advice: they are in [Card.Findings] and are no violations.
 const (
 	CardOverLimit         = "card-over-limit"          // a variable beyond the documented limits
 	CardUnknownVariable   = "card-unknown-variable"    // a variable that the template lacks
@@ -101,7 +101,7 @@ type Violation struct {
 	TrackID      string    `json:"outTrackId,omitempty"`
 }
 
-// String is the violation as one line for people.
+// String formats the violation as one line.
 func (v Violation) String() string {
 	e := Entry{Time: v.Time, Kind: v.Kind, Conn: v.Conn, FrameID: v.FrameID, MsgID: v.MsgID, Conversation: v.Conversation, Detail: v.Detail}
 	return e.String()
@@ -129,7 +129,7 @@ func (s *core) violateLocked(v Violation) {
 	})
 }
 
-// Transcript is everything so far, oldest first.
+// Transcript lists all kept lines, oldest first.
 func (s *core) Transcript() []Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Server) overdueLocked() []Violation {
 	return out
 }
 
-// Reply is one message that the bot put into a conversation.
+// Reply is one message of the bot in a conversation.
 type Reply struct {
 	Conversation string `json:"conversation"`
 	// MsgID is the message whose webhook was used; empty for replies by the open API.
@@ -203,16 +203,15 @@ type Reply struct {
 	Bytes           int    `json:"bytes"`
 }
 
-// posts are what the bots put into the conversations.
 type posts struct {
 	*core
 	replies  []Reply
-	posted   map[string]int       // conversation and text -> index of the newest such reply
+	posted   map[string]int       // index of the newest reply by conversation and text
 	lastSaid map[string]time.Time // per conversation
 	edits    int                  // replies changed after they were posted
 }
 
-// postLocked puts a reply into its conversation and looks whether it is there already.
+// postLocked also reports a reply that is there already.
 func (s *posts) postLocked(r Reply) {
 	r.Time = s.nowLocked()
 	s.repliedTwiceLocked(r, len(s.replies))
@@ -220,7 +219,7 @@ func (s *posts) postLocked(r Reply) {
 	s.noteLocked(Entry{Kind: "reply", MsgID: r.MsgID, Conversation: r.Conversation, Detail: r.Via + ": " + clip(r.Text)})
 }
 
-// editLocked gives a reply another text, as an update of a card that has ended does.
+// A card that has ended can get another text by an update.
 func (s *posts) editLocked(index int, text string) {
 	r := &s.replies[index]
 	if r.Text == text {
@@ -231,8 +230,8 @@ func (s *posts) editLocked(index int, text string) {
 	s.repliedTwiceLocked(*r, index)
 }
 
-// repliedTwiceLocked reports a reply that was posted before: the same words for the same message. If the way names no
-// message, the same words count again unless a person spoke in between.
+// repliedTwiceLocked reports the same words for the same message. If the way names no message, the same words count
+// again unless a person spoke in between.
 func (s *posts) repliedTwiceLocked(r Reply, index int) {
 	if r.Text == "" && r.Via == "card" {
 		return // its text comes with an update
@@ -256,8 +255,7 @@ func (s *posts) WaitReply(ctx context.Context, conversation, contains string) (R
 	return s.WaitReplyAfter(ctx, conversation, contains, 0)
 }
 
-// WaitReplyAfter is WaitReply among the replies to the conversation from the nth on, counted from 0: with
-// len(s.Replies(conversation)) from before, a new reply.
+// WaitReplyAfter is WaitReply among the replies to the conversation from the nth on, counted from 0.
 func (s *posts) WaitReplyAfter(ctx context.Context, conversation, contains string, n int) (Reply, error) {
 	var found Reply
 	what := fmt.Sprintf("a reply containing %q in conversation %q", contains, conversation)

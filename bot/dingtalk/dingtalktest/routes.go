@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The routes, as faults and the transcript name them.
+// Faults and the transcript name the routes by these constants.
 const (
 	RouteOpen          = "open"
 	RouteConnect       = "connect"
@@ -38,7 +38,6 @@ const (
 	RouteUserByUnionID = "user-by-unionid"
 )
 
-// call is one HTTP request on its way to a route.
 type call struct {
 	r     *http.Request
 	route string
@@ -48,7 +47,7 @@ type call struct {
 	fault Action
 }
 
-// callHead are the fields that faults are matched by, as far as the request has them.
+// Faults are matched by these fields.
 type callHead struct {
 	OpenConversationID string   `json:"openConversationId"`
 	OpenMsgID          string   `json:"openMsgId"`
@@ -61,7 +60,6 @@ type callHead struct {
 	conversation, msgID string
 }
 
-// response is what a route answers.
 type response struct {
 	status      int
 	contentType string // default application/json
@@ -80,7 +78,7 @@ func apiError(status int, code, message string) response {
 	return r
 }
 
-// hookError is an error of the old API: a code in a 200.
+// An error of the old API is a code in a 200.
 func hookError(code int, message string) response {
 	return jsonResponse(map[string]any{"errcode": code, "errmsg": message})
 }
@@ -133,8 +131,8 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// route wraps a route's function with what all routes have: the transcript, faults and latency. The stream handshake has
-// no function, since it takes the socket over.
+// route adds the transcript, faults and latency. The stream handshake has no function, since it takes the socket
+// over.
 func (s *Server) route(name string, f func(*call) response) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.begin() {
@@ -168,7 +166,6 @@ func (s *Server) route(name string, f func(*call) response) http.Handler {
 	})
 }
 
-// locateLocked finds the conversation and the message that a call is about.
 func (s *Server) locateLocked(c *call) {
 	h := &c.head
 	h.conversation, h.msgID = h.OpenConversationID, h.OpenMsgID
@@ -237,7 +234,7 @@ func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) respons
 	}
 }
 
-// hijack takes the client's connection, writes what f writes and closes it: with a reset when f writes nothing.
+// hijack closes the client's connection after f: with a reset when f writes nothing.
 func hijack(w http.ResponseWriter, f func(io.Writer)) {
 	hj, ok := w.(http.Hijacker)
 	if !ok {

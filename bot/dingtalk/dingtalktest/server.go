@@ -13,8 +13,7 @@ import (
 )
 
 // Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. All its
-// methods may be called from any goroutine. Each part of the platform is a type of its own over the same core; their
-// exported methods are the server's.
+// methods may be called from any goroutine. Each part of the platform is a type over the same core.
 type Server struct {
 	*core
 	*people
@@ -32,7 +31,7 @@ type Server struct {
 	http *http.Server
 }
 
-// core is what all parts share: the options, one mutex, the clock, the transcript and the waits.
+// core is shared by all parts.
 type core struct {
 	// URL is the base of both api_base and oapi_base, without a trailing slash.
 	URL string
@@ -46,7 +45,7 @@ type core struct {
 	changed    chan struct{} // closed and replaced at every change that a wait may look for
 	waiters    int           // waits that hold or are about to take `changed`
 	closed     bool
-	offset     time.Duration // the simulator's clock less the machine's
+	offset     time.Duration // simulator's clock less the machine's
 	rng        *rand.Rand
 	timers     map[*timer]struct{}
 	sends      map[string][]time.Time // rate windows: webhook per conversation, API per application, opens
@@ -62,8 +61,8 @@ func newCore(opts Options, url string) *core {
 	}
 }
 
-// New starts a simulator. It panics when the address cannot be listened on, like httptest.NewServer: nothing that uses it
-// could go on. Close it when done.
+// New starts a simulator, which the caller closes. It panics when the address can't be listened on, like
+// httptest.NewServer.
 func New(opts Options) *Server {
 	s, err := Start(opts)
 	if err != nil {
@@ -88,7 +87,6 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// newServer puts the parts together, each over those that it uses.
 func newServer(c *core) *Server {
 	s := &Server{core: c}
 	s.people = newPeople(c)
@@ -115,7 +113,7 @@ func newServer(c *core) *Server {
 	return s
 }
 
-// Close ends every connection and waits until nothing of the simulator runs any more. It may be called twice.
+// Close ends every connection and waits until nothing of the simulator runs. It may be called twice.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -136,7 +134,7 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// begin registers a piece of work that Close waits for; it reports false when the server is closed already.
+// begin registers work that Close waits for. It reports false when the server is closed.
 func (s *core) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +145,7 @@ func (s *core) begin() bool {
 	return true
 }
 
-// spawnLocked runs f in a goroutine that Close waits for. s.mu must be held.
+// Close waits for the goroutine of spawnLocked. s.mu must be held.
 func (s *core) spawnLocked(f func()) {
 	if s.closed {
 		return
@@ -159,7 +157,8 @@ func (s *core) spawnLocked(f func()) {
 
 type timer struct{ t *time.Timer }
 
-// afterLocked calls f after d unless the timer is stopped or the server closes first. s.mu must be held; f runs without it.
+// afterLocked calls f after d unless the timer is stopped or the server closes first. s.mu must be held; f runs
+// without it.
 func (s *core) afterLocked(d time.Duration, f func()) *timer {
 	if s.closed {
 		return nil
@@ -190,7 +189,7 @@ func (s *core) stopLocked(t *timer) {
 	delete(s.timers, t)
 }
 
-// sleep waits for d, or until the server closes or gone is closed; it reports whether the whole time passed.
+// sleep reports whether the whole time passed before the server closed or gone was closed.
 func (s *core) sleep(d time.Duration, gone <-chan struct{}) bool {
 	if d <= 0 {
 		return true
@@ -216,8 +215,8 @@ func (s *core) Now() time.Time {
 	return s.nowLocked()
 }
 
-// Advance moves the simulator's clock: tickets, tokens, webhooks and rate windows age by d, later messages carry the new
-// time. Waiting (redelivery, pings, grace) keeps to real time.
+// Advance moves the simulator's clock: tickets, tokens, webhooks and rate windows age by d, and later messages carry
+// the new time. Waiting (redelivery, pings, grace) keeps to real time.
 func (s *core) Advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,14 +257,13 @@ func (s *core) rateLocked(name string, window time.Duration) int {
 	return len(kept) + 1
 }
 
-// forgetLastLocked takes the newest event back: a refused call does not count.
+// A refused call does not count.
 func (s *core) forgetLastLocked(name string) {
 	if l := s.sends[name]; len(l) > 0 {
 		s.sends[name] = l[:len(l)-1]
 	}
 }
 
-// every calls f at each interval until gone or the server is closed.
 func (s *core) every(d time.Duration, gone <-chan struct{}, f func()) {
 	t := time.NewTicker(d)
 	defer t.Stop()
@@ -281,7 +279,8 @@ func (s *core) every(d time.Duration, gone <-chan struct{}, f func()) {
 	}
 }
 
-// randomBytes are not taken from the seed: ids must differ between runs, since a gateway's database outlives a simulator.
+// randomBytes do not come from the seed: ids must differ between runs, since a gateway's database outlives a
+// simulator.
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = crand.Read(b) // never fails on the supported systems
@@ -301,7 +300,7 @@ func newFrameID() string {
 	return randomHex(4) + "_" + randomHex(2) + "_" + randomHex(5) + "_" + randomHex(3)
 }
 
-// listener is a TCP listener that can stop listening for a while, so that clients see "connection refused".
+// A listener can stop listening for a while, so that clients see "connection refused".
 type listener struct {
 	addr net.Addr
 

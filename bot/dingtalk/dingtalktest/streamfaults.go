@@ -10,8 +10,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// RedeliverOptions say how a message is pushed again; the zero value is once, at once, with a new frame id, on one
-// connection chosen as usual. A message is pushed again even when it was acknowledged.
+// RedeliverOptions describe the repeated pushes of a message, acknowledged or not. The zero value is once, at once,
+// with a new frame id, on one connection chosen as usual.
 type RedeliverOptions struct {
 	After       time.Duration
 	Times       int           // 0 means 1
@@ -19,11 +19,11 @@ type RedeliverOptions struct {
 	SameFrameID bool
 	// Everywhere pushes to all live connections at once instead of one.
 	Everywhere bool
-	// Conn is the id of the connection to use; empty: chosen as usual.
+	// Conn is the id of the connection; empty: chosen as usual.
 	Conn string
 }
 
-// Redeliver pushes a message again, to each bot it was for. It reports false when the msgId is not known.
+// Redeliver pushes a message again to each of its bots. It reports false for an unknown msgId.
 func (s *messages) Redeliver(msgID string, o RedeliverOptions) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *stream) connLocked(id string) *conn {
 	return nil
 }
 
-// chosenLocked are the connections a stream fault is for: the one with the id, or all.
+// An empty id stands for all connections.
 func (s *stream) chosenLocked(id string) []*conn {
 	if id == "" {
 		return append([]*conn(nil), s.conns...)
@@ -83,9 +83,9 @@ func (s *stream) chosenLocked(id string) []*conn {
 	return nil
 }
 
-// DisconnectOptions say how a `disconnect` is announced and carried out.
+// DisconnectOptions configure a `disconnect`.
 type DisconnectOptions struct {
-	// Conn is a connection's id; empty means every connection that is live.
+	// Conn is a connection's id; empty means every live connection.
 	Conn string
 	// Reason is sent to the client; empty means "connection is expired".
 	Reason string
@@ -93,11 +93,11 @@ type DisconnectOptions struct {
 	NoMessageID bool
 	// Grace overrides Options.DisconnectGrace; Never: the socket is closed by the client, if at all.
 	Grace time.Duration
-	// KeepDelivering goes on routing pushes to the connection during the grace, as a server that does not conform would.
+	// KeepDelivering still routes pushes to the connection during the grace, as a server that does not conform would.
 	KeepDelivering bool
 }
 
-// Disconnect sends `disconnect` and returns the number of connections that it went to.
+// Disconnect sends `disconnect` and returns the number of its connections.
 func (s *stream) Disconnect(o DisconnectOptions) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +136,8 @@ func (s *stream) disconnectLocked(c *conn, o DisconnectOptions) {
 	}
 }
 
-// Restart plays a restart of the server: `disconnect` to every connection at once, and connections/open refused with 503
-// for refuse.
+// Restart plays a restart of the server: `disconnect` to every connection at once, and connections/open refused with
+// 503 for refuse.
 func (s *stream) Restart(refuse time.Duration) {
 	s.mu.Lock()
 	s.refuseOpen = time.Now().Add(refuse)
@@ -146,19 +146,19 @@ func (s *stream) Restart(refuse time.Duration) {
 	s.Disconnect(DisconnectOptions{Reason: "server restart"})
 }
 
-// The ways in which Drop ends a connection, beside a WebSocket close code.
+// Drop ends a connection in these ways, beside a WebSocket close code.
 const (
 	DropRST = "rst" // TCP reset
 	DropFIN = "fin" // TCP end without a close frame: the client sees 1006
 )
 
-// DropOptions say how connections are dropped without a `disconnect`.
+// DropOptions configure an end of connections without a `disconnect`.
 type DropOptions struct {
 	// Conn is a connection's id; empty means every connection.
 	Conn string
 	// How is DropRST (also when empty) or DropFIN; ignored with Code.
 	How string
-	// Code sends a close frame with this code (1000, 1001, 1008, …) before the socket is closed.
+	// Code is that of a close frame (1000, 1001, 1008, …) before the socket is closed.
 	Code int
 }
 
@@ -189,11 +189,11 @@ func (s *stream) Drop(o DropOptions) int {
 	return len(chosen)
 }
 
-// HalfOpen makes connections half-open: TCP stays up, but nothing is read, written or answered any more. They are still
-// chosen for pushes. An empty id means all; the number is returned.
+// HalfOpen makes connections half-open and returns their number: TCP stays up, but nothing is read, written or
+// answered. They are still chosen for pushes. An empty id means all.
 func (s *stream) HalfOpen(conn string) int { return s.spoil(conn, HalfOpen) }
 
-// Zombie makes connections answer pings but lose every push that is routed to them. An empty id means all.
+// Zombie makes connections answer pings but lose every push. An empty id means all.
 func (s *stream) Zombie(conn string) int { return s.spoil(conn, Zombie) }
 
 func (s *stream) spoil(id string, state ConnState) int {
@@ -211,8 +211,8 @@ func (s *stream) spoil(id string, state ConnState) int {
 	return n
 }
 
-// LoseNext makes the next n bot messages of a connection vanish on the way, as the first after a reconnect may. An empty
-// id means every open connection.
+// LoseNext makes the next n bot messages of a connection vanish, as the first after a reconnect may. An empty id
+// means every open connection.
 func (s *stream) LoseNext(conn string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *stream) LoseNext(conn string, n int) {
 	}
 }
 
-// SayShuffled says messages with rising createAt that arrive in another order, by the seed; msgIds are in the order of
-// creation.
+// SayShuffled says messages with rising createAt that arrive in another order, by the seed; msgIds are in the order
+// of creation.
 func (s *messages) SayShuffled(msgs ...Message) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func inOrder(p []int) bool {
 }
 
 // Burst says n messages spread over the given number of conversations ("cidBurst1", …), evenly within the time, and
-// returns their msgIds; the text of each is its number.
+// returns their msgIds. The text of each is its number.
 func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	return ids
 }
 
-// Frame is any frame at all, for what DingTalk may send one day or by mistake.
+// Frame is an arbitrary frame, valid or not.
 type Frame struct {
 	// Type is SYSTEM, EVENT, CALLBACK or anything else.
 	Type  string `json:"type"`
@@ -288,8 +288,8 @@ type Frame struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// PushFrame sends a frame to one live connection, chosen as usual, with or without a subscription to the topic. It
-// returns the messageId, or "" without a connection. No particular answer is expected.
+// PushFrame sends a frame to one live connection, with or without a subscription to the topic. It returns the
+// messageId, or "" without a connection. No particular answer is expected.
 func (s *stream) PushFrame(f Frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,7 +316,7 @@ func (s *stream) pushFrameLocked(frame []byte, binary bool, id, note string) boo
 			continue
 		}
 		p := &push{kind: pushOther, frameID: id, conn: c, note: note}
-		c.anonymous++ // an answer without messageId may be the best, whatever it is
+		c.anonymous++ // An answer without messageId may be the best.
 		if id != "" {
 			s.registerLocked(p)
 		}
@@ -326,15 +326,15 @@ func (s *stream) pushFrameLocked(frame []byte, binary bool, id, note string) boo
 	return false
 }
 
-// MalformedFrame is one frame that breaks the protocol in one way.
+// MalformedFrame breaks the protocol in one way.
 type MalformedFrame struct {
 	Name   string
 	Bytes  []byte
 	Binary bool
 }
 
-// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a readable message that
-// must be answered: one with createAt as a string, one of more than 1 MB. The messages in them belong to no
+// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a readable message
+// that must be answered: one with createAt as a string, one of more than 1 MB. The messages in them belong to no
 // conversation of a Server; PlayMalformed sends frames that do.
 func MalformedFrames() []MalformedFrame {
 	return malformed(func() map[string]any {
@@ -389,7 +389,7 @@ func malformed(payload func() map[string]any) []MalformedFrame {
 }
 
 // PlayMalformed sends all of MalformedFrames, or those named, to a live connection as messages of a conversation, and
-// returns the names of those that were sent. No particular ack is expected of any.
+// returns the names of the sent ones. No particular ack is expected of any.
 func (s *messages) PlayMalformed(conversation string, names ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WaitFor waits until done, which sees a consistent state of the simulator, reports true. The error after ctx ends says
-// what was waited for. done must not call the Server.
+// WaitFor waits until done, which sees a consistent state of the simulator, reports true. what names the awaited
+// state in the error after ctx ends. done must not call the Server.
 func (s *Server) WaitFor(ctx context.Context, what string, done func(State) bool) error {
 	return s.wait(ctx, what, func() bool { return done(s.stateLocked()) })
 }
@@ -65,11 +65,11 @@ func (s *messages) WaitAck(ctx context.Context, msgID string) (Ack, error) {
 	return ack, err
 }
 
-// WaitEntry waits for a line of the transcript that done accepts; lines from before count. done sees each line once, the
+// WaitEntry waits for a line of the transcript that done accepts; earlier lines count. done sees each line once, the
 // oldest first, and must not call the Server.
 func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool) (Entry, error) {
 	var found Entry
-	seen := 0 // seq up to which the lines were looked at
+	seen := 0 // seq of the last line that was looked at
 	err := s.wait(ctx, what, func() bool {
 		first := sort.Search(len(s.transcript), func(i int) bool { return s.transcript[i].Seq > seen })
 		for _, e := range s.transcript[first:] {
@@ -84,14 +84,14 @@ func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool
 	return found, err
 }
 
-// State is the simulator's view of the whole at one moment.
+// State is the whole simulator at one moment.
 type State struct {
 	Now time.Time `json:"now"`
 	// Live is the number of connections that work: neither draining nor spoilt by HalfOpen or Zombie.
 	Live        int          `json:"live"`
 	Connections []Connection `json:"connections"`
 	Apps        []AppState   `json:"apps"`
-	// Messages is the number of messages remembered, Unacked of those without an ack that ends them.
+	// Messages counts remembered messages, Unacked those without an ack that ends them.
 	Messages   int `json:"messages"`
 	Unacked    int `json:"unacked"`
 	Replies    int `json:"replies"`
@@ -104,7 +104,7 @@ type AppState struct {
 	// Opens counts connections/open, TokenFetches both ways to a token.
 	Opens        int `json:"opens"`
 	TokenFetches int `json:"tokenFetches"`
-	// APICalls and StreamUse stand against the monthly budgets.
+	// APICalls and StreamUse count against the monthly budgets.
 	APICalls    int `json:"apiCalls"`
 	APIQuota    int `json:"apiQuota"`
 	StreamUse   int `json:"streamUse"`
@@ -114,7 +114,6 @@ type AppState struct {
 	Deaf    time.Duration `json:"deaf"`
 }
 
-// State returns the counters and connections of this moment.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +164,7 @@ func (s *Server) describe() string {
 		st.Live, len(st.Connections), st.Messages, st.Unacked, st.Replies, st.Violations)
 }
 
-// TB is what NewServer needs of a *testing.T or *testing.B, without linking package testing into programs.
+// TB is the part of *testing.T that NewServer needs, without package testing in programs.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -173,8 +172,8 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// NewServer starts a simulator for a test and closes it when the test ends. When the test failed, the transcript and the
-// violations are logged.
+// NewServer starts a simulator and closes it when the test ends. A failed test logs the transcript and the
+// violations.
 func NewServer(t TB, opts Options) *Server {
 	t.Helper()
 	s, err := Start(opts)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// session is a session webhook: it belongs to one message in one conversation.
+// A session webhook belongs to one message in one conversation.
 type session struct {
 	group   *group
 	app     *app
@@ -17,25 +17,23 @@ type session struct {
 	posts   int
 }
 
-// webhooks are the session webhooks and those of a group's own bot.
 type webhooks struct {
 	*core
 	*people
 	*posts
 	sessions map[string]*session
 	uuids    map[string]bool
-	blocked  map[string]time.Time // conversations refused until then
+	blocked  map[string]time.Time // end of the refusal by conversation
 }
 
-// sessionLocked makes a webhook for a message and returns its address.
 func (s *webhooks) sessionLocked(g *group, a *app, msgID string, expires time.Time) string {
 	id := randomHex(16)
 	s.sessions[id] = &session{group: g, app: a, msgID: msgID, expires: expires}
 	return s.URL + "/robot/sendBySession?session=" + id
 }
 
-// ExpireWebhooks ends the webhooks handed out so far for a conversation, or for all when it is empty, before their time:
-// they answer errcode 300001 from now on.
+// ExpireWebhooks ends the present webhooks of a conversation, or of all when it is empty, before their time: they
+// answer errcode 300001.
 func (s *webhooks) ExpireWebhooks(conversation string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +45,7 @@ func (s *webhooks) ExpireWebhooks(conversation string) {
 	s.noteLocked(Entry{Kind: "fault", Conversation: conversation, Detail: "webhooks expired"})
 }
 
-// ForgetMsgUUIDs makes the webhooks post a reply again from now on although its msgUuid was seen, as with
-// [Options.IgnoreMsgUUID].
+// ForgetMsgUUIDs sets [Options.IgnoreMsgUUID] from now on.
 func (s *webhooks) ForgetMsgUUIDs() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +123,7 @@ func (s *webhooks) sendBySession(c *call) response {
 	return s.postHookLocked(c, se.group, se, "webhook")
 }
 
-// sendCustom is the webhook of a group's own bot, whose access_token is the group's id here.
+// The access_token of a group's own bot is the group's id here.
 func (s *webhooks) sendCustom(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +201,6 @@ func (s *webhooks) postHookLocked(c *call, g *group, se *session, via string) re
 	return hookError(0, "ok")
 }
 
-// webhookLimitLocked counts a reply against its conversation's rate.
 func (s *webhooks) webhookLimitLocked(g *group) (response, bool) {
 	if s.opts.WebhookPerMinute < 0 {
 		return response{}, false

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// in returns the text in the language of a saying: Chinese for any Chinese character.
+// in returns Chinese for a saying with any Chinese character.
 func (s said) in(chinese, english string) string {
 	if strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 		return chinese
@@ -15,7 +15,7 @@ func (s said) in(chinese, english string) string {
 	return english
 }
 
-// answerTo answers one saying; tried and saved say whether memory_save was called, and succeeded.
+// tried and saved say whether memory_save was called, and succeeded.
 func answerTo(s said, before, asked, results []said, saved, tried bool) string {
 	to := ""
 	if s.who != "" && len(asked) > 1 {
@@ -41,7 +41,6 @@ func answerTo(s said, before, asked, results []said, saved, tried bool) string {
 	return to + s.in("我没有找到相关的记录，不知道答案。", "I found no record of that, so I don't know.")
 }
 
-// cite answers a question with a hit and its place.
 func cite(question, hit said) string {
 	text := strings.Join(strings.Fields(bulletRE.ReplaceAllString(hit.text, "")), " ")
 	switch hit.from {
@@ -71,7 +70,7 @@ func smallTalk(text string) string {
 	return ""
 }
 
-// acknowledge confirms a statement, in one of several wordings that the text selects.
+// The text selects one of several wordings.
 func acknowledge(s said) string {
 	ways := []string{
 		s.in("收到：%s", "Noted: %s"), s.in("好的，了解：%s", "All right: %s"), s.in("明白，%s", "Understood: %s"), s.in("知道了：%s", "I see: %s"),

@@ -17,7 +17,6 @@ type EmbedRequest struct {
 	Dimensions int // 0: unspecified
 }
 
-// Vectors is the default length of a vector.
 const vectorLength = 512
 
 // Embeddings returns the requests for vectors so far, in order of arrival.
@@ -69,9 +68,8 @@ func (s *Server) embeddings(w http.ResponseWriter, hr *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// Vector returns the server's embedding of a text. Words, pairs of Chinese characters and, with more weight, groups of
-// synonyms are hashed to positions and signs. Texts with common words or synonyms are near each other. The result is
-// deterministic.
+// Vector is the server's embedding of a text. Words, pairs of Chinese characters and, with more weight, groups of
+// synonyms are hashed to positions and signs. So texts with common words or synonyms are near each other.
 func Vector(text string, length int, synonyms [][]string) []float32 {
 	if length <= 0 {
 		length = vectorLength

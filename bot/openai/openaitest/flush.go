@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// flush saves the facts of the transcript, in the form of the tool's schema.
 func flush(r Request) Reply {
 	before, asked := readAll(r)
 	all := append(before, asked...)
@@ -153,7 +152,6 @@ func kindOfFact(text string) string {
 	return "fact"
 }
 
-// searchArgs puts a question into the schema's field for the query.
 func searchArgs(schema map[string]any, question string) string {
 	props, _ := schema["properties"].(map[string]any)
 	args := map[string]any{}

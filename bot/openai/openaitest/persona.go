@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Persona plays a helpful assistant by fixed rules, in the language of each message. The same request always gets the same
-// answer, so that tests and the demo need no model. It answers from the request or from memory_search, and says so when it
-// does not know. It saves facts on request, extracts facts in a flush, and summarizes.
+// Persona plays a helpful assistant by fixed rules, in the language of each message, so that tests and the demo need
+// no model. It answers from the request or from memory_search, and says so when it does not know. It saves facts on
+// request, extracts facts in a flush, and summarizes.
 func Persona(r Request) Reply {
 	switch r.Kind {
 	case Flush:
@@ -74,13 +74,11 @@ func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 // placed matches a line of a result that begins with place, time and speaker.
 var placed = regexp.MustCompile(`^(?:\S+ \(\d{4}-\d\d-\d\d \d\d:\d\d ?([^;]*?)(?:;.*?)?\)|#\d+ \d{4}-\d\d-\d\d \d\d:\d\d ([^:]*)): (.*)$`)
 
-// noneRE matches results without a hit, and failures.
 var noneRE = regexp.MustCompile(`(?i)^(?:error:|nothing found|no (?:results?|matches|hits)|没有找到|没找到|未找到)`)
 
-// outdated marks a hit with a later correction.
 const outdated = "; OUTDATED, corrected later"
 
-// recalledIn returns the recalled hits before the question, which need no tool call.
+// Recalled hits need no tool call.
 func recalledIn(before []said) []said {
 	var out []said
 	for _, s := range only(before, "recall") {
@@ -91,7 +89,7 @@ func recalledIn(before []said) []said {
 	return out
 }
 
-// hit parses a line of a result. The found text may name its speaker itself.
+// The found text may name its speaker itself.
 func hit(line, tool string) said {
 	m := placed.FindStringSubmatch(line)
 	if m == nil {
@@ -104,7 +102,7 @@ func hit(line, tool string) said {
 	return said{text: s.text, from: tool}
 }
 
-// texts returns the lines of a tool's result, or its strings if it is JSON.
+// The result of a tool is lines, or JSON with strings.
 func texts(content string) []string {
 	var v any
 	if json.Unmarshal([]byte(content), &v) == nil {
@@ -168,7 +166,7 @@ func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
 	return calls
 }
 
-// lookFor returns the query: memory ranks by similarity, the history matches words.
+// Memory ranks by similarity, the history matches words.
 func lookFor(tool, question string) string {
 	if tool != "query_history" {
 		return question
@@ -182,7 +180,6 @@ func lookFor(tool, question string) string {
 	return longest
 }
 
-// known returns the sayings that may answer s: all others.
 func known(before, asked []said, s said) []said {
 	var out []said
 	out = append(out, before...)

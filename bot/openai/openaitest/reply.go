@@ -39,7 +39,7 @@ func Text(s string) Reply {
 // Calls answers with a tool call. args is JSON text as a string, or any value for json.Marshal.
 func Calls(name string, args any) Reply { return newReply().Call(name, args) }
 
-// Error answers with a status and a body; the default body is generated. retryAfter is the header's text, or empty.
+// The default body of Error is generated. retryAfter is the header's text, or empty.
 func Error(status int, retryAfter, body string) Reply {
 	r := newReply()
 	r.status, r.retryAfter, r.body = status, retryAfter, body
@@ -84,7 +84,7 @@ func (r Reply) Thinking(s string) Reply { r.reasoning = s; return r }
 // Finish sets the finish reason. Default: stop, or tool_calls where there are any.
 func (r Reply) Finish(reason string) Reply { r.finish = reason; return r }
 
-// Pieces sets the number of runes of text or arguments in a chunk of a stream. Default 8.
+// Pieces sets the number of runes in a chunk of a stream. Default 8.
 func (r Reply) Pieces(runes int) Reply { r.pieces = max(runes, 1); return r }
 
 // Split sends a stream in writes of n bytes, across lines, JSON and runes.
@@ -93,8 +93,8 @@ func (r Reply) Split(n int) Reply { r.split = n; return r }
 // BreakAfter breaks the connection after n chunks of a stream, or in the middle of a plain answer.
 func (r Reply) BreakAfter(n int) Reply { r.breakAfter = n; return r }
 
-// EndAfter ends a stream cleanly after n chunks, without finish reason and [DONE], like a proxy without its provider. A
-// plain answer ends in its middle.
+// EndAfter ends a stream cleanly after n chunks, without finish reason and [DONE], like a proxy without its provider.
+// A plain answer ends in its middle.
 func (r Reply) EndAfter(n int) Reply { r.endAfter = n; return r }
 
 // QuietAfter stops a stream after n chunks and keeps the connection open. With 0 only headers arrive.
@@ -121,7 +121,7 @@ func (r Reply) Usage(prompt, cached, completion int) Reply {
 	return r
 }
 
-// Content returns the text of the answer, for wrappers of another function's replies.
+// Content returns the text of the answer.
 func (r Reply) Content() string { return r.text }
 
 // WithContent sets the text of the answer.
@@ -149,7 +149,7 @@ type Matcher func(Request) bool
 // IsKind matches requests of a kind.
 func IsKind(k Kind) Matcher { return func(r Request) bool { return r.Kind == k } }
 
-// Contains matches requests with a message that has text in it.
+// Contains matches requests with text in a message.
 func Contains(text string) Matcher {
 	return func(r Request) bool { return strings.Contains(r.Text(), text) }
 }

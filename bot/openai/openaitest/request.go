@@ -14,7 +14,7 @@ type Kind string
 // The kinds of requests.
 const (
 	Chat    Kind = "chat"
-	Flush   Kind = "flush"   // a tool is forced, in any way
+	Flush   Kind = "flush"   // a forced tool, in any way
 	Summary Kind = "summary" // no tools
 )
 
@@ -78,7 +78,7 @@ func (r Request) Offers(tool string) bool {
 	return false
 }
 
-// parse decodes a request; lean omits the fields of Options.Lean.
+// lean omits the fields of Options.Lean.
 func parse(body []byte, lean bool) (Request, error) {
 	var q struct {
 		Model    string
@@ -172,8 +172,9 @@ func kindOf(r Request) Kind {
 	return Summary
 }
 
-// Illegal lists the faults of a request that a provider would refuse, a line each. It finds unpaired calls and results,
-// tools not on offer, a missing user message, and empty contents, names or ids. One system message must be at the head.
+// Illegal lists the faults of requests that a provider would refuse, a line each. It finds unpaired calls and
+// results, tools not on offer, a missing user message, and empty contents, names or ids. One system message must be
+// at the head.
 func (s *Server) Illegal() []string {
 	var out []string
 	for _, r := range s.Requests() {

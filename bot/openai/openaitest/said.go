@@ -8,12 +8,11 @@ import (
 
 // said is one statement that the persona reads from a request.
 type said struct {
-	who  string // the request's form of the speaker, such as 张三(u1); empty if unknown
+	who  string // request's form of the speaker, such as 张三(u1); empty if unknown
 	text string
 	from string // context, transcript, or the name of its fence: memory, summary, known …
 }
 
-// nick returns the name without the id.
 func (s said) nick() string {
 	if i := strings.IndexAny(s.who, "(（"); i > 0 {
 		return s.who[:i]
@@ -21,7 +20,6 @@ func (s said) nick() string {
 	return s.who
 }
 
-// fact returns the statement as a complete sentence.
 func (s said) fact() string {
 	if s.who == "" {
 		return s.text
@@ -41,8 +39,8 @@ var (
 
 const inTranscript = "transcript"
 
-// read parses a user message. Lines of JSON between fences are a transcript, other fenced lines are data of the fence's
-// name, and a message without fences is a statement.
+// read expects lines of JSON between fences as a transcript. Other fenced lines are data of the fence's name, and a
+// message without fences is a statement.
 func read(content string) []said {
 	if !strings.Contains(content, "<<<") {
 		return plainly(content)
@@ -92,8 +90,7 @@ func plainly(content string) []said {
 	return []said{{text: content, from: "context"}}
 }
 
-// readAll parses all user messages of a request. asked are those since the last answer in words, and before is
-// everything else.
+// asked are the messages since the last answer in words, and before is everything else.
 func readAll(r Request) (before, asked []said) {
 	last := -1
 	for i, m := range r.Messages {
@@ -165,8 +162,7 @@ func only(in []said, from ...string) []said {
 	return out
 }
 
-// identifiersRE matches text that must be copied exactly: links, mail, dates, times, amounts, versions, tickets, paths,
-// long numbers.
+// Links, mail, dates, times, amounts, versions, tickets, paths and long numbers must be copied exactly.
 var identifiersRE = regexp.MustCompile(`https?://[\w./?=&%#:~+-]+|[\w.+-]+@[\w-]+\.[\w.-]+|\b[A-Z][A-Za-z]*-[A-Za-z0-9][A-Za-z0-9-]*\b|(?:\d{4}\s?[年/-]\s?)?\d{1,2}\s?[月/-]\s?\d{1,2}\s?[日号]?|周[一二三四五六日天]|\d{1,2}:\d\d|[¥$]\s?\d[\d,.]*|\d[\d,.]*\s?(?:万元|亿元|万|元|%)|\bv?\d+\.\d+(?:\.\d+)?\b|\B/[\w./-]{3,}|\b\d{6,}\b`)
 
 func identifiers(in []said) []string {

@@ -48,10 +48,10 @@ type Options struct {
 	Synonyms [][]string
 	// EmbedFault replaces the answer to a request for vectors, if it returns one.
 	EmbedFault func(EmbedRequest) (Reply, bool)
-	// KeepRequests bounds the requests that Requests and Illegal cover, the newest. 0: all.
+	// KeepRequests bounds the newest requests that Requests and Illegal cover. 0: all.
 	KeepRequests int
-	// Lean omits Raw and the schemas of tools from requests, for measurements, because decoding them takes most of the
-	// time.
+	// Lean omits Raw and the schemas of tools from requests, for measurements, because decoding them takes most of
+	// the time.
 	Lean bool
 	// Connected is called for each new connection.
 	Connected func()
@@ -116,8 +116,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// NewServer starts a server for a test and closes it at the test's end. Unanswered requests and unused steps fail the
-// test.
+// NewServer starts a server until the end of a test. Unanswered requests and unused steps fail the test.
 func NewServer(t TB, steps ...Script) *Server {
 	t.Helper()
 	s := New(Options{Steps: steps, Reply: func(r Request) Reply {
@@ -151,7 +150,7 @@ func (s *Server) Add(steps ...Script) {
 	}
 }
 
-// Unused describes the steps with a number of requests that answered fewer.
+// Unused describes the steps that answered fewer requests than their number.
 func (s *Server) Unused() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +241,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	reply.write(ctx, w, req)
 }
 
-// take records a request and finds its answer. It calls a step's function outside the lock.
+// A step's function is called outside the lock.
 func (s *Server) take(r Request) (Reply, Request) {
 	s.mu.Lock()
 	s.taken++
@@ -270,7 +269,7 @@ func (s *Server) take(r Request) (Reply, Request) {
 	return answer(r), r
 }
 
-// open returns the context of a request, which also ends with the server.
+// The context also ends with the server.
 func (s *Server) open(hr *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(hr.Context())
 	go func() { // ends with the request

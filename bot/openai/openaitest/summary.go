@@ -12,7 +12,7 @@ var (
 	targetRE  = regexp.MustCompile(`(?i)(\d[\d,]*)\s*(?:个\s*)?(?:token|字)`)
 )
 
-// sections maps words of headings to their topic; the first match takes the lines.
+// The first match takes the lines of a topic.
 var sections = []struct {
 	about string
 	re    *regexp.Regexp
@@ -35,7 +35,6 @@ func sectionOf(heading string) string {
 	return "talk"
 }
 
-// digest is an unfinished summary: lines by topic.
 type digest struct {
 	lines map[string][]string
 	seen  map[string]bool
@@ -88,7 +87,7 @@ func summarize(r Request) Reply {
 	return Text(d.write(heads))
 }
 
-// chat marks lines that a later summary may drop.
+// A later summary may drop lines with this mark.
 const chat = "讨论："
 
 func headings(r Request) []string {
@@ -117,7 +116,7 @@ func target(r Request) int {
 	return 600
 }
 
-// previous copies the lines of an earlier summary; it returns the droppable ones.
+// previous returns the droppable lines of an earlier summary.
 func (d *digest) previous(r Request) (chatter []string) {
 	about := "talk"
 	for _, m := range r.Messages {
@@ -143,8 +142,8 @@ func (d *digest) previous(r Request) (chatter []string) {
 	return chatter
 }
 
-// maxRun bounds the occurrences of a run of characters in a summary, because a repetitive one looks broken. A line over
-// it is reduced to its unique parts.
+// A summary with more occurrences of a run of characters looks broken. A line over maxRun is reduced to its unique
+// parts.
 const maxRun, runLength = 9, 7
 
 func (d *digest) add(about, line string) {
@@ -168,7 +167,7 @@ func (d *digest) add(about, line string) {
 	d.size += tokens(line)
 }
 
-// repeats counts the line's runs of characters other than digits, and reports whether one occurs too often.
+// repeats ignores digits.
 func (d *digest) repeats(line string) bool {
 	var rs []rune
 	for _, r := range line {

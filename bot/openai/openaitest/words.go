@@ -35,7 +35,7 @@ func grams(text string) map[string]bool {
 	return out
 }
 
-// asking lists words of questions that answers lack.
+// Answers lack these words of questions.
 var asking = regexp.MustCompile(`(?i)请问|还记得|记得|知道|什么时候|什么|谁|哪天|哪个|哪里|哪|几点|几号|多少|怎么|如何|是不是|有没有|何时|吗|呢|是|的|了|我们|咱们|我|你|在|请|\b(who|what|when|where|which|how|is|are|the|a|an|of|for|our|do|does|did|you|remember|to|in|on)\b`)
 
 func topic(question string) map[string]bool { return grams(asking.ReplaceAllString(question, " ")) }

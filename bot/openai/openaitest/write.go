@@ -14,7 +14,7 @@ import (
 
 type object = map[string]any
 
-// write sends the reply. It panics with http.ErrAbortHandler to break a connection.
+// write panics with http.ErrAbortHandler to break a connection.
 func (r Reply) write(ctx context.Context, w http.ResponseWriter, req Request) {
 	r.calls = slices.Clone(r.calls) // a permanent rule's reply is shared
 	for i := range r.calls {
@@ -95,7 +95,7 @@ func (r Reply) usage() object {
 	}
 }
 
-// callPiece is a tool call or a part of one; plain answers have no index.
+// Plain answers have no index.
 func (r Reply) callPiece(index int, id, name, args string, plain bool) object {
 	p := object{"function": object{"name": name, "arguments": args}, "type": "function"}
 	if id != "" && !r.noIDs {
@@ -107,7 +107,6 @@ func (r Reply) callPiece(index int, id, name, args string, plain bool) object {
 	return p
 }
 
-// data lists the events of a stream.
 func (r Reply) data(req Request) []string {
 	if len(r.events) > 0 {
 		return r.events
@@ -179,7 +178,6 @@ func (r Reply) writeStream(ctx context.Context, w http.ResponseWriter, req Reque
 	r.writeSplit(w, all.String(), flush)
 }
 
-// cut ends a stream early.
 func (r Reply) cut(w http.ResponseWriter, rest string, flush func() error) {
 	r.writeSplit(w, rest, flush)
 	_ = flush()

@@ -1,7 +1,7 @@
 // Command conformance runs DingTalk's official Node SDK against the simulator and checks that both sides agree. It
-// covers opening, callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped connection and redelivery, and
-// expects no reported violation. It needs node and npm, installs the SDK into a temporary folder, and ends with 0 when
-// all holds.
+// covers opening, callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped connection and redelivery,
+// and expects no reported violation. It needs node and npm, installs the SDK into a temporary folder, and exits with
+// 0 when all holds.
 package main
 
 import (
@@ -74,7 +74,6 @@ func run(ctx context.Context, out, log io.Writer) error {
 	return err
 }
 
-// install puts the client and the SDK it needs into a temporary folder.
 func install(ctx context.Context, log io.Writer) (string, error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
@@ -93,7 +92,7 @@ func install(ctx context.Context, log io.Writer) (string, error) {
 	return dir, nil
 }
 
-// startClient runs the echo bot; the returned function ends it by closing its stdin.
+// The returned function ends the echo bot by closing its stdin.
 func startClient(ctx context.Context, dir, url string, log io.Writer) (func() error, error) {
 	node := exec.CommandContext(ctx, "node", "client.mjs")
 	node.Dir, node.Stdout, node.Stderr = dir, log, log
@@ -114,7 +113,6 @@ func startClient(ctx context.Context, dir, url string, log io.Writer) (func() er
 	}, nil
 }
 
-// play is one run of the scenario.
 type play struct {
 	ctx context.Context
 	s   *dingtalktest.Server
@@ -150,7 +148,6 @@ func (p *play) all() error {
 	return nil
 }
 
-// within bounds one wait.
 func (p *play) within() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(p.ctx, 20*time.Second)
 }
