@@ -14,13 +14,13 @@ import (
 var errPanic = errors.New("panic")
 
 // countsAsAttempt excludes lost leases, stops and storage failures. The storage counts crashes itself, see
-// [sessions.Store.Begin]. A model failure is answered and ends no turn.
+// [sessions.Store.Begin].
 func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
 
-// attempt runs a turn, and abandons it in the storage if it ends without a commit. aside is the message that gave it a
-// place beside the slots; 0: it has a slot.
+// attempt abandons a turn in the storage if it ends without a commit. aside is the message that gave it a place beside
+// the slots; 0: it has a slot.
 func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil
@@ -62,8 +62,7 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 	})
 }
 
-// begin waits for a slot and reads the session. A suspect also waits until no other suspect runs; nothing is marked
-// before.
+// begin lets a suspect also wait until no other suspect runs; nothing is marked before.
 func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, p place, err error) {
 	l, v, p, err = r.beginWith(ctx, l, r.store.Begin)
 	if err != nil || v.Suspect == 0 {
@@ -81,11 +80,11 @@ func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease,
 	return l, v, place{leave: func() { second.leave(); free() }, stop: second.stop}, err
 }
 
-// leaseTries bounds the leases that one turn takes; a session that loses more passes its slot on.
+// leaseTries bounds the leases of one turn; a session that loses more passes its slot on.
 const leaseTries = 3
 
-// beginWith opens the turn in a slot. A turn that loses its lease to an erasure takes it again and keeps its slot:
-// frequent erasures would starve it otherwise, and no mark would count them.
+// beginWith takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
+// turn, and no mark would count them.
 func (r opening) beginWith(
 	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
 ) (_ sessions.Lease, v sessions.View, p place, err error) {
@@ -110,7 +109,6 @@ func (r opening) beginWith(
 	}
 }
 
-// lease takes the session's lease, and the replies that an earlier owner left unsent.
 func (r *Runner) lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
 	l, err := r.leases.Get(ctx, key)
 	if err != nil {

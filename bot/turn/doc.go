@@ -1,4 +1,3 @@
-// Package turn runs turns: from the waiting messages of a session to a committed answer. Read turn.go first, top to bottom.
-//
-// No transaction, database lock or pooled connection is held during a model call.
+// Package turn runs turns: from the waiting messages of a session to a committed answer. No transaction, database lock
+// or pooled connection is held during a model call.
 package turn

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// receiveWait is the maximum wait of a turn for messages that were received and are not stored yet.
+// receiveWait bounds the wait for messages that were received and are not stored yet.
 const receiveWait = time.Second
 
 // gathering has the arrival time of each session's first waiting message. The zero value is ready.

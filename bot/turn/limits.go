@@ -12,10 +12,10 @@ import (
 	"ebb/sessions"
 )
 
-// admit counts a turn against the limits before it calls the model. Messages of people over a limit wait behind the
-// others. If only such messages remain, the turn becomes one of kindLimited: of all of them for a limit of the
-// conversation or the installation, else of one person. A repeated turn is counted again, except one that gave up a
-// place beside the slots: it ran nothing.
+// admit counts a turn against the limits. Messages of people over a limit wait behind the others. If only such messages
+// remain, the turn becomes one of kindLimited. It has all of them for a limit of the conversation or the installation,
+// else those of one person. A repeated turn is counted again, except one that gave up a place beside the slots: it ran
+// nothing.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	limits := r.cfg.Current.For(t.Key).Limits
 	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
@@ -40,7 +40,7 @@ func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	return nil
 }
 
-// uncounted are the askers for whom the turn is not counted yet. The group is counted with the first one.
+// uncounted counts the group with the first asker.
 func uncounted(t *Turn) sessions.Askers {
 	a := askersOf(t)
 	if len(t.admitted) > 0 {
@@ -98,7 +98,7 @@ func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
 	return len(first(t.Asked))
 }
 
-// notifyLimit returns the notice of the turn's limit, or "" where it was given in this window.
+// notifyLimit is empty where the notice was given in this window.
 func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 	limit := t.reached
 	n := sessions.Notice{
@@ -127,7 +127,7 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 	}
 }
 
-// spend adds the tokens of the turn to its askers, in equal parts. A failure is logged: the answer is more important.
+// spend divides the tokens equally. A failure is logged: the answer is more important.
 func (r *Runner) spend(ctx context.Context, t *Turn, a answer) {
 	tokens := a.usage.Prompt + a.usage.Completion
 	if r.cfg.Current.For(t.Key).Limits.PersonTokens <= 0 || tokens <= 0 {

@@ -34,8 +34,7 @@ func (a answer) spending() sessions.Spending {
 	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.usage, Cost: a.cost, Model: a.model}
 }
 
-// loop asks the model and runs the tools that it calls, until it answers in text. The error is a model call that failed
-// after all retries; the answer then has the work before it.
+// loop returns a model call that failed after all retries as its error; the answer then has the work before it.
 func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer, error) {
 	a := answer{estimate: t.size}
 	t.events = nil
@@ -105,7 +104,7 @@ func (t *Turn) thought() func(text string) {
 
 const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
-// appendEvent counts an event and appends it to the turn and, shortened as in later views, to the request.
+// appendEvent shortens the event for the request as in later views.
 func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.Event) []llm.Message {
 	e.Tokens = r.views.CountEvent(e)
 	a.events = append(a.events, e)
@@ -118,9 +117,9 @@ func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.
 
 const squeezedBytes = 400
 
-// makeRoom offloads the turn's own large tool results as the policy demands. It then shortens more of them, the oldest
-// first, until the request fits the window. A reference names the path at which memory_get reads the whole, also in
-// this turn. It reports whether another round has room.
+// makeRoom offloads the turn's own large tool results as the policy demands, then shortens more, the oldest first,
+// until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It reports
+// whether another round has room.
 func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 	usable, cal := r.views.Settings(t.View.Session).Window.Usable(), t.View.Session.CalibrationFactor
 	if t.halfWindow {
@@ -161,7 +160,7 @@ func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) boo
 	return true
 }
 
-// finish ends the turn with the model's text, or with a fixed one if that is empty.
+// finish replaces an empty text of the model by a fixed one.
 func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.text = strings.TrimSpace(resp.Text)
 	switch {
@@ -177,8 +176,8 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }
 
-// callTool runs one tool call within part, which ends before ctx. A tool's failure becomes a result for the model. The
-// error is a lost lease or a storage that can't record the run; both end the turn.
+// callTool runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
+// lost lease or a storage that can't record the run; both end the turn.
 func (r *Runner) callTool(ctx, part context.Context, t *Turn, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	if isStopped(ctx) {
 		return NotRun, nil

@@ -12,8 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// queueGrace is the wait for a slot after which people see that their turn waits. A shorter wait costs no further
-// frame.
+// queueGrace is the wait for a slot after which people see it. A shorter wait costs no further frame.
 const queueGrace = 200 * time.Millisecond
 
 type place struct {
@@ -21,8 +20,8 @@ type place struct {
 	stop  int64  // the message for which the place is beside the slots; 0: it is a slot
 }
 
-// unstoppedError ends a turn beside the slots that its message does not stop after all, since it would ask the model. A
-// limit or a suspect leaves the turn other messages than those that waited.
+// unstoppedError ends a turn beside the slots that its message does not stop after all. A limit or a suspect leaves the
+// turn other messages.
 type unstoppedError struct {
 	by       int64             // messages up to this id give no place beside the slots
 	admitted []sessions.UserID // people for whom the limits counted the turn, which begins again
@@ -30,8 +29,7 @@ type unstoppedError struct {
 
 func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
 
-// enterSlot waits for a slot. A /stop of the waiting turn after judged takes a place beside the slots: its turn asks no
-// model.
+// enterSlot gives a waiting turn with a /stop after judged a place beside the slots: it asks no model.
 func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) (place, error) {
 	if leave, ok := w.slots.TryEnter(); ok {
 		return place{leave: leave}, nil
@@ -63,7 +61,7 @@ type queued struct {
 }
 
 // maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query.
-// The others look at new messages alone. It equals the number of waiting turns with a card.
+// It equals the number of waiting turns with a card.
 const maxLookers = 200
 
 // mayLook makes the turn one of those that look at intervals once there is room.
@@ -74,8 +72,7 @@ func (q *queued) mayLook() bool {
 	return q.looks != nil
 }
 
-// watch shows the waiting turn and looks for its stop until wait ends. A stop ends the wait with a place; the zero
-// value: none.
+// watch shows the waiting turn and looks for its stop. A stop ends the wait with a place; the zero value: none.
 func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
 	defer logPanic(q.ctx) // no message is marked yet: the turn itself counts the attempt
 	defer func() {
@@ -131,7 +128,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 	}
 }
 
-// nextAsked are the messages of the next turn, if it asks the model. The newest is the first of pending.
+// nextAsked is empty if the next turn asks no model. The newest is the first of pending.
 func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	var asked []sessions.Event
 	for _, e := range slices.Backward(pending) {

@@ -16,9 +16,8 @@ import (
 	"ebb/sessions"
 )
 
-// searchMemory searches memory for the turn's question. The result is never logged and stands in this turn's requests
-// only, so that the prefix of the prompt stays cacheable. A slow or failed search is left out: the model can search by
-// itself.
+// searchMemory keeps its result out of the log and of later requests, so that the prefix of the prompt stays cacheable.
+// A slow or failed search is left out: the model can search by itself.
 func (r *Runner) searchMemory(ctx context.Context, t *Turn) {
 	query := r.views.RecallQuery(t.Asked)
 	if query == "" || r.recallBudget(t) <= 0 {
@@ -51,8 +50,8 @@ func (r *Runner) recallBudget(t *Turn) int {
 	return min(r.cfg.Remember.RecallTokens, r.views.Settings(t.View.Session).Window.Usable()/8)
 }
 
-// writeRecalled formats the recalled memory for a request on v, without facts that the view shows. It is empty if
-// nothing was searched for, or the view shows all results.
+// writeRecalled leaves out facts that the view shows. It is empty if nothing was searched for, or the view shows all
+// results.
 func (r *Runner) writeRecalled(t *Turn, v sessions.View) string {
 	fresh := dropShown(t.Found, t.View, v)
 	if !t.searched || len(fresh) == 0 && len(t.Found) > 0 {
@@ -76,8 +75,8 @@ func dropShown(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 	})
 }
 
-// readPinned reads pinned memory for the head of the view when due: at the start of a session, and after a pinned fact
-// was forgotten. The turn's commit stores it, so that it stays identical until the next compaction.
+// readPinned reads pinned memory when due: at the start of a session, and after a pinned fact was forgotten. The turn's
+// commit stores it, so that it stays identical until the next compaction.
 func (r *Runner) readPinned(ctx context.Context, t *Turn) {
 	if !t.View.Session.PinnedDue {
 		return

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// fitRequest assembles the turn's request. It first compacts, within a deadline, a context that would overflow or that
-// its policy limits before an answer. If that frees too little, the request shows the emergency view.
+// fitRequest first compacts, within a deadline, a context that would overflow or that its policy limits before an
+// answer. If that frees too little, the request shows the emergency view.
 func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 	usable := r.views.Settings(t.View.Session).Window.Usable()
 	view.Shrink(t.Asked, usable, t.next())
@@ -40,7 +40,6 @@ func (r *Runner) fitRequest(ctx context.Context, t *Turn) []llm.Message {
 
 func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Session) }
 
-// buildRequest assembles the turn's request on a view and sets its size.
 func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 	recalled := r.writeRecalled(t, v)
 	t.recalledTokens = 0
@@ -51,8 +50,8 @@ func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 	return r.frame(t).Assemble(v, r.views.Settings(v.Session).Policy, recalled, t.Asked)
 }
 
-// inlineTrigger is the trigger of a compaction that must run before the answer; empty for none. After a failed summary
-// it waits for the retry time, unless the policy's own hard limit forces it: the emergency view fits meanwhile.
+// inlineTrigger is empty if no compaction must run before the answer. After a failed summary it waits for the retry
+// time, unless the policy's own hard limit forces it: the emergency view fits meanwhile.
 func (r *Runner) inlineTrigger(v sessions.View, tokens int) string {
 	set := r.views.Settings(v.Session)
 	need := r.views.Decide(v, tokens)
@@ -69,8 +68,8 @@ func (r *Runner) inlineTrigger(v sessions.View, tokens int) string {
 	return ""
 }
 
-// backlogged reports whether a view of this many tokens stays too large after one attempt. The background then compacts
-// it in several attempts.
+// backlogged reports whether a view stays too large after one attempt. The background then compacts it in several
+// attempts.
 func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 	set := r.views.Settings(v.Session)
 	if set.Policy.Mode != compaction.SummaryOnly {
@@ -80,8 +79,8 @@ func (r *Runner) backlogged(v sessions.View, tokens int) bool {
 	return err == nil && partial && tokens-view.Calibrated(cut.Source, v.Session.CalibrationFactor) >= set.Window.Usable()
 }
 
-// compactInline compacts before the model is asked if needed returns a trigger, and reloads the turn's view. A
-// compaction that fails or takes too long leaves the view as it is: people see no failure.
+// compactInline compacts if needed returns a trigger, and reloads the turn's view. A failure leaves the view as it is,
+// and people do not see it.
 func (r *Runner) compactInline(ctx context.Context, t *Turn, needed func(sessions.View) string) {
 	if needed(t.View) == "" || r.worker.Busy(t.Key) {
 		return // running upkeep may take minutes

@@ -81,13 +81,13 @@ type Runner struct {
 
 // Upkeep is the work on a session apart from its turns.
 type Upkeep interface {
-	// Due reports whether a view of this many tokens needs maintenance, FactsDue whether its facts are to be flushed.
+	// Due reports whether a view needs maintenance, FactsDue whether the session's facts are to be flushed.
 	Due(v sessions.View, tokens int) bool
 	FactsDue(s sessions.Session) bool
-	// Busy reports whether a flush or a compaction of the session runs.
+	// Busy reports whether a flush or a compaction runs.
 	Busy(key sessions.Key) bool
-	// Inline compacts a view before the model is asked; waiting is the size of the question in tokens. needed returns
-	// the trigger, or "".
+	// Inline compacts before the model is asked; waiting is the size of the question in tokens. needed returns the
+	// trigger, or "".
 	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
 	// Charge counts the spending of failed work.
 	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
@@ -96,7 +96,7 @@ type Upkeep interface {
 // Commands answers the slash commands.
 type Commands interface {
 	Command(ctx context.Context, x *view.Exchange) string
-	// Stops reports whether a message is a /stop by a person who may stop the turn of the asked messages.
+	// Stops reports whether a message is a /stop by a person who may stop the turn.
 	Stops(e sessions.Event, asked []sessions.Event) bool
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
@@ -104,13 +104,13 @@ type Commands interface {
 
 // Outbox delivers committed replies.
 type Outbox interface {
-	// Resume queues the replies that an earlier owner of the session left unsent.
+	// Resume queues the replies that an earlier owner left unsent.
 	Resume(ctx context.Context, l sessions.Lease) error
-	// Backpressured reports whether the session has too many unsent replies to add one, Queued whether a reply would
-	// wait behind others.
+	// Backpressured reports whether the session has too many unsent replies, Queued whether a reply would wait behind
+	// others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
-	// AwaitSent waits for the session's unsent replies. It reports false if some remain after atMost.
+	// AwaitSent reports false if some of the session's replies remain unsent after atMost.
 	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
 	// Send queues committed replies; then runs after the first attempt.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())

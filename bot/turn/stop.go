@@ -23,13 +23,13 @@ var errStopped = errors.New("turn was stopped by a member")
 const NotRun = "Not run: the turn was stopped."
 
 const (
-	// stopLook is the interval at which a running turn looks for a /stop whose wake-up was lost.
+	// stopLook is for a /stop whose wake-up was lost.
 	stopLook = 5 * time.Second
-	// stopWindow bounds the pending messages among which a /stop is found. It is among the newest.
+	// stopWindow bounds the pending messages among which a /stop is found, the newest.
 	stopWindow = 100
 )
 
-// running has a signal of new messages for each session with a turn. The zero value is ready.
+// running signals new messages to the turn of each session. The zero value is ready.
 type running struct {
 	mu    sync.Mutex
 	turns map[sessions.Key]chan struct{}
@@ -66,8 +66,7 @@ func (r *running) arrivals(key sessions.Key) chan struct{} {
 
 func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }
 
-// attend watches over a turn while the model works: a /stop ends the returned context with errStopped, and members are
-// notified once of a long turn.
+// attend ends the returned context with errStopped at a /stop, and notifies members once of a long turn.
 func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
 	w := watch{
@@ -150,7 +149,7 @@ func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Even
 	return e.ID > before && c.Stops(e, asked)
 }
 
-// newestOf is the id of the newest event that earlier turns added to a view; 0 for none.
+// newestOf is the id of the newest event of earlier turns; 0 for none.
 func newestOf(v sessions.View) int64 {
 	for _, e := range slices.Backward(v.Tail) {
 		if e.Role != sessions.RoleUser {
@@ -193,7 +192,6 @@ func cutShort(t *Turn, o *outcome) {
 	o.events = append(closeCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 }
 
-// closeCalls appends a result for each call of the last request without one.
 func closeCalls(events []sessions.Event) []sessions.Event {
 	known := map[string]bool{}
 	for _, e := range slices.Backward(events) {
@@ -211,7 +209,7 @@ func closeCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// estimateUse applies to a call that a stop ended, if its request was sent and the provider reported nothing.
+// estimateUse is for a call that a stop ended, if its request was sent and the provider reported nothing.
 func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	at := len(resp.Parts) - 1
 	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {
@@ -222,7 +220,7 @@ func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
 }
 
-// answerStop answers the messages that stopped a turn, after its commit, so that they stop no other turn.
+// answerStop answers the messages that stopped a turn, so that they stop no other turn.
 func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()

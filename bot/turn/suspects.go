@@ -9,12 +9,12 @@ import (
 	"ebb/bot/llm"
 )
 
-// suspectAlone is how long a message with one counted attempt excludes other suspects. Most of those are innocent, and
-// a model that hangs must not delay all of them. From a second attempt on it is alone until its turn ends.
+// suspectAlone is how long a message with one counted attempt excludes other suspects. Most are innocent, and a model
+// that hangs must not delay all of them. From a second attempt on it is alone until its turn ends.
 const suspectAlone = 10 * time.Second
 
-// Suspects runs the turns of suspects one at a time: see [sessions.Store.Begin]. The messages with the fewest attempts
-// come first, so that the innocent are answered before the next crash.
+// Suspects runs the turns of suspects one at a time: see [sessions.Store.Begin]. The fewest attempts come first, so
+// that the innocent are answered before the next crash.
 type Suspects struct {
 	Closed <-chan struct{} // ends all waits
 

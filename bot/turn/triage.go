@@ -26,8 +26,8 @@ type plan struct {
 	Take int
 }
 
-// triage takes the oldest messages of one kind, up to half of the usable tokens of a request. A message that stops
-// those before it is not answered with them.
+// triage takes the oldest messages of one kind, up to half of a request. A message that stops those before it is not
+// answered with them.
 func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) plan {
 	if len(pending) == 0 {
 		return plan{}

@@ -47,8 +47,8 @@ type Turn struct {
 	live           chat.Live         // nil: not shown
 }
 
-// RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. No storage operation spans the
-// model call. more reports whether messages still wait.
+// RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. more reports whether messages
+// still wait.
 func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if !r.leases.Trusted() {
 		return false, ErrHeartbeat
@@ -72,7 +72,6 @@ type opening struct {
 	before *unstoppedError // the last run that gave its place up; its zero value: none
 }
 
-// run ends with an unstoppedError if the turn gives its place up.
 func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err error) {
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
@@ -267,8 +266,7 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// askModel runs the loop on a request that fits the window, and once more on the emergency view if the provider still
-// finds it too large.
+// askModel runs the loop once more on the emergency view if the provider finds the request too large.
 func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
 	if err == nil || llm.ClassOf(err) != llm.Overflow {
@@ -284,7 +282,7 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	return again, err
 }
 
-// countTokens uses the provider's report, or without one our own count, calibrated by earlier reports.
+// countTokens uses the provider's report, or else our own count, calibrated by earlier reports.
 func (r *Runner) countTokens(t *Turn, o *outcome) {
 	for i := range o.events {
 		if o.events[i].Tokens == 0 { // others were counted when appended
@@ -309,7 +307,6 @@ func (r *Runner) countTokens(t *Turn, o *outcome) {
 	o.total = max(r.views.Size(t.View, o.cal), t.View.Session.TotalTokens) + appended
 }
 
-// commit writes the turn. The lease's term guards against a late commit.
 func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
@@ -335,8 +332,8 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	return r.commitUntil(ctx, t.Lease, s)
 }
 
-// commitUntil repeats a commit through an outage, so that the model's answer is not lost. A retry detects a commit
-// whose answer was lost: its messages are no longer pending.
+// commitUntil repeats a commit through an outage, so that the answer is not lost. A retry detects a commit whose answer
+// was lost: its messages are no longer pending. The lease's term guards against a late one.
 func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
 	err = r.persist(ctx, "Commit failed, trying again", func(one context.Context) (err error) {
@@ -350,7 +347,7 @@ func (r *Runner) commitUntil(ctx context.Context, l sessions.Lease, s sessions.T
 	return done, err
 }
 
-// persist repeats a write at least once, and until ctx ends while the storage is unavailable. event is the log message
+// persist repeats a write until ctx ends while the storage is unavailable, and at least once. event is the log message
 // of a failure.
 func (r *Runner) persist(ctx context.Context, event string, write func(context.Context) error) error {
 	return retry.Do(ctx, retry.Storage, func() error {
@@ -370,7 +367,7 @@ func (r *Runner) persist(ctx context.Context, event string, write func(context.C
 // apart reports whether the turn is no part of the conversation.
 func (t *Turn) apart() bool { return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited }
 
-// after is the view after the turn, without the sequence numbers of its commit.
+// after lacks the sequence numbers of the commit.
 func (t *Turn) after(o outcome) sessions.View {
 	v := t.View
 	if !o.dead && !t.apart() {
@@ -381,8 +378,7 @@ func (t *Turn) after(o outcome) sessions.View {
 	return v
 }
 
-// Chat is the origin of the turn's facts. It lists texts of tools, summaries and recalled memory: a fact from them
-// alone is no member's own statement.
+// Chat lists texts of tools, summaries and recalled memory: a fact from them alone is no member's own statement.
 func (t *Turn) Chat() draft.Chat {
 	c := t.ChatWith(t.events)
 	for _, h := range t.Found {
@@ -393,7 +389,7 @@ func (t *Turn) Chat() draft.Chat {
 
 func (t *Turn) reader() memory.Reader { return draft.ReaderOf(t.Chat()) }
 
-// current returns the whole events of a running turn, with the numbers that its commit will give them.
+// current numbers the events of a running turn as its commit will.
 func (t *Turn) current() []sessions.Event {
 	events := slices.Concat(t.View.Pending[:len(t.Asked)], t.events)
 	for i := range events {

@@ -14,16 +14,14 @@ import (
 
 type waiting struct{ *Runner }
 
-// logPanic is deferred by looks at waiting messages: their words may cause a panic, which ends neither the process nor
-// a turn.
+// logPanic is for looks at waiting messages: their words may cause a panic, which ends neither the process nor a turn.
 func logPanic(ctx context.Context) {
 	if p := recover(); p != nil {
 		zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Look at waiting messages panicked")
 	}
 }
 
-// show shows that the first message waits, before the turn waits for others and for a slot. A failure does not delay
-// the turn, which finds out itself.
+// show runs before the turn waits for others and for a slot. A failure does not delay the turn, which finds out itself.
 func (w waiting) show(ctx context.Context, key sessions.Key) {
 	if _, ok := w.cfg.Display.(chat.Acknowledger); !ok {
 		return

@@ -12,9 +12,9 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// WakeBacklogs wakes the upkeep of quiet sessions whose context exceeds its threshold. Backlogs remain after imports,
-// erasures, smaller windows, failures and exhausted daily budgets. A session in which the upkeep found no work is
-// skipped until its context changes, so that its lease can be released.
+// WakeBacklogs wakes the upkeep of quiet sessions over their threshold. Backlogs remain after imports, erasures,
+// smaller windows, failures and exhausted budgets. A session in which the upkeep found no work is skipped until its
+// context changes, so that its lease can be released.
 func (u *Worker) WakeBacklogs(ctx context.Context) {
 	file := u.cfg.Current.Get()
 	least := file.Compaction.Window.Trigger()
@@ -41,8 +41,8 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	u.idle.retain(listed)
 }
 
-// idleBacklogs are sessions over their threshold in which the upkeep found no work, for example because the policy
-// counts messages. The size of the context identifies each.
+// idleBacklogs are sessions over their threshold without due work, for example because the policy counts messages. The
+// size of the context identifies each.
 type idleBacklogs struct {
 	mu    sync.Mutex
 	known map[sessions.Key]idleBacklog

@@ -22,15 +22,15 @@ func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spen
 
 const lowShare = 4
 
-// lowBudgetSpent reports whether a session has spent a quarter of its daily tokens, for any purpose. Owed flushes, idle
-// flushes, flushes of candidates and digests do not start after that. The rest is for compactions and the flushes
-// before them, so that repeated failures never stop a view from shrinking.
+// lowBudgetSpent reports whether a session has spent a quarter of its daily tokens. Owed flushes, idle flushes, flushes
+// of candidates and digests do not start after that. The rest is for compactions and the flushes before them, so that
+// repeated failures never stop a view from shrinking.
 func lowBudgetSpent(set compaction.Settings, s sessions.Session) bool {
 	return set.DailyTokens > 0 && s.SpentToday >= max(1, set.DailyTokens/lowShare)
 }
 
-// flushBudget is the token limit of a flush; 0 is unlimited, for flushes that people request. A flush outside the
-// low-priority budget leaves half of the remaining day to compactions.
+// flushBudget is 0, no limit, for flushes that people request. One outside the low-priority budget leaves half of the
+// remaining day to compactions.
 func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 	daily := u.views.Settings(s).DailyTokens
 	switch trigger {

@@ -29,18 +29,18 @@ const (
 	OutcomeNothing   = "nothing"
 )
 
-// NothingToCompact reports whether an error means that no compaction could shrink the view.
+// NothingToCompact reports whether no compaction could shrink the view.
 func NothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
 
-// Compacted is the result of an attempt: its row of the compaction log and the details for the member who requested it.
+// Compacted is the result of an attempt, with details for the member who requested it.
 type Compacted struct {
 	sessions.LogEntry
 	Report summarize.Report
 	Facts  []memory.Draft // saved by its flush
 	saved  []int64        // the rows of Facts
-	// Preserved is the number of events that stay raw; PinnedGrowth is the growth of pinned memory in tokens.
+	// Preserved is the number of events that stay raw; PinnedGrowth is in tokens.
 	Preserved, PinnedGrowth int
 	BlobsDeleted            int    // stored tool results that no view needs any more
 	RequestedModel          string // configured model for summaries
@@ -57,8 +57,7 @@ type Request struct {
 // Without a commit both Error and the error have the reason, and only the row of the compaction log changes.
 //
 // asked is nil for an automatic compaction. needed is called under the session's lock; it returns the trigger, or ""
-// where an earlier run made the room. waiting is the size of the question that waits for the compaction, in the
-// provider's tokens.
+// where an earlier run made the room. waiting is the size of the question that waits, in the provider's tokens.
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
@@ -118,7 +117,7 @@ type run struct {
 	began   time.Time
 	partial bool // later attempts have to remove more
 	staged  bool // the draft is stored, and its cost is charged
-	// memories is the pinned memory of the new view, read after the flush; nil: unchanged.
+	// memories is the pinned memory of the new view; nil: unchanged.
 	memories *sessions.Pinned
 }
 
@@ -165,7 +164,6 @@ func (r *run) execute(ctx context.Context) error {
 	return r.commit(ctx, c, max(0, r.tokens-view.Calibrated(freed, s.CalibrationFactor)))
 }
 
-// shorten lists the tool results that the view is to show shortened, and the tokens that this frees.
 func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
@@ -202,7 +200,6 @@ func (r *run) tokensOf(seq int64) int {
 	return 0
 }
 
-// replacedTokens is the size of the replaced summaries minus that of the new ones.
 func replacedTokens(active []sessions.Summary, fresh []sessions.NewSummary) int {
 	n := 0
 	for _, f := range fresh {
@@ -216,8 +213,8 @@ func replacedTokens(active []sessions.Summary, fresh []sessions.NewSummary) int 
 	return n
 }
 
-// summarize plans the cut, flushes the events before it and summarizes them. A draft that was staged before a crash is
-// used again, so that no range is summarized twice. The returned draft has passed the policy's gate and is staged.
+// summarize uses a draft again that was staged before a crash, so that no range is summarized twice. The returned draft
+// has passed the policy's gate and is staged.
 func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cut, summarize.Draft, string, error) {
 	s, p := r.view.Session, r.set.Policy
 	cut, err := r.plan(ctx, w)
@@ -287,8 +284,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	return cut, draft, src.Hash, nil
 }
 
-// summarizedPart is the cut after the chunks that were summarized before one failed; ok is false where they end within
-// a turn.
+// summarizedPart is the cut after the chunks before a failed one; ok is false where they end within a turn.
 func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 	if len(d.Summaries) == 0 {
 		return part, false
@@ -296,7 +292,7 @@ func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 	return cutAt(r.view.Tail, d.Summaries[0].EndSeq)
 }
 
-// recordDraft copies a draft's usage to the attempt that commits it, also when another process paid for it and crashed.
+// recordDraft counts the usage for the attempt that commits the draft, also when another process paid and crashed.
 func (r *run) recordDraft(d summarize.Draft) {
 	r.Report, r.Usage, r.Cost = d.Report, d.Usage, d.Cost
 	if d.Model != "" {
@@ -307,10 +303,10 @@ func (r *run) recordDraft(d summarize.Draft) {
 // maxFocus is in bytes.
 const maxFocus = 1500
 
-// maxRaw bounds the events that are read to write a roll-up or a rewritten summary.
+// maxRaw bounds the events that are read for a roll-up or a rewritten summary.
 const maxRaw = 2000
 
-// plan is the policy's cut, or the cut of a staged job that was not committed.
+// plan is the policy's cut, or that of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
 	s, p := r.view.Session, r.set.Policy
 	job, err := r.store.Job(ctx, r.Key)
@@ -338,7 +334,7 @@ func (r *run) version() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// cutAt returns the cut after the event through; ok is false where no turn ends there.
+// cutAt reports false where no turn ends after the event through.
 func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 	for _, i := range append(compaction.TurnStarts(tail), len(tail)) {
 		if i > 0 && tail[i-1].Seq == through {
@@ -348,8 +344,8 @@ func cutAt(tail []sessions.Event, through int64) (compaction.Cut, bool) {
 	return compaction.Cut{}, false
 }
 
-// gate refuses a draft that gains too little. The source includes replaced summaries, since merging them is no growth.
-// Newly pinned memory does not count: it is a gain of its own.
+// gate counts replaced summaries in the source, since merging them is no growth. Newly pinned memory does not count: it
+// is a gain of its own.
 func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) error {
 	source, summary := cut.Source, 0
 	for _, one := range d.Summaries {
@@ -413,9 +409,9 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	return nil
 }
 
-// logFailure records an attempt that changed nothing, and when the next may run. Each failure delays it; after an
-// attempt without gain the context must also have grown. Parts of a backlog shrink with each failure: see
-// [compaction.Policy.Part]. Without the lease only the tokens are counted.
+// logFailure sets when the next attempt may run. Each failure delays it; after an attempt without gain the context must
+// also have grown. Parts of a backlog shrink with each failure: see [compaction.Policy.Part]. Without the lease only
+// the tokens are counted.
 func (r *run) logFailure(ctx context.Context, cause error) {
 	s, e := r.view.Session, &r.LogEntry
 	if r.staged { // charged, and logged by the attempt that commits the draft
@@ -467,7 +463,7 @@ func compactionFailureReason(err error) string {
 }
 
 // cutAtFlush limits an automatic cut to events that the cycle's flush has read, so that one flush is enough. A cut that
-// would lose more than half of its source stays as it is, and needs another flush.
+// would lose more than half of its source stays, and needs another flush.
 func cutAtFlush(cut compaction.Cut, tail []sessions.Event, flushed int64) compaction.Cut {
 	at := 0
 	for _, i := range compaction.TurnStarts(tail[:cut.Index+1]) {

@@ -29,7 +29,7 @@ const (
 	minDigestTokens = 150 // requested length for a quiet day
 )
 
-// writeDigests summarizes each day of each group once, the oldest day first. A failed day does not delay later ones.
+// writeDigests takes the oldest day first. A failed day does not delay later ones.
 func (u *Worker) writeDigests(ctx context.Context) error {
 	hour, minute, err := memory.ClockOf(u.cfg.DigestAt)
 	if err != nil {
@@ -78,8 +78,8 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	}
 }
 
-// writeDigest summarizes one day, unless another replica has the session or its budget is spent. A failure is stored
-// with its reason and retried, up to [memory.DigestAttempts] times.
+// writeDigest does nothing if another replica has the session or its budget is spent. A failure is stored with its
+// reason and retried, up to [memory.DigestAttempts] times.
 func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return nil // the process stops
@@ -151,8 +151,8 @@ func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memor
 	return nil
 }
 
-// summarizeDay asks the model for a digest of a day, without commands and their answers. A digest without content means
-// that nothing else was said. With an error it holds the usage.
+// summarizeDay leaves out commands and their answers. A digest without content means that nothing else was said. With
+// an error it holds the usage.
 func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
 	defer func() {
 		if p := recover(); p != nil {

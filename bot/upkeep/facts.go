@@ -6,9 +6,9 @@ import (
 	"ebb/sessions"
 )
 
-// FactsDue reports whether a session's new events are to be flushed whatever the size of its context: after each turn,
-// or when enough messages are candidates. The cycle's flush is not replaced by it. A flush after each turn may use the
-// whole daily budget, one for candidates only the low-priority part.
+// FactsDue reports whether new events are to be flushed whatever the size of the context: after each turn, or when
+// enough messages are candidates. It does not replace the cycle's flush. A flush after each turn may use the whole
+// daily budget, one for candidates only the low-priority part.
 func (u *Worker) FactsDue(s sessions.Session) bool {
 	set, want := u.views.Settings(s), u.cfg.Remember
 	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {

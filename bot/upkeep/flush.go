@@ -23,13 +23,13 @@ func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outc
 	})
 }
 
-// FlushAll flushes all events after the cursor, at any point of the cycle. The cycle's mark stays, so that the flush
-// before the next compaction still runs.
+// FlushAll flushes all events after the cursor. The cycle's mark stays, so that the flush before the next compaction
+// still runs.
 func (u *Worker) FlushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error) {
 	return u.flushIfDue(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
 }
 
-// flushIfDue locks the session and flushes it if as reports that it is due. The cycle is marked with epoch.
+// flushIfDue marks the cycle with epoch, if as reports that a flush is due.
 func (u *Worker) flushIfDue(
 	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
 ) (extract.Outcome, error) {
@@ -75,7 +75,7 @@ const (
 	flushEveryTurn  = "every_turn"
 )
 
-// flush is the only path to memory, and needs the session's lock. A failure is recorded as an owed flush.
+// flush needs the session's lock. A failure is recorded as an owed flush.
 func (u *Worker) flush(
 	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
 ) (extract.Outcome, error) {
@@ -124,7 +124,7 @@ func (u *Worker) flush(
 	return out, err
 }
 
-// The reasons of failed flushes besides errors of models and of package extract.
+// The reasons besides errors of models and of package extract.
 const (
 	owedTime    = "ran out of time"
 	owedChanged = "session changed meanwhile"
@@ -158,7 +158,7 @@ const (
 	flushedLater  = "later"
 )
 
-// flushBeforeCut flushes the events that are to leave the view. A failed flush does not delay the compaction: its range
+// flushBeforeCut flushes the events that are to leave the view. A failure does not delay the compaction: the range
 // stays owed and is read from the log later.
 func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
@@ -194,8 +194,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	return out.String()
 }
 
-// flushEnd is the last event that an attempt flushes: the newest one, or in a backlog as much as one part summarizes,
-// and at least through.
+// flushEnd is the newest event, or in a backlog as much as one part summarizes, and at least through.
 func (r *run) flushEnd(through int64) int64 {
 	s := r.view.Session
 	room, to := r.set.Window.Counted(s.CalibrationFactor).Context/2, through
@@ -211,7 +210,7 @@ func (r *run) flushEnd(through int64) int64 {
 	return s.LastSeq
 }
 
-// unflushedTokens estimates the tokens of the log after the flush cursor, from the average event of the view.
+// unflushedTokens is an estimate from the average event of the view.
 func (r *run) unflushedTokens() int {
 	if len(r.whole) == 0 {
 		return 0

@@ -7,8 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// Lock waits until no flush or compaction of the session runs, and excludes others until unlock. The error is ctx's
-// cause.
+// Lock excludes flushes and compactions of the session until unlock. The error is ctx's cause.
 func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
 	return u.locks.lock(ctx, key)
 }
@@ -16,7 +15,6 @@ func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err
 // Busy reports whether a flush or a compaction of the session runs.
 func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
-// locks has one lock for each session, held during a flush or a compaction.
 type locks struct {
 	mu   sync.Mutex
 	held map[sessions.Key]chan struct{}

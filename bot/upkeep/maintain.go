@@ -12,13 +12,13 @@ import (
 	"ebb/sessions"
 )
 
-// The triggers in the compaction log of compactions that a member requests.
+// The triggers of compactions that a member requests.
 const (
 	TriggerManual = "manual"
 	TriggerUndo   = "undo"
 )
 
-// backgroundNeed is the flush or compaction that a view of this many tokens needs while no answer waits.
+// backgroundNeed is the work that a view of this many tokens needs while no answer waits.
 func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 	if set := u.views.Settings(v.Session); !set.Enabled || view.Spent(set, v.Session) {
 		return compaction.Need{}
@@ -36,11 +36,11 @@ func (u *Worker) Due(v sessions.View, tokens int) bool {
 	return need.Flush || need.Compact || u.rewriteDue(v)
 }
 
-// maxSessionRounds limits the compactions of one session in a row, so that other sessions get their turn.
+// maxSessionRounds limits the compactions of one session in a row: others wait.
 const maxSessionRounds = 5
 
-// Maintain flushes and compacts one session as its context requires, after its reply was sent: steps 9 to 11 of a
-// message's path. more reports whether work is left. Failures are logged and retried later; they never reach the group.
+// Maintain flushes and compacts one session after its reply was sent: steps 9 to 11 of a message's path. more reports
+// whether work is left. Failures are logged and retried later.
 func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return false, nil
@@ -80,7 +80,7 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 	}, nil
 }
 
-// maintainOnce does the session's most urgent work, and reports whether more may be due.
+// maintainOnce does the most urgent work, and reports whether more may be due.
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()

@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// newNotice is the notice of a compaction for its conversation; nil for none. A manual compaction has its receipt
-// instead. Parts of a backlog, compactions during a stop and those of one member's context in a group have no notice.
+// newNotice is nil for none: a manual compaction has its receipt instead. Parts of a backlog, compactions during a stop
+// and those of one member's context in a group have no notice.
 func (r *run) newNotice(c sessions.Compaction) *sessions.Reply {
 	if !r.cfg.CompactNotify || r.Trigger == TriggerManual || r.partial || r.stopping() {
 		return nil

@@ -24,8 +24,8 @@ const (
 // further call would delay the others by its timeout.
 const maxTimeouts = 3
 
-// flushOverdue runs owed flushes, the oldest first, then those of idle sessions, one at a time. It only wakes the
-// upkeep of backlogs. A stop interrupts it: the flush in progress becomes owed or is left to the flush of the stop.
+// flushOverdue flushes owed ranges, the oldest first, then idle sessions, one at a time. A stop interrupts it: the
+// flush in progress becomes owed or is left to the flush of the stop.
 func (u *Worker) flushOverdue(ctx context.Context) error {
 	u.WakeBacklogs(ctx)
 	var look timeouts
@@ -35,8 +35,8 @@ func (u *Worker) flushOverdue(ctx context.Context) error {
 	return nil
 }
 
-// releaseAfter is the time without messages after which the lease of a flushed or owed session is released. Other
-// leases are kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
+// releaseAfter is the time without messages after which the lease of a flushed or owed session is released. Others are
+// kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
 const releaseAfter = 5 * time.Minute
 
 func (u *Worker) releaseIdle(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outco
 }
 
 // flushLow skips sessions that are unwanted, over the low-priority budget, locked by other upkeep or leased to another
-// replica. Only a session that passes the first three checks is leased.
+// replica. One is leased only after the first three checks.
 func (u *Worker) flushLow(
 	ctx context.Context, w memory.FlushCandidate, trigger string, wanted func(sessions.Session) bool,
 ) (out extract.Outcome, err error) {

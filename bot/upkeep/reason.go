@@ -11,8 +11,7 @@ import (
 
 var errNoSummary = errors.New("no usable summary")
 
-// Reason is why a compaction failed: the first words of the log's error column, which [ParseReason] reads and Describe
-// translates for people.
+// Reason is why a compaction failed: the first words of the log's error column.
 type Reason string
 
 // The reasons. The classes of a model's errors are reasons too.
@@ -49,7 +48,7 @@ func reasonOf(err error) Reason {
 	return reasonStorage
 }
 
-// ParseReason reads the reason at the start of an error column; empty if an older release wrote it.
+// ParseReason returns "" if an older release wrote the column.
 func ParseReason(text string) Reason {
 	word, rest, _ := strings.Cut(text, ": ")
 	if Reason(word) == reasonModel {
@@ -61,7 +60,7 @@ func ParseReason(text string) Reason {
 	return ""
 }
 
-// Describe returns the reason for people, in Chinese or, for lang "en", in English. A provider's own text is left out.
+// Describe returns the reason for people, in English for lang "en", else in Chinese. A provider's own text is left out.
 func (r Reason) Describe(lang string) string {
 	words, known := r.words()
 	if !known {
@@ -82,7 +81,7 @@ func (r Reason) words() (words [2]string, known bool) {
 	return words, known
 }
 
-// CompactReason describes why a compaction failed, for the administrator who requested it.
+// CompactReason describes why a compaction failed.
 func CompactReason(err error, lang string) string { return reasonOf(err).Describe(lang) }
 
 var modelReasons = map[llm.ErrorClass][2]string{

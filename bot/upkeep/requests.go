@@ -22,7 +22,7 @@ const (
 
 type requests struct{ *Worker }
 
-// compactAll executes requests as /compact does in a turn, as many at a time as upkeep has slots.
+// compactAll executes as many requests at a time as upkeep has slots.
 func (u requests) compactAll(ctx context.Context) error {
 	list, err := u.cfg.Requests.CompactionRequests(ctx, u.leases.Owner(), pageSize)
 	if err != nil {
@@ -83,8 +83,8 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 }
 
-// logDropped records a request whose process died at each attempt as a failed compaction. It sets neither a time nor a
-// size from which automatic ones may run. Below a size that is set already, those by count rest, as after any failure.
+// logDropped records a failed compaction. It sets neither a time nor a size from which automatic ones may run. Below a
+// size that is set already, those by count rest, as after any failure.
 func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
 	s, err := u.store.Session(ctx, r.Key)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // TriggerRewrite is the trigger of a rewritten summary in the compaction log.
 const TriggerRewrite = "rewrite"
 
-// rewriteWindows limits the events that a rewrite reads, in windows of the model. The newest ones are read.
+// rewriteWindows limits the events that a rewrite reads, the newest, in windows of the model.
 const rewriteWindows = 4
 
 // rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.
@@ -28,7 +28,7 @@ func (u *Worker) rewriteDue(v sessions.View) bool {
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
 
-// rewrite summarizes the range of an emptied summary again, from the events left in the log. Other summaries stay.
+// rewrite reads the events that are left in the log. Other summaries stay.
 func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
@@ -115,8 +115,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	return text, r.counter.Count(text), nil
 }
 
-// readNewest reads the events of a summary's range without erased ones, and returns the sequence number that it begins
-// with. A range over the limit is read from its end.
+// readNewest returns from as the number that the events begin with. A range over the limit is read from its end.
 func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {

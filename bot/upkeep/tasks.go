@@ -10,7 +10,7 @@ import (
 
 const releaseInterval = time.Minute
 
-// Tasks returns the background work of this replica. The tasks run concurrently, since each may wait for a slow model.
+// Tasks run concurrently, since each may wait for a slow model.
 func (u *Worker) Tasks() []periodic.Task {
 	tasks := []periodic.Task{
 		{Interval: backgroundInterval, Ready: u.leases.Trusted, Do: u.flushOverdue},

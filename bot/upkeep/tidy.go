@@ -53,13 +53,12 @@ type tidyState struct {
 	calls    int // in this check
 }
 
-// groupPause is the pause of a group that could not be merged.
 type groupPause struct {
 	until time.Time
 	tries int
 }
 
-// tidy runs on the leader once an hour, so that calls and table scans are not repeated.
+// tidy runs on the leader, so that calls and table scans are not repeated.
 func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	c.tidied = time.Now()
 	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
@@ -95,9 +94,9 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 	}
 }
 
-// thinScope merges the facts of a scope group by group, the highest first, until the scope is within its limit or its
-// calls are used up. A group is skipped if its facts could not be merged or its session has spent its budget. A warning
-// is logged if nothing was merged in a scope of more than twice its limit.
+// thinScope merges facts group by group, the highest first, until the scope is within its limit or its calls are used
+// up. It skips a group whose merge failed before or whose session has spent its budget. It warns if nothing was merged
+// in a scope of more than twice its limit.
 func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
 	groups, err := u.cfg.Keeper.FactGroups(ctx, scope)
 	if err != nil {
@@ -151,7 +150,7 @@ func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error
 	return !lowBudgetSpent(u.views.Settings(s), s), nil
 }
 
-// mergeFacts returns by how many rows the facts of a group fell; held is the number of facts in the scope.
+// mergeFacts returns by how many rows the facts of a group fell; held is for the log.
 func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return 0, err

@@ -78,7 +78,7 @@ type Worker struct {
 	stats       Stats
 }
 
-// maxConcurrent is the number of sessions that are flushed or compacted concurrently.
+// maxConcurrent bounds the sessions that are flushed or compacted concurrently.
 const maxConcurrent = 8
 
 // Stats counts flushes, compactions and digests.
@@ -112,7 +112,6 @@ func New(cfg Config) *Worker {
 	return u
 }
 
-// summaries has the model, the window and the language in force for a session.
 func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
 	s, set := u.summarizer, u.cfg.Current.For(key)
 	s.Name, s.Context, s.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
@@ -131,8 +130,7 @@ func (u *Worker) consolidations(key sessions.Key) *consolidate.Consolidator {
 	return &c
 }
 
-// Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics. It is called once, before any other
-// method.
+// Connect is called once, before any other method.
 func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, stats Stats) {
 	u.turns, u.maintenance, u.outbox, u.stats = turns, own, replies, stats
 }
