@@ -74,12 +74,13 @@ type Export interface {
 // RecordKind is a kind of rows that name a person, besides memories and messages.
 type RecordKind string
 
-// The kinds of records, with their Text. An erasure deletes ids and logins, keeps the audit, and takes the name from
+// The kinds of records, with their Text. An erasure deletes ids, reminders and logins, keeps the audit, and takes the name from
 // the others.
 const (
 	RecordUsage      RecordKind = "usage"      // use of a model on a day: its name
 	RecordID         RecordKind = "id"         // an encrypted id
 	RecordPromotion  RecordKind = "promotion"  // a memory of another author, shared with the team
+	RecordSchedule   RecordKind = "schedule"   // a reminder that the person set: its text
 	RecordCompaction RecordKind = "compaction" // requested compactions and undos of one kind on a day: the trigger
 	RecordLogin      RecordKind = "login"      // a login of the console: the name
 	RecordAction     RecordKind = "action"     // actions of one kind on a day, in the audit
@@ -158,6 +159,7 @@ type Preview struct {
 	Groups      []string // titles of the groups where they spoke
 	Private     int      // private chats
 	Usage       int      // rows of usage that lose the person's name
+	Schedules   int      // reminders that they set
 	Promotions  int      // memories of other authors that lose it
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
@@ -169,7 +171,7 @@ type Preview struct {
 // It deletes the memories about and by the person in all scopes, former values too, and the private chats and sessions
 // that are theirs alone. In groups it wipes their messages, the bot's answers, its words that repeat or name them, and
 // quotes by others. Everything made from these goes too: summaries, stored bodies, vectors, digests, replies, work in
-// progress. The rows of wiped messages stay without words and name, as do sums of usage. The audit stays.
+// progress. Their reminders are deleted. The rows of wiped messages stay without words and name, as do sums of usage. The audit stays.
 //
 // Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the
 // bot's words, unless another person uses it. An identifier counts unless another person said it, or the bot did

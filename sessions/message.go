@@ -48,6 +48,9 @@ type Message struct {
 	Webhook        string    `json:"webhook,omitempty"`
 	WebhookExpires time.Time `json:"webhook_expires,omitzero"`
 
+	// Scheduled says that a schedule made the message; nil for a message that a person sent.
+	Scheduled *Scheduled `json:"scheduled,omitempty"`
+
 	// Outcome is the result of the command that the message is. The storage sets it; no frame has it.
 	Outcome Outcome `json:"outcome,omitempty"`
 }

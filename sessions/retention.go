@@ -11,7 +11,7 @@ type Retention struct {
 	Events        time.Duration // since they were stored, with their summaries
 	Memories      time.Duration // since they were last said
 	CompactionLog time.Duration // since the attempt
-	Replies       time.Duration // since they were sent, or given up
+	Replies       time.Duration // since they were sent, or given up; also of ended schedules
 	Audit         time.Duration // since the action
 }
 
@@ -33,6 +33,8 @@ type Expiry interface {
 	ExpireMemories(ctx context.Context, period time.Duration) (int, error)
 	ExpireCompactions(ctx context.Context, period time.Duration) (int, error)
 	ExpireReplies(ctx context.Context, period time.Duration) (int, error)
+	// ExpireSchedules deletes ended schedules; active ones stay.
+	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
 	ExpireActions(ctx context.Context, period time.Duration) (int, error)
 	// IsLeader reports whether a replica is the leader.
 	IsLeader(ctx context.Context, replica ReplicaID) (bool, error)

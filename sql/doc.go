@@ -13,6 +13,7 @@
 //	erasure       erasing events, forgetting facts and people, deleting sessions
 //	calls         counted calls of DingTalk
 //	limits        counts of turns and tokens by person and group
+//	schedules     messages at set times
 //	retention     deletion of expired rows
 //	admin         lists for administrators
 //	console       pages of rows for the console, logins, the audit

@@ -31,6 +31,9 @@ var overAllSessions = map[string]string{
 	"DebtsOwe":          "a stop: the sessions of one replica, once",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 
+	"SchedulesDue":      "background: reminders whose time has come, once a second, by a partial index that holds what is active",
+	"SchedulesExpire":   "background: rows past their retention period, by an index on the time",
+	"SchedulesOfPerson": "a new reminder: the active ones of its creator, by an index on the person",
 	"CardClicked":       "a click: the session of a card, by an index on the card",
 	"ExpiredSessions":   "background: sessions with events past their retention period, by an index on session and time",
 	"CompactionsExpire": "background: rows past their retention period, by an index on the time",
@@ -74,6 +77,7 @@ var overAllSessions = map[string]string{
 	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",
 
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
+	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
 	"AuditMembersGone":  "once an hour: sessions of members without a message, one row of two indexes for each session in the audit",
 	"AuditEnd":          "for admins: the end of an action by its number, by an index on it",

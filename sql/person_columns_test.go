@@ -33,6 +33,7 @@ var (
 	ofChats    = cover{preview: func(p memory.Preview) int { return p.Private + len(p.Groups) }, exported: "each message names its conversation"}
 	ofLogins   = cover{preview: func(p memory.Preview) int { return p.Logins }, exported: "login"}
 	ofRequests = cover{preview: func(p memory.Preview) int { return p.Compactions }, exported: "compaction"}
+	ofTimes    = cover{preview: func(p memory.Preview) int { return p.Schedules }, exported: "schedule"}
 	ofUses     = cover{preview: func(p memory.Preview) int { return p.Usage }, exported: "usage"}
 )
 
@@ -82,6 +83,10 @@ var personColumns = map[string]cover{
 	"model_spend.session_key":             ofChats,
 	"model_usage.session_key":             ofUses,
 	"model_usage.person":                  ofUses,
+	"schedules.session_key":               ofTimes,
+	"schedules.text":                      ofTimes,
+	"schedules.created_by":                ofTimes,
+	"schedules.creator":                   ofTimes,
 	"sender_ids.sender_id":                {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
 	"sender_ids.staff_id":                 {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
 	"console_logins.actor":                ofLogins,
@@ -120,6 +125,8 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	execute(t, pool, `INSERT INTO cards (session_key, out_track_id, turn_event_id, state, settled_at) VALUES ($1, 'card', 1, 'finished', now())`, key)
 	execute(t, pool, `INSERT INTO compaction_requests (session_key, focus, requested_by) VALUES ($1, '', ''), ('robot/cid', $2, $3)`, key, "关于 "+zhangNick, zhangID)
 	for _, k := range []string{string(key), "robot/cid"} {
+		execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+			VALUES ($1, 1, 'remind', now() + interval '1 day', 'x', $2, $3, jsonb_build_object('sender_nick', $4::text), 'm')`, k, "交 "+secret, zhangID, zhangNick)
 		execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) VALUES ($1, current_date, 'turn', 70) ON CONFLICT DO NOTHING`, k)
 		execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, zhangID)
 	}
@@ -206,7 +213,7 @@ func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forge
 	if len(all) < 100 {
 		t.Errorf("only %d columns were looked at", len(all))
 	}
-	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Facts+p.Messages+p.Private != 0 {
+	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Schedules+p.Facts+p.Messages+p.Private != 0 {
 		t.Errorf("after the erasure the preview is %+v", p)
 	}
 	if kinds := exportOf(t, s, forget.Robot); !slices.Equal(kinds, stays) {

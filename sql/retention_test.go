@@ -262,7 +262,12 @@ func TestRetentionOfRows(t *testing.T) {
 			('robot/a', '{}', 'open', 'waiting', '', now() - interval '90 hours', NULL), ('robot/a', '{}', 'sent now', 'sent', '', now(), now())`)
 	execute(t, pool, `INSERT INTO compaction_log (session_key, outcome, created_at) VALUES ('robot/a', 'nothing', now() - interval '90 hours'), ('robot/a', 'failed', now())`)
 	execute(t, pool, `INSERT INTO audit (actor, action, at) VALUES ('admin', 'old', now() - interval '90 hours'), ('admin', 'new', now())`)
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, state, settled_at)
+		VALUES ('robot/a', 1, 'remind', now(), '', 'ended long ago', 'u', '{}', 'a', 'done', now() - interval '90 hours'),
+			('robot/a', 2, 'remind', now() - interval '90 hours', '', 'active reminder', 'u', '{}', 'b', 'active', NULL),
+			('robot/a', 3, 'ask', now(), '', 'ended now', 'u', '{}', 'c', 'cancelled', now())`)
 	for name, expire := range map[string]func() (int, error){
+		"schedules":   func() (int, error) { return s.ExpireSchedules(t.Context(), period) },
 		"memories":    func() (int, error) { return s.ExpireMemories(t.Context(), period) },
 		"compactions": func() (int, error) { return s.ExpireCompactions(t.Context(), period) },
 		"replies":     func() (int, error) { return s.ExpireReplies(t.Context(), period) },
@@ -275,8 +280,8 @@ func TestRetentionOfRows(t *testing.T) {
 		}
 	}
 	left := collect(t, pool, `SELECT body FROM outbox UNION ALL SELECT action FROM audit UNION ALL SELECT content FROM memories
-		UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
-	if want := []string{"", "a new fact", "facts: a new fact", "failed", "new", "open", "sent now"}; !slices.Equal(left, want) {
+		UNION ALL SELECT text FROM schedules UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
+	if want := []string{"", "a new fact", "active reminder", "ended now", "facts: a new fact", "failed", "new", "open", "sent now"}; !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"ebb/sql/limits"
 	"ebb/sql/pg"
 	"ebb/sql/retention"
+	"ebb/sql/schedules"
 	"ebb/sql/search"
 	"ebb/sql/spend"
 	"ebb/sql/vectors"
@@ -33,6 +34,7 @@ var (
 	_ memory.Vectors            = (*Store)(nil)
 	_ memory.Rights             = (*Store)(nil)
 	_ sessions.Expiry           = (*Store)(nil)
+	_ sessions.Schedules        = (*Store)(nil)
 )
 
 // Options says where the database is and how it is used.
@@ -65,6 +67,7 @@ type (
 	expiries      = retention.Store
 	conversations = conversation.Store
 	replyCards    = conversation.Cards
+	timetable     = schedules.Store
 	groupScopes   = conversation.Scopes
 	compactionLog = compactions.Store
 	factStores    = facts.Store
@@ -86,6 +89,7 @@ type Store struct {
 	*expiries
 	*conversations
 	*replyCards
+	*timetable
 	*groupScopes
 	*compactionLog
 	*factStores
@@ -108,9 +112,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	location := cmp.Or(o.Location, time.UTC)
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
+	talks := conversation.New(db, people)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people), conversations: conversation.New(db, people),
-		replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
+		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people), conversations: talks,
+		timetable: schedules.New(db, talks), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db),
 		searches: search.New(db, people, reader, compare, search.Options{

@@ -14,7 +14,7 @@ type RetentionConfig struct {
 	Memories time.Duration `json:"memories"`
 	// CompactionLog is the period of attempts at compactions. Default 0.
 	CompactionLog time.Duration `json:"compaction_log"`
-	// Replies is the period of replies since they were sent or given up. Default 7 days.
+	// Replies is the period of replies since they were sent or given up, and of ended reminders. Default 7 days.
 	Replies time.Duration `json:"replies"`
 	// Audit is the period of administrators' actions. Default 365 days.
 	Audit time.Duration `json:"audit"`

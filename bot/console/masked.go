@@ -96,6 +96,18 @@ func maskEntry(e sessions.LogEntry) sessions.LogEntry {
 	return e
 }
 
+// Schedules implements pages.Lists.
+func (m restricted) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.Page) ([]pages.ScheduleRow, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Schedules(ctx, f, p)
+	for i, r := range rows {
+		if r.Private {
+			rows[i].Title, rows[i].Text, rows[i].Creator = "", mask(r.Text), sessions.Message{SenderID: r.Creator.SenderID}
+		}
+	}
+	return rows, next, err
+}
+
 // Attempt implements pages.Lists.
 func (m restricted) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
 	if err := m.shows(key); err != nil {

@@ -45,6 +45,7 @@ func (p Privacy) stored() []storedData {
 		{"memories", "memories, embeddings, memory_flushes, memory_digests", r.Memories},
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
 		{"replies", "outbox, cards", r.Replies},
+		{"schedules", "schedules", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"ids", "sender_ids", 0},
 		{"usage", "model_spend, model_usage, limit_windows", 0},

@@ -65,6 +65,7 @@ type Refusal string
 // The refusals.
 const (
 	NotAllowed Refusal = "the actor lacks the right"
+	NotSetter  Refusal = "the actor did not set the schedule"
 	NotTheirs  Refusal = "the memory is neither about the actor nor said by them"
 
 	Superseded  Refusal = "the memory is superseded"
@@ -148,7 +149,8 @@ type Config struct {
 	Turns     Turns
 	Upkeep    Upkeep
 	Operators Operators
-	Audit     pages.Audit // keeps the actions of operators; nil: the caller keeps them
+	Schedules sessions.Schedules // nil: there are none
+	Audit     pages.Audit        // keeps the actions of operators; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

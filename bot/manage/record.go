@@ -25,6 +25,7 @@ const (
 	Imported       = "import"
 	ViewedPrivate  = "view_private"
 	ResumedCalls   = "resume_calls"
+	Unscheduled    = "cancel_schedule"
 	outcomeDone    = "done"
 	outcomeFailed  = "failed"
 	outcomeMissing = "nothing found"

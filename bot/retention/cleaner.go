@@ -28,6 +28,7 @@ const (
 	Memories      = "memories"
 	CompactionLog = "compaction_log"
 	Replies       = "replies"
+	Schedules     = "schedules" // ended ones, with the period of replies
 	Audit         = "audit"
 )
 
@@ -51,7 +52,7 @@ func New(cfg Config) *Cleaner {
 	c := &Cleaner{cfg: cfg, deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "retention_deleted_total", Help: "Rows that were deleted after their retention period, by data.",
 	}, []string{"data"})}
-	for _, kind := range []string{Events, Memories, CompactionLog, Replies, Audit} {
+	for _, kind := range []string{Events, Memories, CompactionLog, Replies, Schedules, Audit} {
 		c.deleted.WithLabelValues(kind)
 	}
 	cfg.Metrics.MustRegister(c.deleted)
@@ -101,6 +102,7 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		{kind{Memories, func(r sessions.Retention) time.Duration { return r.Memories }}, c.cfg.Store.ExpireMemories},
 		{kind{CompactionLog, func(r sessions.Retention) time.Duration { return r.CompactionLog }}, c.cfg.Store.ExpireCompactions},
 		{kind{Replies, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireReplies},
+		{kind{Schedules, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireSchedules},
 		{kind{Audit, func(r sessions.Retention) time.Duration { return r.Audit }}, c.cfg.Store.ExpireActions},
 	} {
 		if err == nil {

@@ -51,6 +51,11 @@ func (e *expiry) ExpireReplies(context.Context, time.Duration) (int, error) {
 	return 0, nil
 }
 
+func (e *expiry) ExpireSchedules(context.Context, time.Duration) (int, error) {
+	e.calls = append(e.calls, Schedules)
+	return 0, nil
+}
+
 func newCleaner(e *expiry, r sessions.Retention) *Cleaner {
 	return New(Config{Store: e, Periods: func() sessions.Retention { return r }, Metrics: prometheus.NewRegistry()})
 }
@@ -77,7 +82,7 @@ func TestRunDeletesAllBatches(t *testing.T) {
 	if counted[Events] != 50 || counted[Replies] != 0 || e.batches["a"]+e.batches["c"] != 0 {
 		t.Errorf("counted are %v, want 50 events; left %v", counted, e.batches)
 	}
-	if !slices.Equal(e.calls, []string{Replies}) {
+	if !slices.Equal(e.calls, []string{Replies, Schedules}) {
 		t.Errorf("rows deleted of %v, want of replies alone", e.calls)
 	}
 }

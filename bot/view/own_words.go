@@ -7,19 +7,25 @@ import (
 	"ebb/sessions"
 )
 
-// Quoted returns the quote before a message's own words; empty for none.
+// Quoted returns the quote before a message's own words, or the time of its schedule; empty for none.
 func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
 
 func quoteLead(bot string, m sessions.Message) string {
-	if m.Quote == nil {
-		return ""
+	switch {
+	case m.Scheduled != nil:
+		return m.Scheduled.Lead()
+	case m.Quote != nil:
+		return m.Quote.Lead(bot)
 	}
-	return m.Quote.Lead(bot)
+	return ""
 }
 
 // IsCommand reports whether a message is a command or has the form of one. A message that a limit kept from the model
-// counts as one: it is no part of the conversation either.
+// counts as one: it is no part of the conversation either. A scheduled message executes no command.
 func (b *Builder) IsCommand(e sessions.Event) bool {
+	if e.Message != nil && e.Message.Scheduled != nil {
+		return e.Message.Outcome == sessions.Limited
+	}
 	return e.Message != nil && e.Message.Outcome == sessions.Limited || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 

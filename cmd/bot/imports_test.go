@@ -89,6 +89,7 @@ var importRules = []struct {
 	{"sql/vectors", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/admin", []string{"sessions", "sql/convert", "sql/dbsqlc", "sql/pg"}},
 	{"sql/conversation", []string{"sessions", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg"}},
+	{"sql/schedules", []string{"sessions", "sql/conversation", "sql/convert", "sql/dbsqlc", "sql/pg"}},
 	{"sql/compactions", []string{"sessions", "sql/conversation", "sql/convert", "sql/dbsqlc", "sql/pg", "sql/spend"}},
 	{"sql/facts", []string{"sessions", "memory", "memory/*", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg", "sql/spend"}},
 	{"sql/search", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/index", "sql/pg", "sql/vectors"}},

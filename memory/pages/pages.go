@@ -102,6 +102,22 @@ type CompactionRow struct {
 // Freed is the reduction of the context in tokens.
 func (r CompactionRow) Freed() int { return r.TokensBefore - r.TokensAfter }
 
+// ScheduleFilter narrows a list of schedules. Empty fields match all.
+type ScheduleFilter struct {
+	Session sessions.Key
+	Words   []string       // parts of a group's title or of the key
+	State   string         // a [sessions.ScheduleState]
+	Kind    string         // a [sessions.ScheduleKind]
+	Only    []sessions.Key // nil: all sessions
+}
+
+// ScheduleRow is a schedule in a list.
+type ScheduleRow struct {
+	sessions.Schedule
+	Title   string // title of the conversation
+	Private bool   // also for a conversation of an unknown kind
+}
+
 // MemoryFilter narrows a list of memories. Empty fields match all.
 type MemoryFilter struct {
 	Scope   string
@@ -234,6 +250,7 @@ const (
 type Lists interface {
 	Sessions(ctx context.Context, f SessionFilter, p Page) (rows []SessionRow, next string, err error)
 	Compactions(ctx context.Context, f CompactionFilter, p Page) (rows []CompactionRow, next string, err error)
+	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
 	// Talk lists the events of a session's view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists waiting messages and dead letters, at most limit.

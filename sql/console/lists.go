@@ -119,6 +119,33 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	return list, next, nil
 }
 
+// Schedules implements pages.Lists.
+func (s *Store) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.Page) ([]pages.ScheduleRow, string, error) {
+	place, err := pages.ParseCursor(p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageSchedules(ctx, s.db.Pool, &dbsqlc.PageSchedulesParams{
+		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), BeforeID: place.ID, State: pg.Clean(f.State), Kind: pg.Clean(f.Kind),
+		SessionKey: pg.Clean(string(f.Session)), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing schedules: %w", err)
+	}
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageSchedulesRow) pages.Place {
+		return pages.Place{At: r.Schedule.CreatedAt, Key: string(r.Schedule.SessionKey), ID: r.Schedule.ID}
+	})
+	list := make([]pages.ScheduleRow, len(rows))
+	for i := range rows {
+		row, err := convert.Schedule(&rows[i].Schedule)
+		if err != nil {
+			return nil, "", err
+		}
+		list[i] = pages.ScheduleRow{Schedule: row, Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
+	}
+	return list, next, nil
+}
+
 // The nicks are those that the conversations of the requesters know.
 func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
 	names := map[identity.Speaker]string{}

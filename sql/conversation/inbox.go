@@ -22,7 +22,7 @@ func (s *Store) Accept(
 ) (a sessions.Accepted, err error) {
 	lost := false
 	err = s.RetryWhileDown(ctx, func() (err error) {
-		a, err = s.accept(ctx, owner, key, m)
+		a, err = s.AcceptIn(ctx, s.Pool, owner, key, m)
 		lost = lost || err != nil && !pgconn.SafeToRetry(err) // otherwise it never reached the server
 		return err
 	})
@@ -33,8 +33,9 @@ func (s *Store) Accept(
 	return a, nil
 }
 
-func (s *Store) accept(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+// AcceptIn is one try of [Store.Accept], in a transaction of the caller.
+func (s *Store) AcceptIn(
+	ctx context.Context, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (sessions.Accepted, error) {
 	id := pg.Clean(string(m.ID))
 	if id == "" {
@@ -45,7 +46,7 @@ func (s *Store) accept(
 		return sessions.Accepted{}, err
 	}
 	robot, encrypted, staff := sessions.RobotCode(pg.Clean(string(m.RobotCode))), pg.Clean(string(m.EncryptedID)), pg.Clean(string(m.StaffID))
-	row, err := s.Q.MessageAccept(ctx, s.Pool, &dbsqlc.MessageAcceptParams{
+	row, err := s.Q.MessageAccept(ctx, db, &dbsqlc.MessageAcceptParams{
 		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.TTL.Seconds(),
 		Title:     pg.Clean(m.ConversationTitle),
 		RobotCode: robot, ConversationType: m.ConversationType,
@@ -60,12 +61,12 @@ func (s *Store) accept(
 	}
 	if row.IsOld {
 		seen := dbsqlc.SenderIDSeeParams{EncryptedID: encrypted, RobotCode: robot, StaffID: staff}
-		if err := s.Q.SenderIDSee(ctx, s.Pool, &seen); err != nil {
+		if err := s.Q.SenderIDSee(ctx, db, &seen); err != nil {
 			return sessions.Accepted{}, err
 		}
 	}
 	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
-		other, err := s.Q.MessageFind(ctx, s.Pool, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
+		other, err := s.Q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
 		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
 		if err != nil {
 			return sessions.Accepted{}, err

@@ -56,6 +56,18 @@ func Event(r *dbsqlc.Event) (sessions.Event, error) {
 	return e, nil
 }
 
+// Schedule converts a row of a schedule.
+func Schedule(r *dbsqlc.Schedule) (sessions.Schedule, error) {
+	s := sessions.Schedule{
+		Key: r.SessionKey, ID: r.ID, Kind: r.Kind, State: r.State, DueAt: r.DueAt, Spec: r.Spec, Text: r.Text, Origin: r.Origin,
+		CreatedAt: r.CreatedAt, SettledAt: pg.OrZero(r.SettledAt),
+	}
+	if err := json.Unmarshal(r.Creator, &s.Creator); err != nil {
+		return s, fmt.Errorf("reading the creator of schedule %d: %w", r.ID, err)
+	}
+	return s, nil
+}
+
 // Shown is an event as the view shows it.
 func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
 	e, err := Event(&dbsqlc.Event{

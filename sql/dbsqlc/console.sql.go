@@ -850,6 +850,86 @@ func (q *Queries) PageSaved(ctx context.Context, db DBTX, ids []int64) ([]Memory
 	return items, nil
 }
 
+const pageSchedules = `-- name: PageSchedules :many
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.created_at, c.session_key, c.id) < ($1::timestamptz, $2::text, $3::bigint)
+  AND ($4::text = '' OR c.state = $4::text)
+  AND ($5::text = '' OR c.kind = $5::text)
+  AND ($6::text = '' OR c.session_key = $6::text)
+  AND ($7::text[] IS NULL OR c.session_key = ANY($7::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($8::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
+LIMIT $9::int
+`
+
+type PageSchedulesParams struct {
+	BeforeAt   time.Time
+	BeforeKey  string
+	BeforeID   int64
+	State      string
+	Kind       string
+	SessionKey string
+	OnlyKeys   []string
+	Words      []string
+	MaxRows    int
+}
+
+type PageSchedulesRow struct {
+	Schedule         Schedule
+	Title            string
+	ConversationType string
+}
+
+// PageSchedules lists schedules, the newest first. All words must be in the title of the group or in the key. An empty parameter
+// disables its filter.
+func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedulesParams) ([]PageSchedulesRow, error) {
+	rows, err := db.Query(ctx, pageSchedules,
+		arg.BeforeAt,
+		arg.BeforeKey,
+		arg.BeforeID,
+		arg.State,
+		arg.Kind,
+		arg.SessionKey,
+		arg.OnlyKeys,
+		arg.Words,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageSchedulesRow
+	for rows.Next() {
+		var i PageSchedulesRow
+		if err := rows.Scan(
+			&i.Schedule.SessionKey,
+			&i.Schedule.ID,
+			&i.Schedule.State,
+			&i.Schedule.Kind,
+			&i.Schedule.DueAt,
+			&i.Schedule.Spec,
+			&i.Schedule.Text,
+			&i.Schedule.CreatedBy,
+			&i.Schedule.Creator,
+			&i.Schedule.Origin,
+			&i.Schedule.CreatedAt,
+			&i.Schedule.SettledAt,
+			&i.Title,
+			&i.ConversationType,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageSessions = `-- name: PageSessions :many
 
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,

@@ -336,6 +336,21 @@ type Restart struct {
 	Lost        int64
 }
 
+type Schedule struct {
+	SessionKey sessions.Key
+	ID         int64
+	State      sessions.ScheduleState
+	Kind       sessions.ScheduleKind
+	DueAt      time.Time
+	Spec       string
+	Text       string
+	CreatedBy  sessions.UserID
+	Creator    []byte
+	Origin     string
+	CreatedAt  time.Time
+	SettledAt  *time.Time
+}
+
 type SenderID struct {
 	SenderID  sessions.UserID
 	RobotCode sessions.RobotCode

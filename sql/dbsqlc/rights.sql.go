@@ -1366,6 +1366,9 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
     WHERE m.promoted_by = ANY($1::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, $2::text)
     UNION ALL
+    SELECT 'schedule', t.created_at, t.text, 1, 0, 0, 0, 0 FROM schedules t
+    WHERE t.created_by = ANY($1::text[]) AND t.created_by <> '' AND starts_with(t.session_key, $2::text)
+    UNION ALL
     SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0 FROM compaction_log c
     WHERE c.requested_by = ANY($1::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, $2::text)
     GROUP BY c.trigger, (c.created_at AT TIME ZONE 'UTC')::date
@@ -1401,7 +1404,7 @@ type PersonRecordsRow struct {
 }
 
 // PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
-// promotions, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+// promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
 	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)
 	if err != nil {
@@ -1709,6 +1712,22 @@ func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]Sai
 		return nil, err
 	}
 	return items, nil
+}
+
+const schedulesForget = `-- name: SchedulesForget :exec
+DELETE FROM schedules t
+WHERE t.created_by = ANY($1::text[]) AND t.created_by <> '' AND starts_with(t.session_key, $2::text)
+`
+
+type SchedulesForgetParams struct {
+	People        []string
+	RobotSessions string
+}
+
+// SchedulesForget deletes the schedules that a person set.
+func (q *Queries) SchedulesForget(ctx context.Context, db DBTX, arg *SchedulesForgetParams) error {
+	_, err := db.Exec(ctx, schedulesForget, arg.People, arg.RobotSessions)
+	return err
 }
 
 const senderIDsForget = `-- name: SenderIDsForget :exec

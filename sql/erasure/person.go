@@ -118,6 +118,10 @@ func (g *forgetting) hashes() [][]byte {
 }
 
 func (g *forgetting) run(ctx context.Context) error {
+	// First, so that none stores a message behind the erasure of its session.
+	if err := g.schedules(ctx, g.Pool); err != nil {
+		return err
+	}
 	asking, spoke := g.f.From.Lease.Key, false
 	for _, r := range g.rows {
 		if r.SessionKey == asking {
@@ -452,8 +456,16 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }
 
-// records covers usage, requested compactions, the audit and logins. All rows but logins stay without the name.
+func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
+	return g.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()})
+}
+
+// records covers schedules that a turn set meanwhile, usage, requested compactions, the audit and logins. All rows but schedules and
+// logins stay without the name.
 func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
+	if err := g.schedules(ctx, tx); err != nil {
+		return err
+	}
 	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}

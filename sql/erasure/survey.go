@@ -138,6 +138,8 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 		switch n := int(r.Rows); memory.RecordKind(r.Kind) {
 		case memory.RecordUsage:
 			p.Usage += n
+		case memory.RecordSchedule:
+			p.Schedules += n
 		case memory.RecordPromotion:
 			p.Promotions += n
 		case memory.RecordCompaction:

@@ -79,6 +79,22 @@ WHERE (c.created_at, c.id) < (@before_at::timestamptz, @before_id::bigint)
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT @max_rows::int;
 
+-- name: PageSchedules :many
+-- PageSchedules lists schedules, the newest first. All words must be in the title of the group or in the key. An empty parameter
+-- disables its filter.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.created_at, c.session_key, c.id) < (@before_at::timestamptz, @before_key::text, @before_id::bigint)
+  AND (@state::text = '' OR c.state = @state::text)
+  AND (@kind::text = '' OR c.kind = @kind::text)
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
+LIMIT @max_rows::int;
+
 -- name: PageReplicas :many
 -- PageReplicas lists the replicas with the leases that each holds, the last started first. It reads the sessions once.
 SELECT r.id, r.started_at, r.draining, r.connected, extract(epoch FROM now() - r.heartbeat_at)::float8 AS silent_seconds,

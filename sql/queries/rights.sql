@@ -216,6 +216,11 @@ ORDER BY (m.scope = 'team') DESC, m.id DESC;
 UPDATE memories m SET promoted_by = ''
 WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
 
+-- name: SchedulesForget :exec
+-- SchedulesForget deletes the schedules that a person set.
+DELETE FROM schedules t
+WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text);
+
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
 -- answer. The asking message and later ones stay.
@@ -537,7 +542,7 @@ DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::te
 
 -- name: PersonRecords :many
 -- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
--- promotions, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+-- promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
 SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
     SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
         sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
@@ -550,6 +555,9 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     UNION ALL
     SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
     WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text)
+    UNION ALL
+    SELECT 'schedule', t.created_at, t.text, 1, 0, 0, 0, 0 FROM schedules t
+    WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text)
     UNION ALL
     SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0 FROM compaction_log c
     WHERE c.requested_by = ANY(@people::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, @robot_sessions::text)

@@ -224,6 +224,12 @@ func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, e
 	return deleted("replies", n, err)
 }
 
+// ExpireSchedules implements sessions.Expiry.
+func (s *Store) ExpireSchedules(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.Q.SchedulesExpire(ctx, s.Pool, &dbsqlc.SchedulesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	return deleted("schedules", n, err)
+}
+
 // ExpireActions implements sessions.Expiry.
 func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.Q.ActionsExpire(ctx, s.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})

@@ -20,7 +20,7 @@ import (
 
 // Manager returns the actions of operators on a database.
 func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Settings: policyOf(func() *config.Config { return cfg })})
+	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
 // policyOf returns the compaction settings in force for a session: its own over its group's over the common ones.
@@ -43,7 +43,7 @@ func (g *gateway) openConsole() (http.Handler, error) {
 	cfg := console.Config{
 		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: g.store, Search: g.store.Search, Settings: g.settings, Privacy: g.privacy, Policy: policy,
 		Manage: manage.New(manage.Config{
-			Rights: g.store, Operators: g.store, Settings: policy,
+			Rights: g.store, Operators: g.store, Schedules: g.store, Settings: policy,
 			Resolve: func(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 				return g.inForce.Load().Own(id, settings)
 			},

@@ -1,0 +1,92 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ScheduleKind is the way in which a scheduled message is answered.
+type ScheduleKind string
+
+// The kinds of schedules.
+const (
+	Remind   ScheduleKind = "remind" // the answer is the schedule's text; no model is asked
+	AskModel ScheduleKind = "ask"    // the text goes to the model as a message of its creator
+)
+
+// ScheduleState is the state of a schedule.
+type ScheduleState string
+
+// The states of a schedule.
+const (
+	ScheduleActive    ScheduleState = "active"
+	ScheduleDone      ScheduleState = "done"      // it has no further time
+	ScheduleCancelled ScheduleState = "cancelled" // a person ended it
+)
+
+// Schedule is a message that a session gets at set times, once or repeatedly.
+type Schedule struct {
+	Key   Key
+	ID    int64 // from 1 on in each session
+	Kind  ScheduleKind
+	State ScheduleState
+	DueAt time.Time // the next time; of an ended schedule the last one
+	Spec  string    // all times, as package bot/schedule/when writes them
+	Text  string
+	// Creator is the message that the schedule repeats, with the ids and the nick of its creator and the conversation alone.
+	Creator Message
+	// Origin names the command or the tool call that set it: a repeated one sets no second schedule.
+	Origin    string
+	CreatedAt time.Time
+	SettledAt time.Time // time of its end; zero for an active schedule
+}
+
+// Scheduled says that a schedule made a message. The times are in the zone of the bot.
+type Scheduled struct {
+	ID      int64        `json:"id"`
+	Kind    ScheduleKind `json:"kind"`
+	DueAt   time.Time    `json:"due_at"`
+	Next    time.Time    `json:"next,omitzero"`     // the time after it; zero for none
+	Repeats bool         `json:"repeats,omitempty"` // it has or had further times
+}
+
+// Lead is the line before the message's words in its event.
+func (s Scheduled) Lead() string { return "[定时 " + s.DueAt.Format("2006-01-02 15:04") + "]\n" }
+
+// The bounds of active schedules.
+const (
+	MaxSchedules       = 50 // per session
+	MaxPersonSchedules = 30 // for one person with one robot
+)
+
+// The refusals of a further schedule.
+var (
+	ErrSessionSchedules = errors.New("the session has too many schedules")
+	ErrPersonSchedules  = errors.New("the person has too many schedules")
+)
+
+// Schedules keeps schedules. The transaction that moves a schedule to its next time stores the message. So each time has one
+// message, whatever replica stores it.
+type Schedules interface {
+	// AddSchedule stores a schedule of the lease's session, and returns it with its number. A known origin returns the stored
+	// one. It returns [ErrSessionSchedules] or [ErrPersonSchedules] beyond a bound.
+	AddSchedule(ctx context.Context, l Lease, s Schedule) (Schedule, error)
+	// ActiveSchedules lists the active schedules of a session, the next due first.
+	ActiveSchedules(ctx context.Context, key Key) ([]Schedule, error)
+	// Schedule returns a schedule in any state, or [ErrNotFound].
+	Schedule(ctx context.Context, key Key, id int64) (Schedule, error)
+	// CancelSchedule ends an active schedule. It returns [ErrNotFound] without one.
+	CancelSchedule(ctx context.Context, key Key, id int64) (Schedule, error)
+	// MoveSchedule changes the times of an active schedule of the lease's session. It returns [ErrNotFound] without one.
+	MoveSchedule(ctx context.Context, l Lease, id int64, spec string, due time.Time) (Schedule, error)
+
+	// DueSchedules lists at most limit active schedules whose time has come, the oldest first.
+	DueSchedules(ctx context.Context, limit int) ([]Schedule, error)
+	// FireSchedule moves a schedule from its DueAt to next, or ends it when next is zero, and stores m as [Inbox].Accept does.
+	// It returns [ErrConflict], and writes nothing, when the schedule is not active at DueAt any more.
+	FireSchedule(ctx context.Context, owner ReplicaID, s Schedule, next time.Time, m Message) (Accepted, error)
+	// PostponeSchedule moves a schedule from its DueAt to a later time without a message. It returns [ErrConflict] as
+	// FireSchedule does.
+	PostponeSchedule(ctx context.Context, s Schedule, until time.Time) error
+}

@@ -1,0 +1,54 @@
+-- Messages at set times.
+
+-- name: ScheduleInsert :one
+-- ScheduleInsert stores a schedule under the next free number of its session. The caller holds the session's row.
+INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+SELECT @session_key, coalesce((SELECT max(o.id) FROM schedules o WHERE o.session_key = @session_key), 0) + 1,
+    @kind, @due_at, @spec, @text, @created_by, @creator, @origin
+RETURNING *;
+
+-- name: ScheduleOfOrigin :one
+SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.origin = @origin;
+
+-- name: SchedulesOfSession :many
+SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.state = 'active' ORDER BY s.due_at, s.id LIMIT @max_rows::int;
+
+-- name: ScheduleFind :one
+SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.id = @id;
+
+-- name: SchedulesOfPerson :one
+-- SchedulesOfPerson counts the active schedules of a person.
+SELECT count(*) FROM schedules s
+WHERE s.created_by = @created_by AND s.state = 'active' AND starts_with(s.session_key, @robot_sessions::text);
+
+-- name: ScheduleCancel :one
+UPDATE schedules s SET state = 'cancelled', settled_at = now()
+WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'
+RETURNING *;
+
+-- name: ScheduleMove :one
+-- ScheduleMove changes the times of an active schedule.
+UPDATE schedules s SET spec = @spec, due_at = @due_at
+WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'
+RETURNING *;
+
+-- name: SchedulesDue :many
+-- SchedulesDue lists the active schedules whose time has come, the oldest first.
+SELECT s.* FROM schedules s WHERE s.state = 'active' AND s.due_at <= now() ORDER BY s.due_at LIMIT @max_rows::int;
+
+-- name: ScheduleAdvance :execrows
+-- ScheduleAdvance moves a schedule from one time to the next, or ends it without one. No row: it was moved, changed or ended
+-- meanwhile.
+UPDATE schedules s SET due_at = coalesce(sqlc.narg(next_at)::timestamptz, s.due_at),
+    state = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN 'done' ELSE 'active' END,
+    settled_at = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN now() END
+WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.due_at = @due_at;
+
+-- name: SchedulesExpire :execrows
+-- SchedulesExpire deletes schedules that ended before the period. Active ones always stay.
+DELETE FROM schedules s USING (
+    SELECT o.session_key, o.id FROM schedules o
+    WHERE o.state <> 'active' AND o.settled_at < now() - interval '1 second' * @period_seconds::float8
+    ORDER BY o.settled_at LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
+) old
+WHERE s.session_key = old.session_key AND s.id = old.id;

@@ -1,0 +1,166 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/conversation"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Store keeps schedules.
+type Store struct {
+	*pg.DB
+	inbox *conversation.Store
+}
+
+// New returns the schedules of a database.
+func New(db *pg.DB, inbox *conversation.Store) *Store { return &Store{db, inbox} }
+
+// AddSchedule implements sessions.Schedules. The session's row is locked, so that no two get one number.
+func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.Schedule) (sessions.Schedule, error) {
+	creator, err := pg.CleanJSON(add.Creator)
+	if err != nil {
+		return sessions.Schedule{}, err
+	}
+	var row dbsqlc.Schedule
+	err = s.WithLease(ctx, l, func(tx pgx.Tx, session *dbsqlc.Session) (err error) {
+		origin := pg.Clean(add.Origin)
+		row, err = s.Q.ScheduleOfOrigin(ctx, tx, &dbsqlc.ScheduleOfOriginParams{SessionKey: l.Key, Origin: origin})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err := s.count(ctx, tx, session, add.Creator.SenderID); err != nil {
+			return err
+		}
+		row, err = s.Q.ScheduleInsert(ctx, tx, &dbsqlc.ScheduleInsertParams{
+			SessionKey: l.Key, Kind: add.Kind, DueAt: add.DueAt, Spec: pg.Clean(add.Spec), Text: pg.Clean(add.Text),
+			CreatedBy: sessions.UserID(pg.Clean(string(add.Creator.SenderID))), Creator: creator, Origin: origin,
+		})
+		return err
+	})
+	if err != nil {
+		return sessions.Schedule{}, fmt.Errorf("storing a schedule: %w", pg.AsRefused(err))
+	}
+	return convert.Schedule(&row)
+}
+
+// count checks the bounds of active schedules.
+func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, by sessions.UserID) error {
+	list, err := s.Q.SchedulesOfSession(ctx, tx, &dbsqlc.SchedulesOfSessionParams{SessionKey: session.SessionKey, MaxRows: sessions.MaxSchedules})
+	if err != nil {
+		return err
+	}
+	if len(list) >= sessions.MaxSchedules {
+		return sessions.ErrSessionSchedules
+	}
+	theirs, err := s.Q.SchedulesOfPerson(ctx, tx, &dbsqlc.SchedulesOfPersonParams{
+		CreatedBy: by, RobotSessions: pg.SessionPrefix(session.RobotCode),
+	})
+	if err == nil && theirs >= sessions.MaxPersonSchedules {
+		err = sessions.ErrPersonSchedules
+	}
+	return err
+}
+
+// ActiveSchedules implements sessions.Schedules.
+func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessions.Schedule, error) {
+	rows, err := s.Q.SchedulesOfSession(ctx, s.Pool, &dbsqlc.SchedulesOfSessionParams{SessionKey: key, MaxRows: sessions.MaxSchedules})
+	if err != nil {
+		return nil, fmt.Errorf("listing schedules: %w", err)
+	}
+	return all(rows)
+}
+
+// Schedule implements sessions.Schedules.
+func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
+	row, err := s.Q.ScheduleFind(ctx, s.Pool, &dbsqlc.ScheduleFindParams{SessionKey: key, ID: id})
+	if err != nil {
+		return sessions.Schedule{}, fmt.Errorf("reading schedule %d: %w", id, pg.AsNotFound(err))
+	}
+	return convert.Schedule(&row)
+}
+
+// CancelSchedule implements sessions.Schedules.
+func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
+	row, err := s.Q.ScheduleCancel(ctx, s.Pool, &dbsqlc.ScheduleCancelParams{SessionKey: key, ID: id})
+	if err != nil {
+		return sessions.Schedule{}, fmt.Errorf("cancelling schedule %d: %w", id, pg.AsNotFound(err))
+	}
+	return convert.Schedule(&row)
+}
+
+// MoveSchedule implements sessions.Schedules.
+func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, id int64, spec string, due time.Time) (sessions.Schedule, error) {
+	var row dbsqlc.Schedule
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		row, err = s.Q.ScheduleMove(ctx, tx, &dbsqlc.ScheduleMoveParams{SessionKey: l.Key, ID: id, Spec: pg.Clean(spec), DueAt: due})
+		return err
+	})
+	if err != nil {
+		return sessions.Schedule{}, fmt.Errorf("moving schedule %d: %w", id, pg.AsNotFound(err))
+	}
+	return convert.Schedule(&row)
+}
+
+// DueSchedules implements sessions.Schedules.
+func (s *Store) DueSchedules(ctx context.Context, limit int) ([]sessions.Schedule, error) {
+	rows, err := s.Q.SchedulesDue(ctx, s.Pool, pg.Clamp(limit))
+	if err != nil {
+		return nil, fmt.Errorf("listing due schedules: %w", err)
+	}
+	return all(rows)
+}
+
+// FireSchedule implements sessions.Schedules. It locks the session's row first, as erasures do.
+func (s *Store) FireSchedule(
+	ctx context.Context, owner sessions.ReplicaID, due sessions.Schedule, next time.Time, m sessions.Message,
+) (a sessions.Accepted, err error) {
+	err = s.WithSession(ctx, due.Key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		if err := s.advance(ctx, tx, due, next); err != nil {
+			return err
+		}
+		a, err = s.inbox.AcceptIn(ctx, tx, owner, due.Key, m)
+		return err
+	})
+	if err != nil {
+		return sessions.Accepted{}, fmt.Errorf("storing the message of schedule %d: %w", due.ID, pg.AsRefused(err))
+	}
+	return a, nil
+}
+
+// PostponeSchedule implements sessions.Schedules.
+func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, until time.Time) error {
+	if err := s.advance(ctx, s.Pool, due, until); err != nil {
+		return fmt.Errorf("postponing schedule %d: %w", due.ID, err)
+	}
+	return nil
+}
+
+func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedule, next time.Time) error {
+	n, err := s.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
+		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next),
+	})
+	if err == nil && n == 0 {
+		err = sessions.ErrConflict
+	}
+	return err
+}
+
+func all(rows []dbsqlc.Schedule) ([]sessions.Schedule, error) {
+	list := make([]sessions.Schedule, len(rows))
+	for i := range rows {
+		var err error
+		if list[i], err = convert.Schedule(&rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

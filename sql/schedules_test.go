@@ -1,0 +1,212 @@
+package sql_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/memory"
+	"ebb/memory/pages"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/sqltest"
+)
+
+// reminder is a schedule of a person that was due a minute ago.
+func reminder(origin, text string, by sessions.UserID) sessions.Schedule {
+	return sessions.Schedule{
+		Kind: sessions.Remind, DueAt: time.Now().Add(-time.Minute).Truncate(time.Second), Spec: "spec", Text: text, Origin: origin,
+		Creator: sessions.Message{RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, SenderID: by, SenderNick: zhangNick},
+	}
+}
+
+// due returns the only due schedule.
+func due(t *testing.T, s *sql.Store) sessions.Schedule {
+	t.Helper()
+	list := must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), 10))
+	if len(list) != 1 {
+		t.Fatalf("due are %+v, want one", list)
+	}
+	return list[0]
+}
+
+func firing(s sessions.Schedule) sessions.Message {
+	m := s.Creator
+	m.ID, m.Text = sessions.MessageID(fmt.Sprintf("schedule:%d:%d", s.ID, s.DueAt.Unix())), s.Text
+	return m
+}
+
+// A schedule is stored once for each origin, under the next number of its session, within the bounds.
+func TestScheduleIsAddedOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	first := must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder("1", "喝水", zhangID)))
+	again := must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder("1", "other words", zhangID)))
+	second := must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder("2", "开会", liID)))
+	if first.ID != 1 || again.ID != 1 || again.Text != "喝水" || second.ID != 2 || first.Creator.SenderID != zhangID {
+		t.Errorf("schedules are %+v, %+v and %+v", first, again, second)
+	}
+	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 2 {
+		t.Errorf("the session has %d schedules, want 2", len(list))
+	}
+	stale := c.lease
+	stale.Term--
+	if _, err := s.AddSchedule(t.Context(), stale, reminder("3", "x", zhangID)); !errors.Is(err, sessions.ErrLeaseLost) {
+		t.Errorf("under an old lease: %v", err)
+	}
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT 'robot/other', i, 'remind', now(), '', '', $1, '{}', 'o' || i FROM generate_series(1, $2) i`, zhangID, sessions.MaxPersonSchedules-1)
+	if _, err := s.AddSchedule(t.Context(), c.lease, reminder("4", "x", zhangID)); !errors.Is(err, sessions.ErrPersonSchedules) {
+		t.Errorf("beyond the person's bound: %v", err)
+	}
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, c.lease.Key, sessions.MaxSchedules-2)
+	if _, err := s.AddSchedule(t.Context(), c.lease, reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrSessionSchedules) {
+		t.Errorf("beyond the session's bound: %v", err)
+	}
+}
+
+// Each time of a schedule stores one message, however many replicas fire it at once.
+func TestScheduleFiresOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder("1", "喝水", zhangID)))
+	for _, next := range []time.Time{time.Now().Add(-time.Second).Truncate(time.Microsecond), {}} {
+		one := due(t, s)
+		var mu sync.Mutex
+		var fired, refused int
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				a, err := s.FireSchedule(t.Context(), sessions.ReplicaID(fmt.Sprint("r", i)), one, next, firing(one))
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil && a.New && a.Lease.Key == c.lease.Key:
+					fired++
+				case errors.Is(err, sessions.ErrConflict):
+					refused++
+				default:
+					t.Errorf("firing: %+v, %v", a, err)
+				}
+			})
+		}
+		wg.Wait()
+		if fired != 1 || refused != 7 {
+			t.Errorf("%d fired and %d were refused, want 1 and 7", fired, refused)
+		}
+	}
+	texts := collect(t, pool, "SELECT content || state FROM dingtalk_session_events WHERE msg_id LIKE 'schedule:%'", pgx.RowTo[string])
+	if !slices.Equal(texts, []string{"喝水pending", "喝水pending"}) {
+		t.Errorf("messages are %q", texts)
+	}
+	ended := must[sessions.Schedule](t)(s.Schedule(t.Context(), c.lease.Key, 1))
+	if ended.State != sessions.ScheduleDone || ended.SettledAt.IsZero() {
+		t.Errorf("after its last time the schedule is %+v", ended)
+	}
+}
+
+// A schedule that was cancelled, moved or postponed fires no message for its former time.
+func TestScheduleChangesBeforeItFires(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	later := time.Now().Add(time.Hour).Truncate(time.Second)
+	for i, change := range []func(sessions.Schedule) error{
+		func(d sessions.Schedule) error { _, err := s.CancelSchedule(t.Context(), d.Key, d.ID); return err },
+		func(d sessions.Schedule) error {
+			_, err := s.MoveSchedule(t.Context(), c.lease, d.ID, "other", later)
+			return err
+		},
+		func(d sessions.Schedule) error { return s.PostponeSchedule(t.Context(), d, later) },
+	} {
+		must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(fmt.Sprint(i), "喝水", zhangID)))
+		one := due(t, s)
+		if err := change(one); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.FireSchedule(t.Context(), "r", one, time.Time{}, firing(one)); !errors.Is(err, sessions.ErrConflict) {
+			t.Errorf("change %d: firing the former time: %v", i, err)
+		}
+	}
+	if _, err := s.CancelSchedule(t.Context(), c.lease.Key, 1); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("cancelling twice: %v", err)
+	}
+	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 2 || !list[0].DueAt.Equal(later) {
+		t.Errorf("left are %+v", list)
+	}
+}
+
+// A deleted session takes its schedules along, and a forgotten person theirs alone.
+func TestSchedulesAreErased(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	c.exchange(zhangID, "你好", "好")
+	for i, by := range []sessions.UserID{zhangID, liID} {
+		must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(fmt.Sprint(i), "喝水", by)))
+	}
+	if p := must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: zhangID})); p.Schedules != 1 {
+		t.Errorf("the preview counts %d schedules, want 1", p.Schedules)
+	}
+	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Person: zhangID}))
+	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 1 || list[0].Creator.SenderID != liID {
+		t.Errorf("after the erasure the session has %+v", list)
+	}
+	must[sessions.Deleted](t)(s.Delete(t.Context(), c.lease.Key))
+	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 0 {
+		t.Errorf("after the deletion the session has %+v", list)
+	}
+}
+
+// The console's list has the newest schedules first, in pages, by state, kind and group.
+func TestSchedulesInPages(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title)
+		VALUES ('robot/a', 'robot', 'a', '2', '周报群'), ('robot/b', 'robot', 'b', '1', '张三')`)
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, state, settled_at, created_at)
+		SELECT CASE WHEN i % 2 = 0 THEN 'robot/a' ELSE 'robot/b' END, i, CASE WHEN i < 4 THEN 'ask' ELSE 'remind' END, now(), '', 't' || i, 'u', '{}', 'o' || i,
+			CASE WHEN i = 6 THEN 'done' ELSE 'active' END, CASE WHEN i = 6 THEN now() END, now() - interval '1 hour' * i FROM generate_series(1, 6) i`)
+	list := func(f pages.ScheduleFilter, limit int) (texts []string) {
+		t.Helper()
+		for cursor := ""; ; {
+			rows, next, err := s.Pages().Schedules(t.Context(), f, pages.Page{Limit: limit, Cursor: cursor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rows {
+				texts = append(texts, r.Text)
+			}
+			if cursor = next; next == "" {
+				return texts
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		f    pages.ScheduleFilter
+		want []string
+	}{
+		{"all", pages.ScheduleFilter{}, []string{"t1", "t2", "t3", "t4", "t5", "t6"}},
+		{"state", pages.ScheduleFilter{State: "done"}, []string{"t6"}},
+		{"kind", pages.ScheduleFilter{Kind: "ask"}, []string{"t1", "t2", "t3"}},
+		{"group", pages.ScheduleFilter{Words: []string{"周报"}}, []string{"t2", "t4", "t6"}},
+		{"title of a private chat", pages.ScheduleFilter{Words: []string{"张三"}}, nil},
+		{"only", pages.ScheduleFilter{Only: []sessions.Key{"robot/b"}}, []string{"t1", "t3", "t5"}},
+		{"only none", pages.ScheduleFilter{Only: []sessions.Key{}}, nil},
+	} {
+		for _, limit := range []int{2, 100} {
+			if got := list(c.f, limit); !slices.Equal(got, c.want) {
+				t.Errorf("%s in pages of %d: %q, want %q", c.name, limit, got, c.want)
+			}
+		}
+	}
+}
