@@ -16,7 +16,6 @@ func BlobOf(body string) string {
 	return hex.EncodeToString(sum[:blobBytes])
 }
 
-// blobDir is the directory of bodies in references.
 const blobDir = "offloaded/"
 
 // BlobPath is the path of a body in a view.
@@ -28,7 +27,7 @@ const GetTool = "memory_get"
 // BlobCall is the call that reads a body.
 func BlobCall(blob string) string { return fmt.Sprintf(`%s {"path":"%s"}`, GetTool, BlobPath(blob)) }
 
-// BlobAt is the address in a path. The store decides whether the session has such a body.
+// BlobAt is the address in a path. The session may lack such a body.
 func BlobAt(path string) (blob string, ok bool) {
 	blob, ok = strings.CutSuffix(path, ".txt")
 	if blob, is := strings.CutPrefix(blob, blobDir); ok && is && len(blob) == 2*blobBytes {

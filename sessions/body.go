@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Body is a text for a request, behind the name of its speaker. Lines that imitate structure, such as another message,
-// a clock line, a quote or a fence, are marked as quoted.
+// Body is a text for a request, behind the name of its speaker. It quotes lines that imitate structure: another
+// message, a clock line, a quote, a fence.
 func Body(text string) string {
 	first, rest, more := strings.Cut(text, "\n")
 	if !more {
@@ -35,8 +35,7 @@ func Lines(text string) string {
 // maxLabel bounds the part of a line that is searched for a speaker, in bytes.
 const maxLabel = 4*maxNick + 128
 
-// posesAsStructure reports whether a line begins like a part of a request. It is broader than real requests, since
-// other brackets and colons mislead a model too.
+// posesAsStructure is broader than real requests, since other brackets and colons mislead a model too.
 func posesAsStructure(line string) bool {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "> ") {
@@ -65,7 +64,7 @@ func posesAsStructure(line string) bool {
 	return false
 }
 
-// isID reports whether a name may be an id: one word with a digit.
+// isID accepts one word with a digit.
 func isID(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t/") && strings.ContainsAny(name, "0123456789")
 }

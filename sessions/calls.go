@@ -2,32 +2,31 @@ package sessions
 
 import "time"
 
-// CallMonth is a month's counted calls to the chat platform's open API, over all replicas.
+// CallMonth counts a month's calls to the chat platform's open API, over all replicas.
 type CallMonth struct {
 	Calls          int64     // all APIs together
-	Level          int       // lowest level that was reported, see ebb/bot/dingtalk/calls; 0 is the highest
+	Level          int       // lowest reported level, see ebb/bot/dingtalk/calls; 0 is the highest
 	ExhaustedUntil time.Time // the platform refuses calls until then; zero if not
 	First          bool      // this caller began the month
-	LowBefore      bool      // the month before reached a lower level or was exhausted, when First
+	LowBefore      bool      // with First, the month before reached a lower level or was exhausted
 }
 
 // ResumedCalls is the result of an operator's word that the platform permits calls again.
 type ResumedCalls struct {
 	Month        string    // like 2026-11
-	RefusedUntil time.Time // the platform would not have been called until then; zero if it was
-	Replies      int       // waiting replies that are tried again at once
+	RefusedUntil time.Time // end of the pause until now; zero without one
+	Replies      int       // waiting replies that are tried at once
 	Calls, Quota int64     // the month's; quota 0: no bound
 }
 
-// CallCount is a number of calls: in a month or on a day, of one API or of all.
+// CallCount is a number of calls in a month or on a day.
 type CallCount struct {
 	Period string // a month like 2026-11, or a day like 2026-11-23
 	API    string // empty: all APIs together, in a month
 	Calls  int64
 	Quota  int64 // a month's, in the row of all APIs; 0: no bound
-	Level  int   // lowest reported level of a month, in the row of all APIs
-	// RefusedUntil is the time until which the platform is not called after its refusal of a month, in the row of all APIs.
-	// It can be past; zero for none.
+	Level  int   // lowest reported level, in the row of all APIs
+	// RefusedUntil ends the pause after a refusal, in a month's row of all APIs. It can be past; zero for none.
 	RefusedUntil time.Time
 }
 

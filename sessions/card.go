@@ -8,12 +8,12 @@ import (
 // CardState is the state of a card as people see it.
 type CardState string
 
-// The states of a card. A card that is not open changes no more.
+// The states of a card. Only an open card still changes.
 const (
 	CardOpen     CardState = "open"     // it still waits for its last frame
 	CardFinished CardState = "finished" // it shows the beginning of its reply
 	CardFailed   CardState = "failed"   // it shows an error
-	CardGivenUp  CardState = "given_up" // DingTalk refused its end again and again: it may look unfinished
+	CardGivenUp  CardState = "given_up" // DingTalk refused its end repeatedly: it may look unfinished
 )
 
 // CardKind is the kind of a card.
@@ -22,16 +22,16 @@ type CardKind string
 // The kinds of cards.
 const (
 	ReplyCard    CardKind = "card"
-	ReactionCard CardKind = "reaction" // a reaction on the message, whose id is its track id, until the message is answered
+	ReactionCard CardKind = "reaction" // on the message whose id is its track id, until it is answered
 )
 
-// Card is something that DingTalk shows until the bot ends it: a reply on a card, or a reaction.
+// Card is something that DingTalk shows until the bot ends it.
 type Card struct {
 	Key       Key
 	Kind      CardKind
-	Track     string // id of the card, the same for each attempt of a turn
+	Track     string // id, the same for each attempt of a turn
 	EventID   int64  // the first message that the turn answers
-	Prepaid   bool   // the call that ends the card is counted, and its outcome is not known yet
+	Prepaid   bool   // the call that ends the card is counted, and its outcome is unknown
 	Tries     int    // claims by AbandonedCards, the last one included
 	CreatedAt time.Time
 }
@@ -52,36 +52,38 @@ type Clicked struct {
 	Rating  Rating  // empty: not rated
 	Asked   bool    // the person wrote a message that the card's turn answers
 	Running bool    // the turn has not committed
-	Words   string  // the person's newest words in the session, besides commands; empty: unknown
-	Message Message // a message of the conversation, without sender and words
+	Words   string  // the person's newest text in the session, besides commands; empty: unknown
+	Message Message // a message of the conversation, without sender and text
 }
 
-// Cards tracks the cards of replies, so that none stays unfinished. A reply in the outbox names its card in
-// [Target].Card, and [Settled].Card settles it.
+// Cards tracks cards, so that none stays unfinished. A reply in the outbox names its card in [Target].Card, and
+// [Settled].Card settles it.
 type Cards interface {
-	// OpenCard records a card before its delivery, with a prepaid end, and returns its state. known says that an earlier
-	// attempt recorded it, and may have delivered it. The card is not abandoned during hold.
+	// OpenCard records a card before its delivery, with a prepaid end, and returns its state. known says that an
+	// earlier attempt recorded it, and may have delivered it. The card is not abandoned during hold.
 	OpenCard(ctx context.Context, l Lease, c Card, hold time.Duration) (state CardState, known bool, err error)
-	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its hold.
+	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its
+	// hold.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
-	// SetPrepaid records whether the call that ends an open card is counted. It is true before the delivery of a card that
-	// the commit recorded, and false after a failed call that ends a card.
+	// SetPrepaid records whether the call that ends an open card is counted: true before the delivery of a card that
+	// the commit recorded, false after a failed call.
 	SetPrepaid(ctx context.Context, key Key, track string, prepaid bool) error
-	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. It fails with ErrConflict
-	// if the claim is not the last one.
+	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. ErrConflict if the
+	// claim is not the last one.
 	LeaveCard(ctx context.Context, o Outgoing) error
-	// OpenCardOf finds the oldest open reply card of a session among some track ids; ErrNotFound without one.
+	// OpenCardOf finds the oldest open reply card of a session among track ids, or ErrNotFound.
 	OpenCardOf(ctx context.Context, key Key, tracks []string) (Card, error)
-	// ClickedCard finds the card of a click by a person; ErrNotFound without such a card.
+	// ClickedCard finds the card of a click by a person, or ErrNotFound.
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
-	// RateCard stores the rating of a card. first is false if it has one: the first rating counts.
+	// RateCard stores the rating of a card. Only the first rating counts; first is false for others.
 	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
-	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish. The
-	// outcome of a running delivery is awaited for a few seconds, even if its reply was erased. A claimed card comes back
-	// after retry unless it is settled or postponed.
+	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish.
+	// The outcome of a running delivery is awaited for a few seconds, even if its reply was erased. A claimed card
+	// comes back after retry unless it is settled or postponed.
 	AbandonedCards(ctx context.Context, kind CardKind, retry time.Duration, limit int) ([]Card, error)
-	// PostponeCard ends a claim by AbandonedCards without a settled card, which comes back after a pause. made: the call that
-	// ends the card was made, and the next one is not prepaid. Otherwise the claim is no try. A later claim stays as it is.
+	// PostponeCard ends a claim by AbandonedCards without a settled card, which comes back after a pause. With made,
+	// the call that ends the card was made, and the next one is not prepaid. Otherwise the claim is no try. A later
+	// claim stays as it is.
 	PostponeCard(ctx context.Context, c Card, pause time.Duration, made bool) error
 	// GivenUpCards counts the reply cards in the state CardGivenUp.
 	GivenUpCards(ctx context.Context) (int, error)

@@ -26,10 +26,10 @@ const (
 	Dead    State = "dead"    // dead letter after too many failed attempts; Seq is 0, in no view
 )
 
-// Event is one row of a session's log. The log is append-only: only an erasure changes a body.
+// Event is one row of a session's log. Only an erasure changes a body.
 type Event struct {
 	ID   int64 // order of arrival, across all sessions
-	Seq  int64 // order in the view of a session, from 1, by send time; 0 while pending and for summaries
+	Seq  int64 // order in the view, from 1, by send time; 0 while pending and for summaries
 	Key  Key
 	Role Role
 
@@ -38,18 +38,18 @@ type Event struct {
 	SenderNick string
 	MsgID      MessageID
 
-	ToolCalls  []ToolCall // calls of an assistant event
+	ToolCalls  []ToolCall // an assistant event's
 	ToolCallID string     // id of the call that a tool event answers
-	ToolName   string     // name of a tool event's tool
+	ToolName   string     // a tool event's
 
 	Tokens int // counted at the commit; in a view, of the shown content
-	// Blob is the address of an offloaded tool result; Content is then its reference. The log keeps the result.
+	// Blob is the address of an offloaded tool result, which the log keeps; Content is then its reference.
 	Blob      string
 	State     State
 	Attempts  int // known failed attempts, see [Store.Begin]
 	Archived  bool
 	CreatedAt time.Time
-	Message   *Message // message of a user event, for the reply
+	Message   *Message // a user event's, for the reply
 }
 
 // ToolCall is a call by the model. Arguments are JSON text.
@@ -59,12 +59,12 @@ type ToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// ToolRun is the record of a tool call, written before the call runs, so that a crash is detected.
+// ToolRun records a tool call before it runs, so that a crash is detected.
 type ToolRun struct {
 	Call     ToolCall
 	EventID  int64  // the oldest pending message, which links a run to the turn's next attempt
 	Finished bool   // false after a crash: the call may have had an effect
-	Result   string // result of a finished run
+	Result   string // a finished run's
 }
 
 // HistoryTool is the tool that reads a session's log.
@@ -81,7 +81,7 @@ func ReadCallOf(from, through int64) string {
 	return fmt.Sprintf(`%s {"range":"%d-%d"}`, HistoryTool, from, through)
 }
 
-// Usage is the size of model calls in tokens, as reported by the provider; 0 if not reported.
+// Usage is the size of model calls in tokens; 0 if the provider did not report it.
 type Usage struct {
 	Prompt     int
 	Cached     int // part of Prompt from the provider's cache
@@ -101,7 +101,7 @@ type Spending struct {
 	Model string  // empty: not known, or a sum of several
 }
 
-// Add returns the sum of two spendings, of the second one's kind.
+// Add returns the sum, of t's kind and without a model.
 func (s Spending) Add(t Spending) Spending {
 	return Spending{Kind: t.Kind, Usage: s.Usage.Add(t.Usage), Cost: s.Cost + t.Cost}
 }

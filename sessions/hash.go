@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// HashEvents is the fingerprint of events: order, Seq, roles, contents and tool calls. Other changes do not make a
+// HashEvents is the fingerprint of events: Seq, roles, contents and tool calls, in order. Other changes do not make a
 // summary stale.
 func HashEvents(events []Event) string {
 	h := sha256.New()
@@ -35,8 +35,8 @@ func HashEvents(events []Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// AuditOffloads adds the deleted offloaded results, their number and first paths, to a compaction's audit, a JSON
-// object or empty. Other input is returned unchanged.
+// AuditOffloads adds the number of deleted offloaded results and their first paths to a compaction's audit. audit is a
+// JSON object or empty; other input is returned unchanged.
 func AuditOffloads(audit string, deleted []string) string {
 	fields := map[string]json.RawMessage{}
 	if audit != "" {
@@ -57,5 +57,4 @@ func AuditOffloads(audit string, deleted []string) string {
 	return string(b)
 }
 
-// maxDeletedPaths bounds the paths in an audit.
 const maxDeletedPaths = 100

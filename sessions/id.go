@@ -7,8 +7,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Key names one session: robot, conversation and, where members have sessions of their own, the sender. It is
-// case-sensitive, like DingTalk's ids. See [NewKey].
+// Key names one session: robot, conversation and, where members have their own sessions, the sender. It is
+// case-sensitive, like DingTalk's ids.
 type Key string
 
 // RobotCode is a robot's id at DingTalk: the client id of an enterprise app.
@@ -20,15 +20,15 @@ type ConversationID string
 // UserID is a person's staff id in the robot's organisation, else DingTalk's encrypted sender id.
 type UserID string
 
-// MessageID is DingTalk's id of a message. Redelivered frames keep it, and robots mentioned in one message share it:
-// only (RobotCode, MessageID) is unique.
+// MessageID is DingTalk's id of a message. Redelivered frames keep it. Robots mentioned in one message share it: only
+// (RobotCode, MessageID) is unique.
 type MessageID string
 
 // ReplicaID names one process. Each start has a new one, so that an earlier process's leases never match.
 type ReplicaID string
 
-// NewKey makes a session key of path-escaped parts, so that keys never collide; sender is empty if the conversation is
-// one session.
+// NewKey makes a key of path-escaped parts, so that keys never collide. sender is empty if the conversation is one
+// session.
 func NewKey(robot RobotCode, conversation ConversationID, sender UserID) Key {
 	k := url.PathEscape(string(robot)) + "/" + url.PathEscape(string(conversation))
 	if sender != "" {
@@ -37,7 +37,7 @@ func NewKey(robot RobotCode, conversation ConversationID, sender UserID) Key {
 	return Key(k)
 }
 
-// Conversation is the robot and the conversation of a session; members' sessions share them.
+// Conversation is the robot and the conversation of a session.
 func (k Key) Conversation() (RobotCode, ConversationID) {
 	parts := strings.SplitN(string(k), "/", 3)
 	parts = append(parts, "", "")
@@ -50,7 +50,7 @@ func (k Key) Group() Key {
 	return NewKey(robot, conversation, "")
 }
 
-// unescapePart is a part of a key as given; an invalid one is returned unchanged.
+// unescapePart returns an invalid part unchanged.
 func unescapePart(part string) string {
 	if s, err := url.PathUnescape(part); err == nil {
 		return s

@@ -7,16 +7,16 @@ import (
 
 // Limits bound the turns and tokens of people, groups and the installation. 0: no bound.
 type Limits struct {
-	PersonTurns, GroupTurns int // in a minute, which begins with the first turn
-	PersonTokens, Tokens    int // in a day of UTC; Tokens is of the whole installation, upkeep included
-	// UnidentifiedTurns bounds an asker without a staff id in groups, in an hour which begins with the first turn.
+	PersonTurns, GroupTurns int // in a minute from the first turn
+	PersonTokens, Tokens    int // in a UTC day; Tokens is of the whole installation, upkeep included
+	// UnidentifiedTurns bounds an asker without a staff id in groups, in an hour from the first turn.
 	UnidentifiedTurns int
 }
 
-// Limit names one of the [Limits].
+// Limit names one of the [Limits]; it is a label of metrics.
 type Limit string
 
-// The limits. Their names are labels of metrics.
+// The limits.
 const (
 	PersonTurns  Limit = "person_turns"
 	GroupTurns   Limit = "group_turns"
@@ -31,7 +31,8 @@ type Askers struct {
 	Robot  RobotCode
 	Group  ConversationID
 	People []UserID // without duplicates
-	// Unidentified are those of People without a staff id, in a group: people outside the organization, and other bots.
+	// Unidentified are those of People without a staff id, in a group: people outside the organization, and other
+	// bots.
 	Unidentified []UserID
 }
 
@@ -45,7 +46,7 @@ type Reached struct {
 // Use is the use of one window.
 type Use struct {
 	Count int
-	Until time.Time // end of the window; zero: no window is running
+	Until time.Time // zero: no window is running
 }
 
 // Used is the use of the current windows. Use is counted only while its limit is configured, except Tokens.
@@ -53,35 +54,35 @@ type Used struct {
 	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns Use
 }
 
-// Notice is a notice that is given once in a window: about a limit of a subject, or a refusal. The subject is a person
-// or a conversation.
+// Notice is given once in a window: about a limit of a subject, or a refusal. The subject is a person or a
+// conversation.
 type Notice struct {
 	Kind    string
 	Robot   RobotCode
 	Subject string
-	Until   time.Time // end of the window; zero: Lasts from now on
+	Until   time.Time // zero: Lasts from now on
 	Lasts   time.Duration
-	// By is the message of the notice, which claims it again after a crash. Empty: no message claims it again.
+	// By is the message of the notice, which claims it again after a crash; empty: no message does.
 	By MessageID
 }
 
 // Limiter counts turns, tokens and notices for all replicas.
 type Limiter interface {
-	// Admit counts one turn for each asker without a reached limit, and one for the group if there is such an asker. It
-	// returns the reached limits. A person without one in the result is admitted, unless one is of all askers.
+	// Admit counts one turn for each asker without a reached limit, and one for the group if there is such an asker. A
+	// person without a limit in the result is admitted, unless one is of all askers.
 	Admit(ctx context.Context, limits Limits, a Askers) ([]Reached, error)
 
-	// SpendTokens adds the tokens of a turn to its askers' days, in equal parts.
+	// SpendTokens adds a turn's tokens to its askers' days, in equal parts.
 	SpendTokens(ctx context.Context, robot RobotCode, people []UserID, tokens int) error
 
-	// Notify reports whether the notice is due: it claims it.
+	// Notify claims the notice, and reports whether it is due.
 	Notify(ctx context.Context, n Notice) (bool, error)
 
 	// Used reads the use of the first asker, of the group and of the installation.
 	Used(ctx context.Context, a Askers) (Used, error)
 }
 
-// Shares divides the tokens of a turn among its askers.
+// Shares divides the tokens of a turn equally among its askers.
 func Shares(tokens, people int) []int {
 	parts := make([]int, people)
 	for i := range parts {

@@ -15,7 +15,7 @@ const (
 	Unknown ConversationType = ""
 )
 
-// Message is a person's message to the robot, decoded from a DingTalk frame. Its JSON form is stored with the event.
+// Message is a person's message to the robot. Its JSON form is stored with the event.
 type Message struct {
 	RobotCode         RobotCode        `json:"robot_code"`
 	ConversationID    ConversationID   `json:"conversation_id"`
@@ -51,19 +51,18 @@ type Message struct {
 	// Scheduled says that a schedule made the message; nil for a message that a person sent.
 	Scheduled *Scheduled `json:"scheduled,omitempty"`
 
-	// Outcome is the result of the command that the message is. The storage sets it; no frame has it.
+	// Outcome is the result of the command that the message is. No frame has it.
 	Outcome Outcome `json:"outcome,omitempty"`
 }
 
-// Outcome is the result of a command that a later command refers to, or that is not to run again. Limited is that of any
-// message.
+// Outcome is the result of a command that a later command refers to, or that is not to run again.
 type Outcome string
 
 // The outcomes. The zero value stands for any other message.
 const (
 	Previewed  Outcome = "previewed"   // the reply counts the rows that an erasure would affect
 	HalfErased Outcome = "half_erased" // a person is erased in part
-	Limited    Outcome = "limited"     // a limit kept the message from the model
+	Limited    Outcome = "limited"     // a limit kept the message, of any kind, from the model
 	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
 )
 
@@ -75,14 +74,14 @@ type Quote struct {
 	Kind     string    `json:"kind,omitempty"`
 	Text     string    `json:"text,omitempty"` // empty if the frame has no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
-	SentAt   time.Time `json:"sent_at,omitzero"` // send time of the quoted message, by DingTalk's clock
+	SentAt   time.Time `json:"sent_at,omitzero"` // by DingTalk's clock
 
 	// The speaker and the words for the model. A turn fills them in, from the log if it has the message.
 	Who   string `json:"who,omitempty"`
 	Shown string `json:"shown,omitempty"`
 }
 
-// Lead is the line before a message's words in its event: the quoted message. bot is the bot's name.
+// Lead is the line of the quoted message before a message's words. bot is the bot's name.
 func (q Quote) Lead(bot string) string {
 	switch {
 	case q.Shown != "":
@@ -110,14 +109,14 @@ func QuoteText(text string) string {
 	return text
 }
 
-// Attachment is a file, picture, recording or film of a message. Code is exchanged for a download address.
+// Attachment is a file, picture, recording or film. Code is exchanged for a download address.
 type Attachment struct {
 	Kind string `json:"kind"`
 	Code string `json:"code,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Target is the destination of a reply. It is stored in the outbox row, so that any process can send.
+// Target is the destination of a reply, stored in the outbox row so that any process can send.
 type Target struct {
 	RobotCode        RobotCode        `json:"robot_code"`
 	ConversationID   ConversationID   `json:"conversation_id"`
@@ -126,15 +125,15 @@ type Target struct {
 	WebhookExpires   time.Time        `json:"webhook_expires,omitzero"`
 	// StaffID is the recipient in a private chat when the webhook fails.
 	StaffID UserID `json:"staff_id,omitempty"`
-	// Mentions are the people mentioned by a reply in a group, in the order of their questions.
+	// Mentions are the people mentioned in a group, in the order of their questions.
 	Mentions []Mention `json:"mentions,omitempty"`
-	// Passing wipes the reply's words after delivery or failure: they must not be kept.
+	// Passing wipes the reply's words after delivery or failure.
 	Passing bool `json:"passing,omitempty"`
-	// Card is the track id of the card that shows the beginning of the reply; empty: no card.
+	// Card is the track id of the card that shows the beginning of the reply; empty: none.
 	Card string `json:"card,omitempty"`
 }
 
-// Mention is one person mentioned by a reply.
+// Mention is one mentioned person.
 type Mention struct {
 	StaffID UserID `json:"staff_id,omitempty"` // empty for people outside the organisation, who are named but not notified
 	Nick    string `json:"nick,omitempty"`

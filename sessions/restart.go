@@ -24,14 +24,14 @@ type Restart struct {
 	Figures   RestartFigures
 }
 
-// RestartFigures are a process's own counts, with their names in the API. Those of a killed process are the last ones written.
+// RestartFigures are a process's own counts. Those of a killed process are the last ones written.
 type RestartFigures struct {
 	Answered    int64 `json:"answered"`    // turns committed
-	Drained     int64 `json:"drained"`     // turns in progress at the stop that finished
+	Drained     int64 `json:"drained"`     // turns that finished during the stop
 	Flushed     int64 `json:"flushed"`     // sessions flushed at the stop, with or without facts
 	Debt        int64 `json:"debt"`        // sessions with an owed flush since the stop
 	Resumed     int64 `json:"resumed"`     // messages and replies taken over from another process
-	Redelivered int64 `json:"redelivered"` // redelivered messages
+	Redelivered int64 `json:"redelivered"` // messages
 	Doubled     int64 `json:"doubled"`     // replies sent again that may have arrived, see [Outgoing.Maybe]
 	Lost        int64 `json:"lost"`        // acknowledged messages missing from the log: always 0
 }
@@ -44,7 +44,7 @@ type Reporter interface {
 	// KeepRestart writes the figures so far, and the ending if known.
 	KeepRestart(ctx context.Context, owner ReplicaID, ending Ending, f RestartFigures) error
 
-	// EndedRestarts closes the accounts of processes without a heartbeat and returns those closed since the last call,
+	// EndedRestarts closes the accounts of processes without a heartbeat. It returns those closed since the last call,
 	// each to one caller only.
 	EndedRestarts(ctx context.Context) ([]Restart, error)
 

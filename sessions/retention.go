@@ -15,20 +15,20 @@ type Retention struct {
 	Audit         time.Duration // since the action
 }
 
-// ErrUndoExpired says that the events or the log of a compaction were deleted after their retention period, so that it can't be
-// undone.
+// ErrUndoExpired says that the data before a compaction were deleted after their retention period.
 var ErrUndoExpired = errors.New("the data before the compaction is past its retention period")
 
-// ExpiryReason is the reason of flushes that are owed because their events are past the retention period.
+// ExpiryReason is the reason of owed flushes of events past the retention period.
 const ExpiryReason = "retention"
 
-// Expiry deletes data past its retention period in small batches, each in one transaction. Messages that wait, dead letters,
-// unflushed and owed events, and events with an unsent reply always stay.
+// Expiry deletes data past its retention period in small batches, each in one transaction. Waiting messages, dead
+// letters, unflushed and owed events, and events with an unsent reply always stay.
 type Expiry interface {
 	// ExpiredSessions lists at most limit sessions after a key with events past the period.
 	ExpiredSessions(ctx context.Context, period time.Duration, after Key, limit int) ([]Key, error)
-	// ExpireEvents deletes a batch of a session's oldest events: whole turns, or a part of a turn that is longer than a batch.
-	// It returns their number; 0: no more of them may be deleted now. A flush of unflushed events past the period becomes owed.
+	// ExpireEvents deletes a batch of a session's oldest events: whole turns, or a part of a turn longer than a batch.
+	// It returns their number; 0: no more may be deleted now. A flush of unflushed events past the period becomes
+	// owed.
 	ExpireEvents(ctx context.Context, key Key, period time.Duration) (int, error)
 	ExpireMemories(ctx context.Context, period time.Duration) (int, error)
 	ExpireCompactions(ctx context.Context, period time.Duration) (int, error)
@@ -36,6 +36,5 @@ type Expiry interface {
 	// ExpireSchedules deletes ended schedules; active ones stay.
 	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
 	ExpireActions(ctx context.Context, period time.Duration) (int, error)
-	// IsLeader reports whether a replica is the leader.
 	IsLeader(ctx context.Context, replica ReplicaID) (bool, error)
 }

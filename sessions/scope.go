@@ -19,14 +19,13 @@ func (s Scope) Key(m Message) Key {
 	return NewKey(m.RobotCode, m.ConversationID, "")
 }
 
-// Scopes keeps the scopes that commands chose for groups, and finds the session of a group's message. A change moves
-// nothing: each message stays in its session.
+// Scopes keeps the scopes that commands chose for groups. A change moves nothing: each message stays in its session.
 type Scopes interface {
 	// PlaceOf reads what decides the session of a group's message.
 	PlaceOf(ctx context.Context, q PlaceQuery) (Place, error)
 
-	// ChooseScope stores the scope of the group that a lease's session belongs to; empty removes it. Messages that are
-	// accepted later follow it, in every session of the group.
+	// ChooseScope stores the scope of the group that a lease's session belongs to; empty removes it. Messages accepted
+	// later follow it, in every session of the group.
 	ChooseScope(ctx context.Context, l Lease, s Scope) error
 }
 
@@ -34,16 +33,16 @@ type Scopes interface {
 type PlaceQuery struct {
 	Group   Key // key of the session that all members would share
 	Keys    []Key
-	Senders []UserID // ids of the sender
+	Senders []UserID // the sender's ids
 	ID      MessageID
 }
 
 // Place decides the session of a group's message, together with the configured scope.
 type Place struct {
 	Chosen Scope // empty: the configured one
-	// Earlier is the first of the keys under which the message was stored, or was deleted with a session of the same
+	// Earlier is the first of the keys under which the message was stored, or was deleted with a session of the
 	// conversation. A deletion holds for all ids of the sender. It is empty for a new message.
 	Earlier Key
-	// Waiting is the session with the sender's newest message that has no answer yet; empty without one.
+	// Waiting is the session with the sender's newest unanswered message; empty without one.
 	Waiting Key
 }

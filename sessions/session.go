@@ -2,7 +2,7 @@ package sessions
 
 import "time"
 
-// Session is the state of one session, one row of dingtalk_sessions.
+// Session is the state of one session, a row of dingtalk_sessions.
 type Session struct {
 	Key               Key
 	RobotCode         RobotCode
@@ -14,9 +14,9 @@ type Session struct {
 	FlushCount        int
 	LastActiveAt      time.Time
 	CreatedAt         time.Time
-	LastSeq           int64     // newest event with a place in the view; 0 for none
+	LastSeq           int64     // newest event in the view; 0 for none
 	Gen               int       // grows with /new: work of an older generation never commits
-	BaseSeq           int64     // events up to here belong to older generations and are in no view
+	BaseSeq           int64     // events up to here belong to older generations
 	ViewVersion       int       // grows with every compaction, undo, erasure and generation, not with turns
 	Lease             Lease     // as stored; Owner is empty if free
 	CompactedSeq      int64     // events up to here are summarized
@@ -27,15 +27,15 @@ type Session struct {
 	CompactedAt       time.Time // last committed compaction; zero before the first
 	CompactError      string    // reason of the last failed attempt, or undone; empty after a success
 	CompactRetryAt    time.Time
-	RearmTokens       int     // soft compaction pauses up to this context size; 0 is armed
+	RearmTokens       int     // soft compaction pauses up to this context size; 0: no pause
 	ObservedTokens    int     // the provider's count of the last chat prompt; 0 for none
 	ObservedSeq       int64   // newest event in ObservedTokens
 	CalibrationFactor float64 // provider's count over our estimate, smoothed; initially 1
-	Pinned            string  // memory at the head of the view, read again by each compaction
-	PinnedDue         bool    // the next turn reads Pinned again: new session, or a removed memory
+	Pinned            string  // memory at the head of the view, read by each compaction
+	PinnedDue         bool    // the next turn reads Pinned: new session, or a removed memory
 	Candidates        int     // messages after FlushedSeq that may hold facts
-	Usage             Usage   // usage of all model calls of the session
-	Settings          string  // the conversation's own settings over the file's: a JSON object of agent.compaction keys
+	Usage             Usage   // all model calls
+	Settings          string  // the conversation's own settings: a JSON object of agent.compaction keys
 	SpentToday        int     // tokens of flushes and compactions since midnight UTC, input and output
 }
 
@@ -50,7 +50,7 @@ type Lease struct {
 	Term  int64
 }
 
-// Summary replaces a range of the log in the view. Ranges are inclusive; those of active summaries are contiguous.
+// Summary replaces an inclusive range of the log in the view. The ranges of active summaries are contiguous.
 type Summary struct {
 	ID         int64
 	Key        Key
@@ -88,9 +88,9 @@ type View struct {
 	Tail      []Event
 	Pending   []Event
 	Runs      []ToolRun // calls of an earlier attempt at the pending messages
-	// Gap is the note for events that the view leaves out between summaries and tail.
+	// Gap is the note for events left out between summaries and tail.
 	Gap string
-	// Suspect is the number of failed attempts of the oldest pending message, see [Store.Begin].
+	// Suspect counts the failed attempts of the oldest pending message, see [Store.Begin].
 	Suspect int
 	More    bool // more messages wait besides Pending
 }

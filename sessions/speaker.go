@@ -5,17 +5,17 @@ import (
 	"unicode"
 )
 
-// outsider marks people from outside the organisation. It can't be forged or removed: brackets in nicks are dropped.
+// outsider can't be forged or removed: brackets in nicks are dropped.
 const outsider = "［外部］"
 
-// maxNick bounds a shown nick, in characters.
+// maxNick is in characters.
 const maxNick = 40
 
 // Outside reports whether a sender is from outside the organisation: DingTalk gives an encrypted id.
 func Outside(id UserID) bool { return id == "" || strings.HasPrefix(string(id), "$:") }
 
-// Speaker is a person's name for a model: Nick(id), or Nick［外部］ for people from outside. Only the id identifies, since
-// nicks are chosen freely; a nick can't imitate an id or the mark.
+// Speaker is a person's name for a model: Nick(id), or Nick［外部］ for people from outside. Only the id identifies: nicks
+// are chosen freely, and can't imitate an id or the mark.
 func Speaker(nick string, id UserID) string {
 	nick = Nick(nick)
 	switch {
@@ -30,7 +30,7 @@ func Speaker(nick string, id UserID) string {
 // Nick is a nick for display: one line of bounded length without brackets, colons, control and invisible characters.
 func Nick(nick string) string { return cleanLabel(nick, maxNick) }
 
-// maxTitle bounds a shown group title, in characters.
+// maxTitle is in characters.
 const maxTitle = 60
 
 // Title is a group's title for display, by the rules of [Nick]: members may choose it.

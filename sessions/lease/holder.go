@@ -13,12 +13,11 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// Holder holds the leases of one replica. It sends the replica's heartbeat, and stops trusting the leases before another
-// replica may take them.
+// Holder holds the leases of one replica and sends its heartbeat.
 //
-// A lease is valid while the heartbeat is younger than the time to live by the database's clock. The holder counts from the
-// send time of its last successful heartbeat: it distrusts too early, never too late. The term would refuse a late write
-// anyway; the trust only saves work.
+// A lease is valid while the heartbeat is younger than the time to live by the database's clock. The holder counts
+// from the send time of its last successful heartbeat: it distrusts too early, never too late. The term would refuse a
+// late write anyway; the trust only saves work.
 type Holder struct {
 	store sessions.Leaser
 	owner sessions.ReplicaID
@@ -31,14 +30,13 @@ type Holder struct {
 	clock clock
 }
 
-// heldLease is a lease with the time of its last use.
 type heldLease struct {
 	sessions.Lease
 	used time.Time
 }
 
-// clock is the storage's clock, read once and continued by the local monotonic clock: changes of the local time have no
-// effect. Its error is half of a round trip.
+// clock is the storage's clock, continued by the local monotonic one: changes of the local time have no effect. Its
+// error is half of a round trip.
 type clock struct{ theirs, ours time.Time }
 
 func (c clock) now() time.Time {
@@ -48,7 +46,7 @@ func (c clock) now() time.Time {
 	return c.theirs.Add(time.Since(c.ours))
 }
 
-// NewHolder returns the leases of owner, initially none. ttl is the time to live in the store.
+// NewHolder returns the leases of owner, initially none. ttl is the store's time to live.
 func NewHolder(store sessions.Leaser, owner sessions.ReplicaID, ttl time.Duration) *Holder {
 	return &Holder{store: store, owner: owner, ttl: ttl, held: map[sessions.Key]heldLease{}}
 }
@@ -56,8 +54,8 @@ func NewHolder(store sessions.Leaser, owner sessions.ReplicaID, ttl time.Duratio
 // Owner is the replica of the leases.
 func (l *Holder) Owner() sessions.ReplicaID { return l.owner }
 
-// Beat sends one heartbeat; Keep repeats it. A replica sends one before it accepts messages. After a gap of the time to
-// live, another replica may hold the leases: they are forgotten and acquired again.
+// Beat sends one heartbeat. A replica sends one before it accepts messages. After a gap of the time to live, another
+// replica may hold the leases: they are forgotten and acquired again.
 func (l *Holder) Beat(ctx context.Context) error {
 	sent := time.Now()
 	theirs, err := l.store.Beat(ctx, l.owner)
@@ -95,8 +93,7 @@ func (l *Holder) Keep(ctx context.Context) {
 	}})
 }
 
-// sendHeartbeat sends one heartbeat of Keep. It logs each failure, and the first success after failures as the end of an
-// outage.
+// sendHeartbeat logs each failure, and the first success after failures as the end of an outage.
 func (l *Holder) sendHeartbeat(ctx context.Context) {
 	one, stop := context.WithTimeout(ctx, l.ttl) // later it would be worthless
 	defer stop()
@@ -174,11 +171,10 @@ func (l *Holder) Drop(key sessions.Key) (sessions.Lease, bool) {
 	return h.Lease, ok
 }
 
-// restBatch is the number of leases released in one statement.
 const restBatch = 500
 
-// ReleaseIdle releases leases that were unused for the given time and are not busy, see [sessions.Leaser]. A replica
-// thus holds leases of active sessions only. It returns their number.
+// ReleaseIdle releases leases that were unused for the given time and are not busy, see [sessions.Leaser]. It returns
+// their number.
 func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration, busy func(sessions.Key) bool) (int, error) {
 	var idle []sessions.Key
 	since := time.Now().Add(-rest)

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Summaries lists all summaries of a session, whatever their state, in the order in which they were stored.
+// Summaries lists all summaries of a session in the order of storing.
 func (m inspection) Summaries(_ context.Context, key sessions.Key) []sessions.Summary {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -19,7 +19,7 @@ func (m inspection) Summaries(_ context.Context, key sessions.Key) []sessions.Su
 	return nil
 }
 
-// Blobs lists the addresses of the bodies that are kept for a session, sorted.
+// Blobs lists the addresses of a session's bodies, sorted.
 func (m inspection) Blobs(_ context.Context, key sessions.Key) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +29,7 @@ func (m inspection) Blobs(_ context.Context, key sessions.Key) []string {
 	return nil
 }
 
-// SpoilBlob has another body stand under an address, as after a fault of a disk; with an empty one it is gone.
+// SpoilBlob replaces a body, as a fault of a disk does; an empty one deletes it.
 func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
 	}
 }
 
-// Edit changes what the event at a place says: only the law does that.
+// Edit changes an event's content, as only an erasure does.
 func (m inspection) Edit(key sessions.Key, seq int64, content string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -87,7 +87,7 @@ func (m cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
 	return sessions.ErrConflict
 }
 
-// settleCard settles an open card. The lock is held.
+// settleCard needs the lock.
 func (m *tables) settleCard(id cardID, state sessions.CardState) {
 	c := m.cardRows[id]
 	switch {
@@ -196,7 +196,6 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 	return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, sessions.ErrNotFound)
 }
 
-// sameTurn reports whether the turn that answers the message first also answers e.
 func (s *sessionRows) sameTurn(first, e *sessions.Event) bool {
 	if e == first {
 		return true

@@ -67,7 +67,6 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 	return done, nil
 }
 
-// checkCompaction says why a compaction must not be, or nil.
 func (s *sessionRows) checkCompaction(c sessions.Compaction) error {
 	st := &s.state
 	if st.Gen != c.Gen || st.CompactedSeq != c.From || c.Through < c.From || c.Through > st.LastSeq {
@@ -111,7 +110,6 @@ func (s *sessionRows) checkCompaction(c sessions.Compaction) error {
 	return nil
 }
 
-// storeSummary stores a new summary in place of the active ones within its range.
 func (m compactions) storeSummary(s *sessionRows, n sessions.NewSummary) {
 	m.lastID++
 	sum := &sessions.Summary{
@@ -128,7 +126,6 @@ func (m compactions) storeSummary(s *sessionRows, n sessions.NewSummary) {
 	s.summaries = append(s.summaries, sum)
 }
 
-// recordCompaction writes the counters of a compaction.
 func (s *sessionRows) recordCompaction(c sessions.Compaction) {
 	st := &s.state
 	st.CompactedSeq = c.Through
@@ -148,7 +145,7 @@ func (s *sessionRows) recordCompaction(c sessions.Compaction) {
 	s.job = nil
 }
 
-// showEvent has the view show an event otherwise, and keeps its body where the text refers to it.
+// showEvent keeps the body where the shown text refers to it.
 func (s *sessionRows) showEvent(sh sessions.Shown) {
 	if sh.Blob != "" {
 		if _, ok := s.blobs[sh.Blob]; !ok {
@@ -158,7 +155,6 @@ func (s *sessionRows) showEvent(sh sessions.Shown) {
 	s.shown[sh.Seq] = sh
 }
 
-// shownEvent is an event as the view shows it.
 func (s *sessionRows) shownEvent(e *sessions.Event) sessions.Event {
 	v := *e
 	if sh, ok := s.shown[e.Seq]; ok {
@@ -184,7 +180,7 @@ func (s *sessionRows) sweepBlobs() (deleted []string) {
 	return deleted
 }
 
-// eventSpan is the events (from, through] that have a place, in its order.
+// eventSpan is the events (from, through] that have a place.
 func (s *sessionRows) eventSpan(from, through int64) []*sessions.Event {
 	var events []*sessions.Event
 	for _, e := range s.events {
@@ -196,7 +192,6 @@ func (s *sessionRows) eventSpan(from, through int64) []*sessions.Event {
 	return events
 }
 
-// eventAt is the event at a place, or nil.
 func (s *sessionRows) eventAt(seq int64) *sessions.Event {
 	for _, e := range s.events {
 		if seq > 0 && e.Seq == seq {
@@ -206,7 +201,6 @@ func (s *sessionRows) eventAt(seq int64) *sessions.Event {
 	return nil
 }
 
-// activeSummaries are the ids of the active summaries.
 func (s *sessionRows) activeSummaries() []int64 {
 	var ids []int64
 	for _, sum := range s.summaries {
@@ -217,7 +211,6 @@ func (s *sessionRows) activeSummaries() []int64 {
 	return ids
 }
 
-// readState is the session's state as it stands today.
 func (s *sessionRows) readState() sessions.Session {
 	st := s.state
 	if s.spentOn != currentDay() {
@@ -228,7 +221,6 @@ func (s *sessionRows) readState() sessions.Session {
 
 func currentDay() string { return time.Now().UTC().Format(time.DateOnly) }
 
-// addSpending adds a spending to the session's usage and to that of the day.
 func (s *sessionRows) addSpending(one sessions.Spending) {
 	if s.spentOn != currentDay() {
 		s.spentOn, s.state.SpentToday = currentDay(), 0

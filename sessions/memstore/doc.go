@@ -1,3 +1,3 @@
-// Package memstore is a sessions.Store in memory, with all that a database gives but durability: fencing, deduplication and
-// leases that expire. Tests share one among several replicas.
+// Package memstore is a sessions.Store in memory, without durability. It has fencing, deduplication and leases that
+// expire. Replicas of a test share one.
 package memstore

@@ -52,7 +52,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, nil
 }
 
-// lockEnded locks the mutex once the session has no open work, for which an erasure waits.
+// lockEnded locks the mutex once the session has no open work.
 func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sessionRows) bool) error {
 	for {
 		m.mu.Lock()
@@ -68,7 +68,6 @@ func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sess
 	}
 }
 
-// sends reports whether a replica may be sending a reply.
 func (m *Store) sends(s *sessionRows) bool {
 	return slices.ContainsFunc(s.outbox, func(o *outboxRow) bool {
 		return !o.settled && o.sending && o.inFlight && time.Until(o.NextAt) > handTime-sessions.SendTime
@@ -81,19 +80,16 @@ func (m *Store) isSpared(s *sessionRows) bool {
 		(s.cut >= sessions.MaxCuts && s.turnRuns() || s.upkeep.cut >= sessions.MaxCuts && s.upkeepRuns())
 }
 
-// turnRuns reports whether a turn is under way under the lease as it is.
 func (s *sessionRows) turnRuns() bool {
 	return s.state.Lease.Owner != "" && slices.ContainsFunc(s.waitingMessages(), func(e *sessions.Event) bool {
 		return s.marks[e.ID].attempt == s.state.Lease.Term
 	})
 }
 
-// upkeepRuns reports whether upkeep runs under the lease as it is.
 func (s *sessionRows) upkeepRuns() bool {
 	return s.state.Lease.Owner != "" && s.upkeep.term == s.state.Lease.Term && time.Now().Before(s.upkeep.until)
 }
 
-// viewTokens is the size of what the view shows of summaries and events.
 func (s *sessionRows) viewTokens() int {
 	n := 0
 	for _, sum := range s.summaries {
@@ -180,7 +176,6 @@ func (s *sessionRows) eraseReplies(seqs []int64, done *sessions.Erased) {
 	}
 }
 
-// clearQuotes is a text without the words of messages.
 func (s *sessionRows) clearQuotes(text string, seqs []int64) string {
 	for _, seq := range seqs {
 		if e := s.eventAt(seq); e.Role == sessions.RoleUser && utf8.RuneCountInString(e.Content) >= 4 {
@@ -220,7 +215,7 @@ func (s *sessionRows) eraseUndo(seqs []int64) {
 	}
 }
 
-// markErased takes what an erasure freed from the size of the context, and the lease from its owner.
+// markErased takes the lease from its owner too.
 func (s *sessionRows) markErased(freed int) {
 	st := &s.state
 	st.TotalTokens = max(0, st.TotalTokens-int(math.Round(st.CalibrationFactor*float64(freed))))

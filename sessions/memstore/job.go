@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// isSame reports whether a row is of the same job, however often it was opened.
+// isSame ignores how often the job was opened.
 func (j *compactionJob) isSame(o sessions.Job) bool {
 	return j != nil && j.Gen == o.Gen && j.From == o.From && j.Through == o.Through && j.Version == o.Version
 }
@@ -43,7 +43,7 @@ func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.J
 	return src, nil
 }
 
-// restoreState gives an event that was moved out of the view the body that is kept under its address.
+// restoreState gives an event that was moved out of the view its kept body.
 func (s *sessionRows) restoreState(e *sessions.Event) {
 	blob := s.shown[e.Seq].Blob
 	if blob == "" {
@@ -149,7 +149,6 @@ func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, re
 	}, loggedAttempt{askedBy: event}), nil
 }
 
-// stepBack puts cursor, summaries, pinned memory and view as they were.
 func (s *sessionRows) stepBack(b viewBefore) {
 	s.state.CompactedSeq, s.state.Pinned = b.cursor, b.pinned
 	for _, sum := range s.summaries {

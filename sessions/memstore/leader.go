@@ -9,7 +9,7 @@ import (
 
 var _ sessions.Elector = (*Store)(nil)
 
-// noteBeat notes a replica that beats for the first time; the caller holds the mutex.
+// noteBeat adds a replica at its first beat; the caller holds the mutex.
 func (m leases) noteBeat(owner sessions.ReplicaID) {
 	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {
 		m.standing = append(m.standing, replicaMark{id: owner})

@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// window returns the current window of a subject; the zero value without one.
+// window returns the zero value without a current window.
 func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWindow {
 	w := m.windows[limitSubject{kind, robot, id}]
 	if !w.ends.After(time.Now()) {
@@ -72,7 +72,6 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 	return reached, nil
 }
 
-// tokensToday are the tokens of all sessions today.
 func (m *Store) tokensToday() int {
 	total := 0
 	for _, s := range m.sessions {

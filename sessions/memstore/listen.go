@@ -48,7 +48,7 @@ func (m leases) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 }
 
-// wakeListeners notifies the listeners of owner, or all of them where owner is empty; the caller holds the mutex.
+// wakeListeners wakes all listeners where owner is empty; the caller holds the mutex.
 func (m *tables) wakeListeners(owner sessions.ReplicaID, key sessions.Key) {
 	for l := range m.listeners {
 		if owner == "" || l.owner == owner {

@@ -124,7 +124,7 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 	return fmt.Errorf("settling reply %d: %w", t.ID, sessions.ErrNotFound)
 }
 
-// Trim replaces the text of a reply that is still to be sent, as an erasure of words in it does.
+// Trim replaces the text of an unsent reply, as an erasure does.
 func (m outbox) Trim(key sessions.Key, reply int64, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

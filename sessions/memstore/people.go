@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// learn remembers the ids of a message's sender, and reports whether the encrypted one had another staff id before.
+// learn reports whether the encrypted id had another staff id before.
 func (s staffIDs) learn(msg sessions.Message) bool {
 	id := senderID{msg.RobotCode, msg.EncryptedID}
 	if id.encrypted == "" || msg.StaffID == "" || slices.Contains(s[id], msg.StaffID) {

@@ -12,7 +12,7 @@ import (
 
 var _ sessions.Store = (*Store)(nil)
 
-// New makes an empty store whose leases stand for ttl after a heartbeat; 0 stands for 5 s.
+// New makes an empty store with leases of ttl after a heartbeat; 0 stands for 5 s.
 func New(ttl time.Duration) *Store {
 	t := &tables{
 		ttl:       cmp.Or(ttl, 5*time.Second),
@@ -28,14 +28,14 @@ func New(ttl time.Duration) *Store {
 	return &Store{t, leases{t}, outbox{t}, cards{t}, compactions{t}, inspection{t}, groupScopes{t}}
 }
 
-// Expire makes owner's heartbeat as old as if it had died long ago.
+// Expire removes owner's heartbeat.
 func (m inspection) Expire(owner sessions.ReplicaID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.beats, owner)
 }
 
-// FailFlush makes a session count failures flushes in a row that failed; memory itself is kept elsewhere.
+// FailFlush sets the consecutive failed flushes of a session.
 func (m inspection) FailFlush(key sessions.Key, failures int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +115,7 @@ func (m *Store) Accept(
 	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.staff.learn(msg)}, nil
 }
 
-// learnStaff notes what kind a conversation is: a group stays one, and shows nothing that a private chat had pinned.
+// learnStaff notes the kind of a conversation: a group stays one, and shows nothing that a private chat had pinned.
 func (s *sessionRows) learnStaff(kind sessions.ConversationType) {
 	switch was := s.state.ConversationType; {
 	case kind == sessions.Unknown || kind == was || was == sessions.Group:
@@ -127,7 +127,7 @@ func (s *sessionRows) learnStaff(kind sessions.ConversationType) {
 	s.state.ConversationType = kind
 }
 
-// sentAt is when a message was sent, or received where that is not known or can't be true.
+// sentAt is the send time, or the time of receipt where that is unknown or can't be true.
 func sentAt(msg sessions.Message) time.Time {
 	switch off := time.Since(msg.SentAt); {
 	case off >= -time.Hour && off <= time.Hour:
@@ -146,7 +146,6 @@ func newState(key sessions.Key, msg sessions.Message) sessions.Session {
 	}
 }
 
-// takeLease gives the session to owner unless a living replica has it.
 func (m *tables) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	l := &s.state.Lease
 	if l.Owner != owner && !m.isAlive(l.Owner) {

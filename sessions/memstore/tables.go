@@ -24,22 +24,16 @@ type tables struct {
 	scopes    map[sessions.Key]sessions.Scope // by the key of the group
 }
 
-// leases keeps heartbeats, leases and wake-ups.
 type leases struct{ *tables }
 
-// outbox keeps replies until they are settled.
 type outbox struct{ *tables }
 
-// cards keeps the states of cards.
 type cards struct{ *tables }
 
-// compactions changes the views of sessions, and keeps the log of that.
 type compactions struct{ *tables }
 
-// groupScopes keeps the chosen scopes of groups.
 type groupScopes struct{ *tables }
 
-// sessionRows is the rows of one session.
 type sessionRows struct {
 	state     sessions.Session
 	events    []*sessions.Event
@@ -48,36 +42,34 @@ type sessionRows struct {
 	runs      []sessions.ToolRun
 	log       []loggedAttempt
 	shown     map[int64]sessions.Shown // by place
-	sent      map[int64]time.Time      // by the id of a message: when it was sent
+	sent      map[int64]time.Time      // send time by the id of a message
 	blobs     map[string]string
 	job       *compactionJob
-	spentOn   string // the day that state.SpentToday is of
+	spentOn   string // day of state.SpentToday
 	spent     map[spentKind]sessions.Spending
 	marks     map[int64]turnMark
-	fallen    int64 // the term of the last lease that was taken from a replica without a heartbeat
+	fallen    int64 // term of the last lease taken from a replica without a heartbeat
 	cut       int   // turns that erasures ended since the last commit
 	upkeep    upkeep
 }
 
-// spentKind is one kind of work on one day.
 type spentKind struct{ day, kind string }
 
 // upkeep is a flush, a compaction or a rewriting of a session.
 type upkeep struct {
-	term  int64     // it is under way under this lease,
-	until time.Time // up to this time at most
-	cut   int       // how many erasures ended since the last one that stored something
+	term  int64 // term of its lease
+	until time.Time
+	cut   int // runs that erasures ended since the last one that stored something
 }
 
-// outboxRow is a row of the outbox with its state.
 type outboxRow struct {
 	sessions.Outgoing
 	sender   sessions.ReplicaID
 	sending  bool // false: it waits for NextAt
-	inFlight bool // a try has begun, and no mark says how it ended
+	inFlight bool // a try has begun, and its end is unknown
 	settled  bool
-	sent     bool            // settled as sent
-	ended    time.Time       // when it was settled
+	sent     bool
+	ended    time.Time       // time of settling
 	answer   *sessions.Event // nil: a notice
 }
 
@@ -89,7 +81,8 @@ func (m *tables) isAlive(owner sessions.ReplicaID) bool {
 	return ok && time.Since(beat) < m.ttl
 }
 
-// lockSession locks the store and returns the session that a lease covers. The caller unlocks, unless there is an error.
+// lockSession locks the store and returns the session that a lease covers. The caller unlocks, unless there is an
+// error.
 func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -102,7 +95,7 @@ func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRow
 	return s, err
 }
 
-// fencedSession returns the session that a lease covers; the caller holds the mutex.
+// fencedSession needs the mutex.
 func (m *tables) fencedSession(l sessions.Lease) (*sessionRows, error) {
 	s, ok := m.sessions[l.Key]
 	if !ok || l.Owner == "" || s.state.Lease.Owner != l.Owner || s.state.Lease.Term != l.Term {
@@ -119,8 +112,7 @@ func copyAll[T any](list []*T) []T {
 	return c
 }
 
-// Store keeps sessions in memory, with everything that a database gives but durability: fencing, dedupe, leases that go
-// stale. Several replicas of a test share one. Its clock is time.Now, which a synctest bubble stops.
+// Store keeps sessions in memory. Its clock is time.Now, which a synctest bubble stops.
 type Store struct {
 	*tables
 	leases
@@ -134,8 +126,8 @@ type Store struct {
 // inspection shows rows to tests, and changes them.
 type inspection struct{ *tables }
 
-// deletedMessage is a message that was deleted with its session. The conversation is without the member, whose id may
-// differ in the next delivery.
+// deletedMessage was deleted with its session. The conversation is without the member, whose id may differ in the next
+// delivery.
 type deletedMessage struct {
 	robot        sessions.RobotCode
 	conversation sessions.ConversationID
@@ -147,16 +139,14 @@ func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
 	return deletedMessage{robot, conversation, id}
 }
 
-// turnMark says which turn has a message, and which one was counted last because its process seemed dead, by their terms.
+// turnMark has terms: of the turn that has a message, and of the last one counted because its process seemed dead.
 type turnMark struct{ attempt, counted int64 }
 
-// cardID is the key of a card's row.
 type cardID struct {
 	key   sessions.Key
 	track string
 }
 
-// cardRow is the row of a card.
 type cardRow struct {
 	sessions.Card
 	state  sessions.CardState
@@ -164,7 +154,6 @@ type cardRow struct {
 	next   time.Time // next attempt to close it in the background
 }
 
-// loggedAttempt is a row of the compaction log, with what an undo needs.
 type loggedAttempt struct {
 	sessions.LogEntry
 	gen     int
@@ -172,14 +161,12 @@ type loggedAttempt struct {
 	askedBy int64       // message that asked for the undo; 0 for none
 }
 
-// compactionJob is the row of a compaction under way.
 type compactionJob struct {
 	sessions.Job
 	hash   string
 	staged []byte
 }
 
-// replicaMark is how one replica stands.
 type replicaMark struct {
 	id sessions.ReplicaID
 	sessions.ReplicaStatus
@@ -192,7 +179,6 @@ type limitSubject struct {
 	id    string
 }
 
-// limitWindow is the latest window of a subject.
 type limitWindow struct {
 	ends    time.Time
 	used    int
@@ -208,18 +194,15 @@ type wakeListener struct {
 	queue []sessions.Key
 }
 
-// staffIDs are the staff ids seen with each encrypted id.
 type staffIDs map[senderID][]sessions.UserID
 
-// viewBefore is what a compaction changed.
 type viewBefore struct {
 	cursor    int64
 	summaries []int64 // the active ones
 	pinned    string
-	shown     map[int64]sessions.Shown // changed views of its events; zero: as they were said
+	shown     map[int64]sessions.Shown // zero: the original content
 }
 
-// senderID is an encrypted id as one robot receives it.
 type senderID struct {
 	robot     sessions.RobotCode
 	encrypted sessions.UserID

@@ -52,8 +52,8 @@ func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alon
 	return v, nil
 }
 
-// takePending counts what the fallen term left, and marks what a turn takes. It returns that, the count of the oldest message,
-// and whether other messages wait.
+// takePending counts attempts of the fallen term and marks the messages of a turn. suspect is the count of the oldest
+// message; more says that others wait.
 func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
 	free, n, bytes := true, 0, 0
 	for _, e := range s.waitingMessages() {
@@ -85,7 +85,7 @@ func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event
 	return taken, suspect, more
 }
 
-// waitingMessages lists the messages that wait: those that are marked, then in the order in which they were sent.
+// waitingMessages lists marked messages, then others in the order of sending.
 func (s *sessionRows) waitingMessages() []*sessions.Event {
 	var waiting []*sessions.Event
 	for _, e := range s.events {
@@ -204,7 +204,6 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	return c, nil
 }
 
-// dropWebhook removes the webhook from a message that is done with.
 func dropWebhook(e *sessions.Event) {
 	if e.Message == nil {
 		return
@@ -214,7 +213,6 @@ func dropWebhook(e *sessions.Event) {
 	e.Message = &m
 }
 
-// appendEvent gives the turn's messages and events their places.
 func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 	for i, id := range t.Taken {
 		e := s.findEvent(id)

@@ -15,13 +15,13 @@ type Task struct {
 	Interval time.Duration
 	AtOnce   bool                                    // the first run does not wait for Interval
 	Timeout  time.Duration                           // limit of one run
-	Ready    func() bool                             // a run is skipped while Ready is false
-	Leads    func(ctx context.Context) (bool, error) // a run is skipped on a replica that does not lead
+	Ready    func() bool                             // nil, or false to skip a run
+	Leads    func(ctx context.Context) (bool, error) // nil, or false to skip a run on a replica that does not lead
 	Do       func(ctx context.Context) error
 	Failure  string // log event of an error; without one, Do logs its errors
 
 	// Pauses replace Interval after errors. An outage is logged once then, and its end as the event Recovery. An error
-	// with a method Wait names the minimum of its pause, up to the maximum of Pauses.
+	// with a method Wait names the minimum of its pause, up to Pauses.Max.
 	Pauses   retry.Pauses
 	Recovery string
 }
@@ -57,7 +57,6 @@ func Run(ctx context.Context, t Task) {
 	}
 }
 
-// runOnce reports whether Do was called.
 func (t *Task) runOnce(ctx context.Context) (ran bool, err error) {
 	if t.Ready != nil && !t.Ready() {
 		return false, nil
@@ -103,7 +102,7 @@ func Poll(ctx context.Context, interval time.Duration, f func() (bool, error)) e
 	}
 }
 
-// LogFailure logs a failure of background work, unless ctx has ended: a stop is no failure.
+// LogFailure logs a failure of background work, unless ctx has ended.
 func LogFailure(ctx context.Context, err error, event string) {
 	if ctx.Err() == nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg(event)

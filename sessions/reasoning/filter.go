@@ -2,17 +2,17 @@ package reasoning
 
 import "strings"
 
-// Filter takes a text in pieces and keeps the answer. Its result does not depend on the pieces. The zero value is ready.
+// Filter takes a text in pieces of any size and keeps the answer. The zero value is ready.
 //
 // Models write <think>…</think> in front of the answer. Some templates omit the opening tag: everything before such a
 // closing tag is reasoning. Reasoning within an answer begins at the beginning of a line. Any other tag is text of the
-// answer: a tag in a code block or a code span, and a pair of tags in a sentence.
+// answer: one in code, or a pair in a sentence.
 type Filter struct {
 	state   state
-	out     strings.Builder // answer
-	thought []byte          // reasoning that TakeThought has not returned
-	tag     []byte          // possible beginning of a tag
-	hold    []byte          // text whose role is undecided
+	out     strings.Builder
+	thought []byte // reasoning that TakeThought has not returned
+	tag     []byte // possible beginning of a tag
+	hold    []byte // text whose role is undecided
 	line    line
 
 	leading  bool // the reasoning precedes the answer
@@ -34,7 +34,7 @@ const (
 	doubting
 )
 
-// tags are the opening and the closing tags, in pairs.
+// tags are opening and closing tags in pairs.
 var tags = []string{
 	"<think>", "</think>", "<thinking>", "</thinking>", "<thought>", "</thought>", "<seed:think>", "</seed:think>",
 }
@@ -76,8 +76,8 @@ func (f *Filter) Push(s string) (show string, undo bool) {
 	return f.out.String()[from:], f.dropped
 }
 
-// Finish ends the text and returns its rest. Unclosed reasoning in front of the answer is dropped, as the answer was cut
-// off. Within an answer it is text.
+// Finish ends the text and returns its rest. Unclosed reasoning in front of the answer is dropped, as the answer was
+// cut off. Within an answer it is text.
 func (f *Filter) Finish() string {
 	from := f.out.Len()
 	f.flushTag()
@@ -88,7 +88,6 @@ func (f *Filter) Finish() string {
 	return f.out.String()[from:]
 }
 
-// add adds one byte, or collects it as a part of a tag.
 func (f *Filter) add(c byte) {
 	if len(f.tag) == 0 && c != '<' {
 		f.text(c)
@@ -124,7 +123,6 @@ func (f *Filter) flushTag() {
 	f.tag = f.tag[:0]
 }
 
-// text adds one byte of text to where it belongs.
 func (f *Filter) text(c byte) {
 	f.line.add(c)
 	switch {
@@ -137,7 +135,7 @@ func (f *Filter) text(c byte) {
 	}
 }
 
-// show adds to the answer, without the blanks in front of it.
+// show omits blanks in front of the answer.
 func (f *Filter) show(b []byte) {
 	if f.out.Len() == 0 {
 		b = []byte(strings.TrimLeft(string(b), " \t\r\n"))
@@ -145,7 +143,6 @@ func (f *Filter) show(b []byte) {
 	f.out.Write(b)
 }
 
-// tagged handles a whole tag.
 func (f *Filter) tagged(opening bool) {
 	inCode := f.line.inCode()
 	before := f.line
@@ -159,7 +156,6 @@ func (f *Filter) tagged(opening bool) {
 	}
 }
 
-// opens reports whether an opening tag begins reasoning.
 func (f *Filter) opens(inCode bool) bool {
 	switch {
 	case f.state == answering && !inCode && f.line.blank():
@@ -180,7 +176,6 @@ func (f *Filter) opens(inCode bool) bool {
 	return false
 }
 
-// closes reports whether a closing tag ends reasoning.
 func (f *Filter) closes(inCode bool) bool {
 	switch {
 	case f.state == thinking && !inCode:

@@ -10,23 +10,20 @@ type line struct {
 	ticks bool // backticks behind the first run
 }
 
-// mark is a run of backticks or tildes.
 type mark struct {
 	char byte
 	n    int
 }
 
-// place is the part of a line.
 type place uint8
 
 const (
 	margin place = iota // blanks and the signs of quotes
 	inLead
-	behindLead // blanks behind the first run
+	behindLead // blanks
 	body
 )
 
-// minFence is the length of the shortest mark of a code block.
 const minFence = 3
 
 func (l *line) add(c byte) {
@@ -53,7 +50,6 @@ func (l *line) add(c byte) {
 	l.ticks = l.ticks || l.place != inLead
 }
 
-// endRun opens or closes a code span with the backticks so far.
 func (l *line) endRun() {
 	switch {
 	case l.run == 0:
@@ -79,10 +75,9 @@ func (l *line) next() {
 	*l = line{fence: fence}
 }
 
-// blank reports whether only blanks and the signs of quotes stand in the line so far.
+// blank ignores the signs of quotes.
 func (l *line) blank() bool { return l.place == margin }
 
-// inCode reports whether the next character is in a code block or a code span.
 func (l *line) inCode() bool {
 	l.endRun()
 	return l.fence.n > 0 || l.span > 0 || l.lead.n >= minFence

@@ -39,7 +39,7 @@ var (
 // maxPurpose bounds the purpose between a password's name and its joining word, in bytes.
 const maxPurpose = 48
 
-// plainWords are words that follow the word password and are no password.
+// plainWords follow the word password and are no password.
 var plainWords = strings.Fields(`required optional null none nil true false string text empty blank expired expires expire reset resets changed change
 	wrong invalid incorrect unknown tbd todo hidden masked redacted policy policies manager managers vault rotation rotates field fields login logins app ui
 	api sdk bug page form length rules rule strength prompt prompts was is are has the and for not must should will can too hash hashes hashed bcrypt argon
@@ -56,13 +56,13 @@ var (
 	latinRE = ruleFile.Regexp("latin")()
 )
 
-// Maximum length of a name in Latin letters, before its hint and from there on, in bytes.
+// Maximum bytes of a name in Latin letters, before its hint and from there on.
 const (
 	beforeSign = 16
 	fromSign   = 16
 )
 
-// lowerASCII lowers ASCII letters only: in lower case, some other letters become ASCII.
+// lowerASCII leaves other letters: in lower case, some become ASCII.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -72,7 +72,6 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// namesLatin reports whether a lower-case text may name a password or code in Latin letters.
 func namesLatin(low string) bool {
 	for _, sign := range latinNames {
 		for at := 0; ; {
@@ -90,7 +89,7 @@ func namesLatin(low string) bool {
 	return false
 }
 
-// namesAccount reports whether an account's name may precede a slash in a lower-case text.
+// namesAccount reports whether an account's name may precede a slash.
 func namesAccount(low string) bool {
 	for before, rest, ok := strings.Cut(low, "/"); ok; before, rest, ok = strings.Cut(rest, "/") {
 		before = strings.TrimRightFunc(before, unicode.IsSpace)
@@ -106,8 +105,8 @@ func HasSecret(text string) bool { return len(findSecrets(text)) > 0 }
 
 // Secrets replaces every credential of a text by [Mark].
 func Secrets(text string) string {
-	// A credential may hide another one behind it. After several rounds whole lines are dropped, then the whole text:
-	// crafted input must not cost quadratic time.
+	// A credential may hide another one behind it. Crafted input must not cost quadratic time: later rounds drop whole
+	// lines, then the whole text.
 	const whole, lines = 8, 16
 	for round := 0; ; round++ {
 		found := findSecrets(text)
@@ -140,7 +139,7 @@ func Secrets(text string) string {
 	}
 }
 
-// findSecrets lists the credentials of a text as byte offsets, in order and without overlap.
+// findSecrets returns byte offsets, in order and without overlap.
 func findSecrets(text string) [][2]int { return findKinds(text, signsOf(text)) }
 
 // secretHints are the kinds of credentials that a text may contain: a scan is faster than a search.
@@ -163,7 +162,6 @@ func signsOf(text string) secretHints {
 	}
 }
 
-// findKinds searches for the kinds in signs.
 func findKinds(text string, by secretHints) [][2]int {
 	found := findPrivateKeys(text)
 	add := func(from, to int) {
@@ -201,7 +199,7 @@ func findKinds(text string, by secretHints) [][2]int {
 	return mergeSpans(found)
 }
 
-// findAccounts lists the passwords behind an account's name and a slash: letters with digits and signs, not a path.
+// findAccounts lists passwords behind an account's name and a slash: letters with digits and signs, not a path.
 func findAccounts(text string) [][2]int {
 	var found [][2]int
 	for _, m := range accountRE.FindAllStringSubmatchIndex(text, -1) {
@@ -213,7 +211,7 @@ func findAccounts(text string) [][2]int {
 	return found
 }
 
-// findNamed lists the credentials that a word joins to their name.
+// findNamed lists credentials that a word joins to their name.
 func findNamed(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
 	for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -233,7 +231,7 @@ func findNamed(re *regexp.Regexp, text string) [][2]int {
 	return found
 }
 
-// findBare lists the passwords that only a blank separates from their name. A value may be the next name, so the search
+// findBare lists passwords that only a blank separates from their name. A value may be the next name, so the search
 // continues at the value.
 func findBare(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
@@ -255,9 +253,9 @@ func findBare(re *regexp.Regexp, text string) [][2]int {
 	}
 }
 
-// isBare reports whether a value right behind a password's name is one: four digits or more, or letters mixed with
-// digits or signs. Letters alone count only at the end behind a Chinese name and a blank. parted: a blank precedes.
-// goesOn: a word follows, as in "密码 90 天一换" and "password policy changes".
+// isBare judges a value right behind a password's name: four digits or more, or letters mixed with digits or signs.
+// Letters alone count only at the end behind a Chinese name and a blank. parted: a blank precedes. goesOn: a word
+// follows, as in "密码 90 天一换" and "password policy changes".
 func isBare(name, value string, parted, goesOn bool) bool {
 	letters, others := countLetters(value)
 	digits := strings.ContainsFunc(value, unicode.IsDigit)
@@ -275,23 +273,21 @@ func isBare(name, value string, parted, goesOn bool) bool {
 	return digits || !isCode(name) && strings.ContainsAny(value, "!@#$%^&*+=")
 }
 
-// isCode reports whether a name is of a sent or set code, not of a chosen password.
+// isCode accepts names of sent or set codes, not of chosen passwords.
 func isCode(name string) bool {
 	return strings.HasPrefix(name, "pin") || name == "otp" || strings.HasSuffix(name, "code") && name != "passcode" ||
 		slices.Contains([]string{"验证码", "校验码", "动态码", "驗證碼", "门禁码", "授权码", "解锁码"}, name)
 }
 
-// isPlainWord reports whether a value is a common word behind the word password.
 func isPlainWord(value string) bool { return slices.Contains(plainWords, strings.ToLower(value)) }
 
-// isAbout reports whether a text describes how passwords are kept or made: "密码是 bcrypt 加密的".
+// isAbout finds descriptions of how passwords are kept or made: "密码是 bcrypt 加密的".
 func isAbout(value, rest string) bool {
 	_, others := countLetters(value)
 	return others == 0 && aboutRE.MatchString(rest)
 }
 
-// findPrivateKeys lists the places of private keys. Each end is searched once: a search from every beginning would be
-// quadratic.
+// findPrivateKeys searches each end once: a search from every beginning would be quadratic.
 func findPrivateKeys(text string) [][2]int {
 	begins := keyBeginRE.FindAllStringIndex(text, -1)
 	if len(begins) == 0 {
@@ -333,7 +329,7 @@ func valueOf(text string, quote, from, to int) (start, end int) {
 	return from, to
 }
 
-// isNamed reports whether a value is a credential of the named kind; counted: a Chinese word follows it.
+// isNamed judges a value behind a name; counted: a Chinese word follows it.
 func isNamed(name, joint, value string, counted bool) bool {
 	switch {
 	case isCode(name):
@@ -345,7 +341,7 @@ func isNamed(name, joint, value string, counted bool) bool {
 	return isToken(value)
 }
 
-// isPasswordName reports whether a name is of a chosen password, not of a generated token.
+// isPasswordName accepts names of chosen passwords, not of generated tokens.
 func isPasswordName(name string) bool {
 	switch name {
 	case "password", "passwd", "passphrase", "passcode", "pwd", "密码", "密碼", "口令", "secret":
@@ -354,7 +350,6 @@ func isPasswordName(name string) bool {
 	return isCode(name) || strings.HasSuffix(name, "pass")
 }
 
-// mergeSpans sorts spans and merges overlapping ones.
 func mergeSpans(spans [][2]int) [][2]int {
 	slices.SortFunc(spans, func(a, b [2]int) int {
 		if a[0] != b[0] {
@@ -377,8 +372,7 @@ func isAlnum(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// isPassword reports whether a value behind a password's name is one: no quantity and, in a sentence, no short or plain
-// word ("the password is required").
+// isPassword accepts no quantity and, in a sentence, no short or plain word ("the password is required").
 func isPassword(joint, value string, counted bool) bool {
 	letters, others := countLetters(value)
 	if len(value) < 2 || letters == 0 && counted || isPlainWord(value) {
@@ -394,13 +388,12 @@ func isPassword(joint, value string, counted bool) bool {
 	return len(value) >= 3
 }
 
-// isToken reports whether a value is generated: long, and mixed or without words.
+// isToken accepts generated values: long, and mixed or without words.
 func isToken(value string) bool {
 	letters, others := countLetters(value)
 	return letters > 0 && (len(value) >= 8 && others > 0 && strings.ContainsFunc(value, unicode.IsDigit) || len(value) >= 20)
 }
 
-// countLetters counts the letters and the other characters of an ASCII text.
 func countLetters(value string) (letters, others int) {
 	for _, r := range value {
 		if unicode.IsLetter(r) {

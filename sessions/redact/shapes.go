@@ -8,13 +8,11 @@ import (
 	"ebb/sessions/rules"
 )
 
-// shapes are the rules of credentials with a shape or a frame.
 var shapes = newShapes(ruleFile.All())
 
-// shapeRule finds one kind of credential by its shape or its frame.
 type shapeRule struct {
 	framed bool
-	// hints are first letters, one of which every match has. The search for them is much faster than the expression.
+	// hints are first letters, one of which every match has. A search for them is much faster than the expression.
 	hints []string
 	re    *regexp.Regexp
 }
@@ -32,7 +30,6 @@ func newShapes(all []rules.Rule) []shapeRule {
 	return shapes
 }
 
-// mayMatch reports whether a text has a hint of the rule.
 func (r shapeRule) mayMatch(text string) bool {
 	return slices.ContainsFunc(r.hints, func(hint string) bool { return strings.Contains(text, hint) })
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Pauses are the pauses between attempts. They double from First to Max. Jitter varies each pause by up to this share of
-// it, so that replicas do not retry in step.
+// Pauses double from First to Max. Jitter varies each by up to this share of it, so that replicas do not retry in
+// step.
 type Pauses struct {
 	First, Max time.Duration
 	Jitter     float64
 }
 
-// Storage are the pauses of work that an unavailable storage fails. Work resumes within a second after an outage.
+// Storage are the pauses during an outage of the storage. Work resumes within a second after it.
 var Storage = Pauses{First: 50 * time.Millisecond, Max: time.Second}
 
 // Series are the pauses of one series of failures.
@@ -28,7 +28,7 @@ func (p Pauses) Start() *Series {
 	return s
 }
 
-// manyFailures is a number of failures after which each pause is the longest.
+// manyFailures make each further pause the longest.
 const manyFailures = 63
 
 // After returns the pause after a number of earlier failures.
@@ -40,8 +40,8 @@ func (p Pauses) After(failures int) time.Duration {
 	return s.NextBackOff()
 }
 
-// Do repeats f until it succeeds, fails with a [Permanent] error, or ctx ends. It calls f at least once and returns its
-// last error.
+// Do repeats f until it succeeds, fails with a [Permanent] error, or ctx ends. It calls f at least once and returns
+// its last error.
 func Do(ctx context.Context, p Pauses, f func() error) error {
 	var last error
 	// The error of Retry is ctx's cause when ctx ends. The last error of f says more.

@@ -1,8 +1,8 @@
-// Package rules reads regular expressions that judge text from data files. A rule has one example that it must match and
-// one that it must not; package rulestest checks both.
+// Package rules reads regular expressions that judge text from data files. A rule has one example that it must match
+// and one that it must not; package rulestest checks both.
 //
-// A line is a rule: its list, further columns that the package of the file defines, the two examples, the expression. Tabs
-// separate the columns, and # begins a comment. In an expression a blank matches any number of blanks, none included, and \x20
+// Each line is a rule: its list, further columns of the file's package, the two examples, the expression. Tabs
+// separate columns; # begins a comment. In an expression a blank matches any number of blanks, none included, and \x20
 // is one blank. The line "part", a name and an expression defines {name} for the rules below it.
 package rules
 
@@ -20,8 +20,8 @@ type Rule struct {
 	Expr        string
 }
 
-// File is the rules of a data file. It is read at its first use, and expressions are compiled at theirs: a command line
-// that needs no rule starts faster than all rules compile.
+// File is the rules of a data file. File and expressions are read at their first use: a command line that needs no
+// rule starts faster.
 type File struct{ rules func() []Rule }
 
 // Read returns the rules of lines. The text is linked in and tested, so a mistake panics at its use.
@@ -53,7 +53,7 @@ func parse(lines string) []Rule {
 // All returns the rules in the order of their lines.
 func (f File) All() []Rule { return f.rules() }
 
-// Exprs returns the expressions of a list. A list without rules is a mistake.
+// Exprs returns the expressions of a list. A list without rules is a mistake and panics.
 func (f File) Exprs(list string) []string {
 	var all []string
 	for _, r := range f.rules() {
@@ -67,7 +67,7 @@ func (f File) Exprs(list string) []string {
 	return all
 }
 
-// Regexp returns an expression that matches any rule of a list, the first one where several match at the same place.
+// Regexp returns an expression that matches any rule of a list, the first of several at the same place.
 func (f File) Regexp(list string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(Union(f.Exprs(list))) })
 }

@@ -13,8 +13,8 @@ import (
 	"ebb/sessions/retry"
 )
 
-// Mailboxes run work for one session at a time, each session apart from all others, and coalesce wake-ups. A session
-// without work costs nothing: its goroutine lives from a wake-up until no work is left.
+// Mailboxes run one piece of work at a time for each session, and coalesce wake-ups. A session without work costs
+// nothing: its goroutine ends with its work.
 //
 //	         Wake                     work returns more, or Wake came meanwhile
 //	(none) ────────▶ running ────────┐
@@ -22,7 +22,7 @@ import (
 //	  └────────────────┘
 //	    work returns done
 //
-// A wake-up that comes while the work runs makes it run once more: it is never lost, and k of them cost one run.
+// A wake-up during the work makes it run once more: it is never lost, and k of them cost one run.
 type Mailboxes struct {
 	ctx  context.Context
 	work Work
@@ -128,7 +128,7 @@ func (m *Mailboxes) run(key sessions.Key, b *box) {
 	}
 }
 
-// finishBox removes the box when nothing is left to do. Check and removal hold one lock, so that no wake-up is lost.
+// finishBox checks and removes the box under one lock, so that no wake-up is lost.
 func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +145,7 @@ func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 
 var errPanicked = errors.New("work panicked")
 
-// runOnce runs the work and turns a panic into an error, so that sessions do not affect each other.
+// runOnce turns a panic into an error, so that sessions do not affect each other.
 func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {

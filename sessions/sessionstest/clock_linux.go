@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// cpuTime is the processor's time that f takes: others on a busy machine do not count.
+// cpuTime is the processor's time of f: other work on a busy machine does not count.
 func cpuTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -15,7 +15,6 @@ func cpuTime(f func()) time.Duration {
 	return threadTime() - before
 }
 
-// threadTime is the processor's time of this thread so far.
 func threadTime() time.Duration {
 	const thisThread = 1
 	var u syscall.Rusage

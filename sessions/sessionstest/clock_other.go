@@ -4,7 +4,6 @@ package sessionstest
 
 import "time"
 
-// cpuTime is how long f takes.
 func cpuTime(f func()) time.Duration {
 	began := time.Now()
 	f()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// runaways are what messages are made of that keep careless code busy: runs without a break, and beginnings of something
-// that is looked for, over and over.
+// runaways keep careless code busy: runs without a break, and repeated beginnings of something that is searched for.
 var runaways = map[string]string{
 	"one letter":         "a",
 	"one figure":         "7",
@@ -43,19 +42,18 @@ var runaways = map[string]string{
 const LongMessage = 300 << 10
 
 const (
-	// tenths is into how many parts a text is divided.
 	tenths = 10
-	// mostTimes is how much longer a text may take than its tenths together. Quadratic work takes ten times as long; linear work
-	// was measured at up to 4.6 times, where what it builds of the whole text no longer fits the processor's cache.
+	// mostTimes bounds the time of a text over that of its tenths together. Quadratic work takes ten times as long.
+	// Linear work was measured at up to 4.6 times, where its result no longer fits the processor's cache.
 	mostTimes = 6
-	// negligible is a time that holds nothing up, whatever it is compared with.
+	// negligible is a time that holds nothing up.
 	negligible = 20 * time.Millisecond
 	// measurable is a time that systems measure well: some count the processor's time in steps of 10 ms.
 	measurable = 100 * time.Millisecond
 )
 
-// CheckGrowth fails the test where f takes out of proportion longer for one text than for ten tenths of it, for every
-// kind of text. Both have the same number of bytes, and they are read until the clock can separate the two.
+// CheckGrowth fails the test if f takes out of proportion longer for one text than for ten tenths of it. Both are
+// repeated until the clock can separate the two.
 func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 	tb.Helper()
 	CheckGrowthOf(tb, what, size, runaways, f)

@@ -8,7 +8,6 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
-// complaints is a test that keeps what it is failed with.
 type complaints struct {
 	testing.TB
 	all []string
@@ -18,7 +17,7 @@ func (c *complaints) Errorf(format string, args ...any) {
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
-// Work that grows with the square of a text's length is found, and work in proportion is not, on a busy machine too.
+// On a busy machine, too, quadratic work is found and proportional work is not.
 func TestGrowth(t *testing.T) {
 	sum := 0
 	read := func(s string) {

@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// Storage is all that a storage of sessions does: the bot's part and an administrator's.
+// Storage is the part of a storage that bot and administrators use.
 type Storage interface {
 	sessions.Store
 	sessions.Eraser
@@ -20,24 +20,24 @@ type Storage interface {
 
 // Harness is one fresh storage under test.
 type Harness struct {
-	// Store and Other are two views of the storage, as two replicas have it. They may be the same.
+	// Store and Other are the storage as two replicas have it. They may be the same.
 	Store Storage
 	Other Storage
 	// Expire makes owner's heartbeat older than the time to live.
 	Expire func(t *testing.T, owner sessions.ReplicaID)
-	// FailFlush makes the session remember failures flushes in a row that failed.
+	// FailFlush sets the consecutive failed flushes of the session.
 	FailFlush func(t *testing.T, l sessions.Lease, failures int)
 	// Log reads a session's whole log in order of arrival: pending and dead messages and summaries too.
 	Log func(t *testing.T, key sessions.Key) []sessions.Event
-	// Summaries reads all of a session's summaries, whatever their state, in the order in which they were stored.
+	// Summaries reads all of a session's summaries in the order of storing.
 	Summaries func(t *testing.T, key sessions.Key) []sessions.Summary
-	// Blobs lists the addresses of the bodies that are kept for a session, sorted.
+	// Blobs lists the addresses of the session's bodies, sorted.
 	Blobs func(t *testing.T, key sessions.Key) []string
-	// SpoilBlob puts another body under an address, as after a fault of a disk; with an empty one it is gone.
+	// SpoilBlob replaces a body, as a fault of a disk does; an empty one deletes it.
 	SpoilBlob func(t *testing.T, key sessions.Key, blob, body string)
-	// Histories is how many random histories are played; 0: as many as rapid plays, and a bad one is made smaller.
+	// Histories is the number of random histories; 0: rapid's number, and a failing one is made smaller.
 	Histories int
-	// Edit changes what the event at a place says.
+	// Edit changes the content of an event.
 	Edit func(t *testing.T, key sessions.Key, seq int64, content string)
 }
 
@@ -47,15 +47,14 @@ const (
 	replicaB sessions.ReplicaID = "replica-b"
 )
 
-// suite is one test with its storage and the steps that tests are made of. Steps that must work end the test.
+// suite is one test with its storage. Steps that must work end the test.
 type suite struct {
 	*testing.T
 	Harness
 	ctx   context.Context
-	tries []sessions.Outgoing // replies of commits whose first try was not ended by endTries
+	tries []sessions.Outgoing // replies of commits whose first try endTries has not ended
 }
 
-// key is the session of most tests.
 var key = sessions.NewKey("robot", "cidGroup==", "")
 
 func newMessage(n int) sessions.Message {
@@ -73,7 +72,6 @@ func (b *suite) checkError(err error) {
 	}
 }
 
-// wantError checks that an error is the one promised.
 func (b *suite) wantError(err, target error, doing string) {
 	b.Helper()
 	if !errors.Is(err, target) {
@@ -126,7 +124,7 @@ func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed
 	return c
 }
 
-// endTries ends the first tries of replies, which did not arrive: erasures wait for them. The replies stay open.
+// endTries ends the first tries of replies, for which erasures wait. The replies stay open.
 func (b *suite) endTries() {
 	b.Helper()
 	for _, o := range b.tries {
@@ -138,13 +136,12 @@ func (b *suite) endTries() {
 	b.tries = nil
 }
 
-// runTurn takes up to limit messages and answers them with one event.
 func (b *suite) runTurn(l sessions.Lease, limit int) sessions.Committed {
 	b.Helper()
 	return b.commitTurn(l, newAnswer(b.beginTurn(l, limit)))
 }
 
-// newAnswer is a turn that takes all pending messages of a view, 10 tokens each, and answers with 5.
+// newAnswer takes all pending messages of a view, 10 tokens each, and answers with 5.
 func newAnswer(v sessions.View) sessions.Turn {
 	t := sessions.Turn{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
@@ -161,7 +158,6 @@ func newAnswer(v sessions.View) sessions.Turn {
 	return t
 }
 
-// eventContents lists what events say, for comparing.
 func eventContents(events []sessions.Event) string {
 	var s strings.Builder
 	for _, e := range events {

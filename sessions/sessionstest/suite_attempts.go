@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// checkCounts checks the attempts that are counted on the messages of the log, in order of arrival.
+// checkCounts compares the attempts of the log's messages, in order of arrival.
 func (b *suite) checkCounts(what string, want ...int) {
 	b.Helper()
 	var got []int
@@ -20,7 +20,6 @@ func (b *suite) checkCounts(what string, want ...int) {
 	}
 }
 
-// suspectMessage begins a turn and checks that the oldest message is a suspect with that count.
 func (b *suite) suspectMessage(l sessions.Lease, want int) {
 	b.Helper()
 	if v := b.beginTurn(l, 10); v.Suspect != want || len(v.Pending) != 0 || v.Session.Key != key {
@@ -28,7 +27,6 @@ func (b *suite) suspectMessage(l sessions.Lease, want int) {
 	}
 }
 
-// beginAlone begins a turn on the oldest message and checks its count.
 func (b *suite) beginAlone(l sessions.Lease, want int) sessions.View {
 	b.Helper()
 	v, err := b.Store.BeginAlone(b.ctx, l, 10)
@@ -65,7 +63,6 @@ func testBeginBytes(b *suite) {
 	}
 }
 
-// killReplica has the holder of the lease die, and gives the session to another replica.
 func (b *suite) killReplica(dead, next sessions.ReplicaID) sessions.Lease {
 	b.Helper()
 	b.Expire(b.T, dead)
@@ -196,8 +193,8 @@ func testAttemptsOfTheFrozen(b *suite) {
 	}
 }
 
-// A claim of an abandoned card counts as an attempt, unless it is postponed without a call. A postponed card comes back after its
-// pause, and a later claim stays as it is.
+// A claim of an abandoned card counts as an attempt, unless it is postponed without a call. A postponed card comes
+// back after its pause, and a later claim stays as it is.
 func testCardTries(b *suite) {
 	l := b.leaseWithMessages(1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "tried", EventID: b.beginTurn(l, 1).Pending[0].ID}

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// newSummaries are new ones of the ranges given by their ends, in pairs.
+// newSummaries takes the ends of ranges in pairs.
 func newSummaries(ends ...int64) []sessions.NewSummary {
 	var list []sessions.NewSummary
 	for i := 0; i < len(ends); i += 2 {
@@ -20,7 +20,6 @@ func newSummaries(ends ...int64) []sessions.NewSummary {
 	return list
 }
 
-// newCompaction is a compaction of the events (from, through] into one summary.
 func newCompaction(from, through int64) sessions.Compaction {
 	return sessions.Compaction{From: from, Through: through, Summaries: newSummaries(from+1, through)}
 }
@@ -32,7 +31,7 @@ func (b *suite) compactSession(l sessions.Lease, c sessions.Compaction) sessions
 	return done
 }
 
-// checkSummaries checks the active summaries: range, count of events and level of each.
+// checkSummaries checks range, count of events and level of each active summary.
 func (b *suite) checkSummaries(l sessions.Lease, want string) {
 	b.Helper()
 	var got strings.Builder
@@ -44,7 +43,7 @@ func (b *suite) checkSummaries(l sessions.Lease, want string) {
 	}
 }
 
-// The notice of a compaction is written with it, once, and waits to be claimed. One that is refused leaves none.
+// The notice of a compaction is written with it, once, and waits to be claimed. A refused compaction leaves none.
 func testNotice(b *suite) {
 	l := b.leaseWithMessages(3)
 	sent := b.runTurn(l, 3).Replies[0]
@@ -160,7 +159,6 @@ func testCompactTiles(b *suite) {
 	if got, want := strings.Join(replaced, ", "), "1-2:1 to 2, 3-3:3 to 3, 3-5:3 to 5, 6-6:6 to 6"; got != want {
 		b.Errorf("what was replaced reads %q, want %q", got, want)
 	}
-	// Without new events: two segments become one.
 	b.compactSession(l, sessions.Compaction{From: 6, Through: 6, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 6, Text: "shorter", Level: 3}}})
 	b.checkSummaries(l, "1-6:6:3 ")
 	if s := b.beginTurn(l, 0).Session; s.CompactedSeq != 6 || s.CompactionCount != 5 {
@@ -194,7 +192,7 @@ func testCompactMidTurn(b *suite) {
 	}
 }
 
-// After any change of the view during a turn, the turn's own count of it does not replace the new one.
+// After a change of the view during a turn, the turn's own count does not replace the new one.
 func testViewChangedMidTurn(b *suite) {
 	l := b.runTools(1, bigBody, otherBody) // 1 to 5
 	body := b.beginTurn(l, 0).Tail[2]

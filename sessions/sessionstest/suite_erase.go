@@ -9,10 +9,9 @@ import (
 	"ebb/sessions"
 )
 
-// secret is what must be found nowhere after an erasure.
+// secret must be found nowhere after an erasure.
 const secret = "Zq7-secret"
 
-// checkHidden checks that nothing that can be read of the session has the secret in it.
 func (b *suite) checkHidden() {
 	b.Helper()
 	l := b.acquireLease(replicaA)
@@ -38,8 +37,8 @@ func (b *suite) checkHidden() {
 	}
 }
 
-// P75: what was erased is in no body, blob or summary any more. A summary that repeats it loses these lines and stays in the
-// view with all others; one with nothing else in it is emptied, until it is written again.
+// P75: an erased text is in no body, blob or summary. A summary that repeats it loses these lines and stays in the
+// view with all others; one with nothing else in it is emptied until it is written again.
 func testErase(b *suite) {
 	l := b.runTools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
 	b.offloadResults(l, 3, 4)
@@ -205,7 +204,7 @@ func testEraseReplies(b *suite) {
 	}
 }
 
-// Erasures end a few turns one after the other. The next one waits for the end of its turn, or of the erasure's context.
+// Erasures end a few consecutive turns. The next one waits for the end of its turn, or of the erasure's context.
 func testEraseWaits(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
@@ -301,7 +300,6 @@ func testEraseWaitsForUpkeep(b *suite) {
 	b.eraseEvent(1)
 }
 
-// eraseEvent wipes what one event says.
 func (b *suite) eraseEvent(seq int64) {
 	b.Helper()
 	b.endTries()
@@ -309,8 +307,8 @@ func (b *suite) eraseEvent(seq int64) {
 	b.checkError(err)
 }
 
-// P93: an erasure waits for the outcome of a reply that a replica sends, since its text was read before, and a deletion does,
-// too. A replica without a heartbeat may still send.
+// P93: an erasure or a deletion waits for the outcome of a reply that a replica sends, since its text was read before.
+// A replica without a heartbeat may still send.
 func testEraseWaitsForReply(b *suite) {
 	l := b.leaseWithMessages(3)
 	b.runTurn(l, 1) // 1 and 2
@@ -340,7 +338,7 @@ func testEraseWaitsForReply(b *suite) {
 	b.checkError(<-ended)
 }
 
-// P80: a session is deleted with all it has, also where a body is gone already.
+// P80: a session is deleted with all it has, even if a body is gone already.
 func testDelete(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	b.offloadResults(l, 3, 4)

@@ -10,13 +10,12 @@ import (
 	"ebb/sessions"
 )
 
-// historyStep is an operation on a session. A and B choose among the possible ones.
+// historyStep is an operation; A and B choose among the possible ones.
 type historyStep struct {
 	Do   int
 	A, B int
 }
 
-// The steps.
 const (
 	doSay = iota
 	doTools
@@ -36,9 +35,8 @@ var histories = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) historyStep {
 	return historyStep{rapid.IntRange(0, doEnd-1).Draw(t, "do"), rapid.IntRange(0, 9).Draw(t, "a"), rapid.IntRange(0, 9).Draw(t, "b")}
 }), 1, 40)
 
-// P1, P2, P3, P12, P13, P15, P75, P77, P78: after every step of any history, one summary covers each event of the
-// generation or it stands in the tail. Every body can be read in its original words, and no body is kept that no view
-// needs.
+// P1, P2, P3, P12, P13, P15, P75, P77, P78: after every step of any history, each event of the generation stands in
+// one summary or in the tail. Every needed body can be read in its original words, and no other is kept.
 func testHistories(b *suite) {
 	b.sendBeat(replicaA)
 	if b.Histories == 0 {
@@ -54,21 +52,20 @@ func testHistories(b *suite) {
 	}
 }
 
-// history is a session and what it must be like.
+// history is a session and its expected state.
 type history struct {
 	*suite
 	t      failingTest
 	key    sessions.Key
 	lease  sessions.Lease
-	said   []sessions.Event // events of the whole log, by place
-	before []string         // views to go back to, the newest last, each as it looks without what was said since
-	marks  []int            // how much had been said by then
-	texts  map[int64]string // summaries ever seen
-	last   sessions.Session // as the step found it
-	erased bool             // which views an undo goes back to is not known any more
+	said   []sessions.Event // by place
+	before []string         // views to go back to, the newest last, without later messages
+	marks  []int            // len(said) of each
+	texts  map[int64]string // all summaries seen
+	last   sessions.Session // before the step
+	erased bool             // the view that an undo restores is unknown
 }
 
-// failingTest is a test, of this package or of rapid.
 type failingTest interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -97,7 +94,7 @@ func (h *history) readView() sessions.View {
 	return v
 }
 
-// checkView is what a view shows, with what was said after n events cut off.
+// checkView cuts off events behind place n.
 func (h *history) checkView(v sessions.View, n int) string {
 	v.Tail = slices.DeleteFunc(slices.Clone(v.Tail), func(e sessions.Event) bool { return e.Seq > int64(n) })
 	return checkShown(v)
@@ -154,7 +151,6 @@ func (h *history) applyStep(s historyStep) {
 	h.checkInvariants(s)
 }
 
-// addMessage is a turn, with a tool result in it or without.
 func (h *history) addMessage(s historyStep, tool bool) {
 	h.t.Helper()
 	m := newMessage(len(h.said))
@@ -184,7 +180,6 @@ func (h *history) addMessage(s historyStep, tool bool) {
 	}
 }
 
-// shortenView shows some of the events after a place otherwise.
 func (h *history) shortenView(tail []sessions.Event, after int64, s historyStep, offload bool) []sessions.Shown {
 	var shown []sessions.Shown
 	for _, e := range tail {
@@ -202,7 +197,7 @@ func (h *history) shortenView(tail []sessions.Event, after int64, s historyStep,
 	return shown
 }
 
-// wordOf is the word of the message at a place, which no other message has.
+// wordOf is in no other message.
 func wordOf(seq int) string {
 	word := []byte(" word")
 	for ; seq > 0; seq /= 26 {
@@ -223,7 +218,7 @@ func (h *history) nextSummary(first, last int64, n int) string {
 	return text.String()
 }
 
-// eraseSome wipes an event. No summary repeats it then; what else summaries repeat stays in them, and they stay in the view.
+// eraseSome wipes an event. No summary repeats it then; other lines and all summaries stay.
 func (h *history) eraseSome(seq int64) {
 	h.t.Helper()
 	before, size := map[int64]sessions.Summary{}, h.readView().Session.TotalTokens
@@ -299,7 +294,7 @@ func (h *history) undoSome(v sessions.View) {
 	h.before, h.marks = h.before[:n], h.marks[:n]
 }
 
-// checkRefused tries what must not be; the check after it finds what it changed.
+// checkRefused tries forbidden changes; the check after it finds their effects.
 func (h *history) checkRefused(v sessions.View, c sessions.Compaction, s historyStep) {
 	h.t.Helper()
 	switch s.A % 4 {
@@ -321,7 +316,6 @@ func (h *history) checkRefused(v sessions.View, c sessions.Compaction, s history
 	}
 }
 
-// check holds the session against what was said.
 func (h *history) checkInvariants(s historyStep) {
 	h.t.Helper()
 	v := h.readView()
@@ -356,7 +350,7 @@ func (h *history) checkInvariants(s historyStep) {
 	h.checkReadable(s)
 }
 
-// checkWhole checks that what the view shows of an event leads to what was said.
+// checkWhole checks that an event's view leads to its original words.
 func (h *history) checkWhole(e sessions.Event, needed map[string]bool) {
 	h.t.Helper()
 	want := h.said[e.Seq-1]
@@ -373,7 +367,6 @@ func (h *history) checkWhole(e sessions.Event, needed map[string]bool) {
 	}
 }
 
-// log checks that the log has all that was said, and which of it is archived.
 func (h *history) checkLogged(st sessions.Session) {
 	h.t.Helper()
 	n := 0
@@ -391,7 +384,7 @@ func (h *history) checkLogged(st sessions.Session) {
 	}
 }
 
-// summaries checks that all that were ever in a view can still be read.
+// checkReadable checks that all summaries that were ever in a view can still be read.
 func (h *history) checkReadable(s historyStep) {
 	h.t.Helper()
 	now := map[int64]string{}

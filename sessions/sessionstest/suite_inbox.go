@@ -227,7 +227,7 @@ func testWaiting(b *suite) {
 	waiting(replicaB, second)
 }
 
-// A replica whose own sessions are all busy still hears of sessions without an owner.
+// A replica whose own sessions are all busy still finds sessions without an owner.
 func testWaitingOrphans(b *suite) {
 	b.sendBeat(replicaA)
 	accept := func(store sessions.Store, owner sessions.ReplicaID, id sessions.ConversationID) sessions.Key {

@@ -51,7 +51,7 @@ func testJob(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading the job after its compaction")
 }
 
-// A job that a crash left staged is found again, by the same job over the same events only.
+// A job that a crash left staged is found by the same job over the same events only.
 func testJobStaged(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)
@@ -85,7 +85,7 @@ func testJobStaged(b *suite) {
 	open(job, 1, "") // the other job took its place
 }
 
-// The cost of a draft is charged with its staging, and not again with its compaction: an erasure that deletes the draft takes
+// The cost of a draft is charged with its staging, and not again with its compaction: an erasure of the draft takes
 // nothing back.
 func testStagedCost(b *suite) {
 	l := b.leaseWithMessages(4)

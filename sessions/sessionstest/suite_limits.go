@@ -10,12 +10,11 @@ import (
 	"ebb/sessions"
 )
 
-// askersOf are people who ask together in a group.
 func askersOf(group sessions.ConversationID, people ...sessions.UserID) sessions.Askers {
 	return sessions.Askers{Robot: "robot", Group: group, People: people}
 }
 
-// admit returns the reached limits, sorted by person.
+// admit sorts the reached limits by person.
 func (b *suite) admit(limits sessions.Limits, a sessions.Askers) []sessions.Reached {
 	b.Helper()
 	reached, err := b.Store.Admit(b.ctx, limits, a)

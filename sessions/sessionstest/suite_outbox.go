@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// unsentReplies lists the open replies that a lease covers.
 func (b *suite) unsentReplies(l sessions.Lease) []sessions.Outgoing {
 	b.Helper()
 	list, err := b.Store.Unsent(b.ctx, l)
@@ -16,7 +15,6 @@ func (b *suite) unsentReplies(l sessions.Lease) []sessions.Outgoing {
 	return list
 }
 
-// claimReply takes replies for one try.
 func (b *suite) claimReply(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
 	b.Helper()
 	list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
@@ -65,7 +63,7 @@ func testOutbox(b *suite) {
 	}
 }
 
-// A notice of a turn is a reply that is claimed before its first try.
+// A notice is claimed before its first try.
 func testOutboxNotify(b *suite) {
 	l := b.leaseWithMessages(1)
 	notice := sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "busy", Nonce: "notice"}
@@ -92,8 +90,8 @@ func testOutboxNotify(b *suite) {
 	}
 }
 
-// A claim returns the open parts as they are now, and counts the attempt. A mark of an earlier attempt changes nothing
-// after that.
+// A claim returns the open parts as they are now, and counts the attempt. A mark of an earlier attempt then changes
+// nothing.
 func testOutboxClaim(b *suite) {
 	l := b.leaseWithMessages(3)
 	var ids []int64
@@ -134,7 +132,7 @@ func testOutboxClaim(b *suite) {
 	}
 }
 
-// A claim for a later part keeps how many parts arrived. A later claim that knows of fewer changes nothing, nor does one
+// A claim for a later part keeps the number of arrived parts. A later claim with fewer changes nothing, nor does one
 // with parts of another text.
 func testOutboxParts(b *suite) {
 	l := b.leaseWithMessages(1)
@@ -155,8 +153,8 @@ func testOutboxParts(b *suite) {
 	}
 }
 
-// A reply whose try was in flight when its replica died may have arrived; one that was not tried, or whose last try surely
-// failed, has not.
+// A reply whose try was in flight when its replica died may have arrived. One that was not tried, or whose last try
+// surely failed, has not.
 func testOutboxResumed(b *suite) {
 	l := b.leaseWithMessages(4)
 	first, second := b.runTurn(l, 1).Replies[0], b.runTurn(l, 1).Replies[0]
@@ -201,8 +199,7 @@ func testOutboxResumed(b *suite) {
 	}
 }
 
-// A reply that another replica had may be on its way; not where its sender has put it down, unless an earlier try
-// is in doubt.
+// A reply that another replica had may be under way, unless its sender released it and no earlier try is in doubt.
 func testOutboxPutDown(b *suite) {
 	l := b.leaseWithMessages(4)
 	past := time.Now().Add(-time.Hour)
@@ -230,7 +227,7 @@ func testOutboxPutDown(b *suite) {
 	}
 }
 
-// abandoned lists the tracks of abandoned cards that come back at once.
+// abandoned lists the tracks of abandoned cards, which come back at once.
 func (b *suite) abandoned() []string {
 	b.Helper()
 	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
@@ -244,7 +241,7 @@ func (b *suite) abandoned() []string {
 	return tracks
 }
 
-// A card is abandoned as soon as neither a waiting message nor an unsent reply can finish it.
+// A card is abandoned once neither a waiting message nor an unsent reply can finish it.
 func testCards(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)
@@ -319,8 +316,8 @@ func testCardsOfReplies(b *suite) {
 	}
 }
 
-// A click is of a person who asked, or not, while the turn runs and after it. A turn of several messages has several
-// such people, whatever order they were sent and arrived in. Those of the turns before and after it are others.
+// A click is of a person who asked, or not, during the turn and after it. A turn of several messages has several such
+// people, in any order. Those of other turns are others.
 func testClickedCards(b *suite) {
 	accept := func(n int) {
 		b.Helper()
@@ -393,8 +390,8 @@ func testLeftCards(b *suite) {
 	b.wantError(b.Store.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
 }
 
-// The end of a card is prepaid when the card is opened, through the commit and each claim, until a call that ends it failed. A
-// card that the commit recorded is prepaid before its delivery.
+// The end of a card is prepaid from its opening, through the commit and each claim, until a call that ends it failed.
+// A card that the commit recorded is prepaid before its delivery.
 func testPrepaidCards(b *suite) {
 	l := b.leaseWithMessages(2)
 	v := b.beginTurn(l, 1)
@@ -430,8 +427,8 @@ func testPrepaidCards(b *suite) {
 	check("unstreamed", "before the delivery", true)
 }
 
-// A reaction is a card of its own kind: the cards of replies and the reactions are claimed apart. It is abandoned when its
-// message is answered, and not before its hold ends.
+// Reactions and reply cards are claimed apart. A reaction is abandoned when its message is answered, and not before
+// its hold ends.
 func testReactions(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)

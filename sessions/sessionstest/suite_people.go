@@ -9,14 +9,13 @@ import (
 
 const encrypted sessions.UserID = "$:LWCP_v1:$one"
 
-// withStaff is a message whose frame had both ids of its sender.
+// withStaff is a message with both ids of its sender.
 func withStaff(n int, staff sessions.UserID) sessions.Message {
 	m := newMessage(n)
 	m.SenderID, m.StaffID, m.EncryptedID = staff, staff, encrypted
 	return m
 }
 
-// wantStaff checks what both replicas read of a sender id.
 func (b *suite) wantStaff(robot sessions.RobotCode, id sessions.UserID, why string, want ...sessions.UserID) {
 	b.Helper()
 	for _, store := range []Storage{b.Store, b.Other} {
@@ -120,7 +119,7 @@ func testKnownUnderOtherID(b *suite) {
 	}
 }
 
-// checkEarlier checks that a message is found under the first key of those that have it.
+// checkEarlier checks that a message is found under the first of its keys.
 func (b *suite) checkEarlier() {
 	b.Helper()
 	of := func(conversation sessions.ConversationID, sender sessions.UserID) sessions.Key {
@@ -150,7 +149,6 @@ func (b *suite) checkEarlier() {
 	}
 }
 
-// placeOf reads the place of a message through both replicas.
 func (b *suite) placeOf(q sessions.PlaceQuery) sessions.Place {
 	b.Helper()
 	place, err := b.Store.PlaceOf(b.ctx, q)
@@ -208,7 +206,7 @@ func testScopes(b *suite) {
 	b.checkError(b.Store.ChooseScope(b.ctx, l, ""))
 }
 
-// A sender's newest message without an answer is found in the session that has it.
+// A sender's newest unanswered message is found in its session.
 func testWaitingPlace(b *suite) {
 	l := b.leaseWithMessages(1)
 	member := sessions.NewKey("robot", "cidGroup==", "staff-1")

@@ -6,7 +6,6 @@ import (
 	"ebb/sessions"
 )
 
-// testQuoted looks up what messages reply to, and stores it under the lease alone.
 func testQuoted(b *suite) {
 	l := b.leaseWithMessages(1)
 	missing := func(why string, q sessions.Quote) {
@@ -60,7 +59,7 @@ func testQuoted(b *suite) {
 	bot("not the answer whose reply waits behind it", time.Now(), "答复")
 	b.wantError(b.Store.Requote(b.ctx, l, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting in a message that was taken")
 
-	// Two replies may have been sent at the time: it does not show which one is meant.
+	// Two replies may have been sent at the time: either may be meant.
 	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
 	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
 }

@@ -10,13 +10,12 @@ import (
 	"ebb/sessions"
 )
 
-// Bodies of tool results that are moved out of views.
 var (
 	bigBody   = strings.Repeat("一行结果, 42 rows\n", 3)
 	otherBody = strings.Repeat("other ", 5)
 )
 
-// runTools answers message n after tool calls with the results given: a question, the calls, the results, the answer.
+// runTools commits a question, tool calls, the results given and the answer.
 func (b *suite) runTools(n int, bodies ...string) sessions.Lease {
 	b.Helper()
 	b.sendBeat(replicaA)
@@ -36,7 +35,6 @@ func (b *suite) runTools(n int, bodies ...string) sessions.Lease {
 	return l
 }
 
-// offloadResults shows events of the tail as references to their bodies.
 func (b *suite) offloadResults(l sessions.Lease, seqs ...int64) sessions.Compacted {
 	b.Helper()
 	v := b.beginTurn(l, 0)
@@ -57,7 +55,6 @@ func blobReference(e sessions.Event) sessions.Shown {
 	return sessions.Shown{Seq: e.Seq, Text: "Tool result is at: " + sessions.BlobPath(blob), Tokens: 50, Blob: blob}
 }
 
-// keptBlobs checks which bodies are kept, by what they say.
 func (b *suite) keptBlobs(bodies ...string) {
 	b.Helper()
 	var want []string
@@ -107,7 +104,7 @@ func testOffload(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 }
 
-// A body that is kept no more, or spoilt, is had from the log, until that has it no more either.
+// A missing or spoilt body is read from the log, until that has it no more either.
 func testBlobLogged(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	before := b.beginTurn(l, 0)
@@ -139,8 +136,7 @@ func testBlobLogged(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading a result that was erased")
 }
 
-// P76: a result that neither body nor log still holds is reported as unavailable, and the rest is summarized all the
-// same.
+// P76: a result that neither body nor log still holds is reported as unavailable, and the rest is summarized.
 func testBlobFaults(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	b.offloadResults(l, 3, 4)
@@ -206,7 +202,7 @@ func testBlobsCounted(b *suite) {
 	}
 }
 
-// P78: an attempt that is refused leaves no body behind.
+// P78: a refused attempt leaves no body behind.
 func testShownRefused(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	tail := b.beginTurn(l, 0).Tail
@@ -225,7 +221,7 @@ func testShownRefused(b *suite) {
 	if got := b.beginTurn(l, 0).Tail; eventContents(got) != eventContents(tail) {
 		b.Errorf("refused attempts left the view %q", eventContents(got))
 	}
-	// Events that no view shows any more, and some that there are not.
+	// Events that no view shows, and some that do not exist.
 	c := newCompaction(0, 4)
 	c.Shown = []sessions.Shown{blobReference(tail[2]), {Seq: 99, Text: "x"}, {Seq: 0, Text: "x"}, {Seq: -1, Text: "x"}}
 	b.compactSession(l, c)

@@ -117,7 +117,7 @@ func testCommitPlaces(b *suite) {
 	}
 }
 
-// testCommitOutcome keeps the result of a command with its message, and with no other.
+// The result of a command is kept with its message, and with no other.
 func testCommitOutcome(b *suite) {
 	l := b.leaseWithMessages(2)
 	first := newAnswer(b.beginTurn(l, 1))
@@ -159,7 +159,6 @@ func testCommitWhole(b *suite) {
 	}
 }
 
-// webhooksOf checks that no message but those in a state has a webhook.
 func (b *suite) webhooksOf(state sessions.State) {
 	b.Helper()
 	for _, e := range b.Log(b.T, key) {
@@ -209,8 +208,8 @@ func testCommitCounters(b *suite) {
 	}
 }
 
-// A session's day has each kind of work with its tokens and cost. Answers are not part of the upkeep that the day's limit
-// is about, and a turn that does not commit counts nothing.
+// A session's day has each kind of work with its tokens and cost. Answers are not part of the limited upkeep, and a
+// turn that does not commit counts nothing.
 func testSpent(b *suite) {
 	l := b.leaseWithMessages(3)
 	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}
@@ -261,7 +260,7 @@ func testSpent(b *suite) {
 	}
 }
 
-// Figures come from providers, which may report anything. A bad figure must not lose a turn or a compaction.
+// Providers may report any figure. A bad one must not lose a turn or a compaction.
 func testAbsurdFigures(b *suite) {
 	const absurd = 1 << 40
 	l := b.leaseWithMessages(4)
@@ -292,7 +291,6 @@ func testAbsurdFigures(b *suite) {
 	}
 }
 
-// withBlob is turn t over the messages that v shows.
 func withBlob(v sessions.View, t sessions.Turn) sessions.Turn {
 	t.Taken = []int64{v.Pending[0].ID}
 	return t

@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// checkShown is all that a view shows, for comparing.
+// checkShown is a whole view as text.
 func checkShown(v sessions.View) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "gen %d after %d, summarized to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
@@ -88,7 +88,7 @@ func testUndo(b *suite) {
 	b.checkSummaries(l, "1-3:3:0 ")
 }
 
-// A turn that undoes may be begun again after it did, and must not undo more than was asked for.
+// A turn that undoes may run twice, and must not undo more than was asked for.
 func testUndoOnce(b *suite) {
 	l := b.leaseWithMessages(6)
 	b.runTurn(l, 6)
@@ -134,7 +134,6 @@ func testUndoOnce(b *suite) {
 	undo(b.Store, asked+2, "") // it had undone nothing
 }
 
-// logRows are the rows of the compaction log, which must be n.
 func (b *suite) logRows(n int) []sessions.LogEntry {
 	b.Helper()
 	rows, err := b.Store.Compactions(b.ctx, key, 100)
@@ -145,7 +144,7 @@ func (b *suite) logRows(n int) []sessions.LogEntry {
 	return rows
 }
 
-// An undo brings back what a summary had replaced, whatever was said since.
+// An undo brings back replaced summaries, whatever followed.
 func testUndoRollUp(b *suite) {
 	l := b.leaseWithMessages(6)
 	b.runTurn(l, 6)
@@ -226,7 +225,7 @@ func testRenew(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "undoing across generations")
 }
 
-// S13: a session's own settings stay through whatever happens to it, and go when they are taken back.
+// S13: a session's own settings stay until they are taken back.
 func testConfigure(b *suite) {
 	l := b.leaseWithMessages(1)
 	b.runTurn(l, 1)

@@ -2,7 +2,7 @@ package sessionstest
 
 import "testing"
 
-// TestStore checks that a store does what sessions.Store promises. open makes a new storage for each test.
+// TestStore tests the contract of sessions.Store. open makes a new storage for each test.
 func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 	t.Parallel()
 	for _, tt := range storeTests {
@@ -13,7 +13,6 @@ func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// storeTests are the tests of a store, each with a fresh one.
 var storeTests = []struct {
 	name string
 	run  func(*suite)
