@@ -131,7 +131,7 @@ func (c *Config) mergeLimit() int {
 	return c.MaxMerged
 }
 
-// Bot is one replica of the gateway. [New] makes it, and Run runs it once.
+// Bot is one replica of the gateway. Run runs it once.
 type Bot struct {
 	cfg       Config
 	current   *reload.Current
@@ -160,7 +160,7 @@ type Bot struct {
 	outbox  *outbox.Outbox
 }
 
-// New validates the configuration and connects the parts. It starts nothing.
+// New starts nothing.
 func New(cfg Config) (*Bot, error) {
 	cfg.defaults()
 	if err := cfg.Validate(); err != nil {
@@ -209,7 +209,6 @@ func New(cfg Config) (*Bot, error) {
 	return b, nil
 }
 
-// connect creates the parts that live as long as Run, each under its context.
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.turns = serial.NewMailboxes(turns, b.runner.RunTurn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
@@ -294,8 +293,8 @@ func (b *Bot) Language(id sessions.ConversationID) string { return b.current.Lan
 // now is the storage's clock. Times that the storage wrote are compared with no other clock.
 func (b *Bot) now() time.Time { return b.leases.Now() }
 
-// Ready returns why this replica can't work now, or nil. A standby without a stream connection is ready, because it
-// answers turns.
+// Ready returns why this replica can't work now, or nil. A standby is ready without a connection, because it answers
+// turns.
 func (b *Bot) Ready() error {
 	switch {
 	case b.stopping():
@@ -312,7 +311,7 @@ func (b *Bot) Ready() error {
 func (b *Bot) Draining() <-chan struct{} { return b.draining }
 
 // AwaitIdle returns when no session has a turn, reply or maintenance in progress, or with ctx's cause. Measurements
-// wait for it between messages.
+// wait for it.
 func (b *Bot) AwaitIdle(ctx context.Context) error {
 	return periodic.Poll(ctx, time.Millisecond, func() (bool, error) {
 		return b.turns.Live() == 0 && b.outbox.Waiting() == 0 && b.upkeep.Live() == 0, nil

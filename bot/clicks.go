@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// click lets only people whom the card answers, and administrators, press a button.
+// click accepts presses of people whom the card answers, and of administrators.
 func (b *Bot) click(ctx context.Context, c chat.Click) chat.Clicked {
 	answer, outcome := b.judgeClick(ctx, c)
 	b.metrics.clicks.WithLabelValues(knownAction(c.Action), outcome).Inc()
@@ -73,8 +73,8 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
 }
 
-// stopByClick stores the command that stops the card's turn as a message of the person. It reaches the replica that
-// runs the turn as any message does, in the card's session: an administrator's own session may be another one.
+// stopByClick stores the /stop as a message of the person, so that it reaches the replica that runs the turn. It is in
+// the card's session: an administrator's own session may be another one.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by

@@ -16,8 +16,8 @@ import (
 	"ebb/sessions"
 )
 
-// drain finishes the work in progress after intake has ended: turns and their replies within one deadline, flushes of
-// active sessions within another, which begins when the turns are done. Sessions without a turn are flushed and handed
+// drain finishes the work in progress after intake has ended. Turns and their replies have one deadline. Flushes of
+// active sessions have another, which begins when the turns are done. Sessions without a turn are flushed and handed
 // over at once. Pending messages, unsent replies and owed flushes stay in the storage.
 func (b *Bot) drain(ctx context.Context, stop stops) {
 	close(b.draining)
@@ -74,11 +74,11 @@ func (b *Bot) stopping() bool {
 // stops cancels work in progress, each kind with ErrStop.
 type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 
-// upkeepGrace is how long a running flush or compaction may continue after the turns are done. A cancelled one changes
-// nothing: the flush at the stop reads the same events.
+// upkeepGrace is how long a running flush or compaction may continue after the turns. A cancelled one changes nothing:
+// the flush at the stop reads the same events.
 const upkeepGrace = 2 * time.Second
 
-// releaseReplies marks the queued replies as not being sent. Otherwise the next process would count each as possibly
+// releaseReplies marks the queued replies as not being sent, or the next process would count each as possibly
 // delivered. It does nothing while an attempt is not recorded.
 func (b *Bot) releaseReplies(ctx context.Context) {
 	if b.outbox.HasUnmarked() {
@@ -91,8 +91,7 @@ func (b *Bot) releaseReplies(ctx context.Context) {
 	}
 }
 
-// finish waits for work until its deadline, then cancels it and waits briefly for its cleanup. It reports whether
-// nothing was cancelled.
+// finish cancels work at its deadline, and waits briefly for its cleanup. It reports whether nothing was cancelled.
 func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCauseFunc, grace time.Duration, wait func(context.Context) error) bool {
 	soft, stop := context.WithTimeout(ctx, deadline)
 	defer stop()
@@ -110,7 +109,6 @@ const maxShutdownFlushes = 16
 
 type flushSum struct{ saved, nothing, owed, rows atomic.Int64 }
 
-// log writes the line that operators read after a restart.
 func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 	flushed := s.saved.Load() + s.nothing.Load()
 	log.Info().Int64("sessions", flushed+s.owed.Load()).Int64("flushed", flushed).Int64("saved", s.saved.Load()).
@@ -126,7 +124,7 @@ type lastFlush struct {
 	begun map[sessions.Key]*oneFlush
 }
 
-// oneFlush is the flush of one session; it can be cancelled alone.
+// oneFlush can be cancelled alone.
 type oneFlush struct {
 	ctx  context.Context
 	cut  context.CancelCauseFunc
@@ -144,7 +142,6 @@ func newLastFlush() *lastFlush {
 	return f
 }
 
-// begin returns first for the caller that runs the flush of a session.
 func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,8 +154,8 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 	return one, true
 }
 
-// flushActive starts the flush of this replica's sessions with events since their last flush, the most unflushed first.
-// It omits sessions for which skip holds, and those not started when ctx ends.
+// flushActive starts with the most unflushed session. It omits sessions for which skip holds, and those not started
+// when ctx ends.
 func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
@@ -182,8 +179,8 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	}
 }
 
-// flushLast flushes one session at a stop and hands it over. If ctx ends first, the flush is owed and the lease handed
-// over together with all others.
+// flushLast flushes one session and hands it over. If ctx ends first, the flush is owed and the lease handed over with
+// all others.
 func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSession) {
 	sum := &b.last.sum
 	n, err := b.flushAtStop(one.ctx, u.Key)
@@ -208,8 +205,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	b.handOver(ctx, u.Key)
 }
 
-// recordOwed records unfinished flushes as owed, so that another replica repeats them soon. An empty key means all
-// sessions that this replica holds. It returns the number of sessions.
+// recordOwed lets another replica repeat unfinished flushes soon. An empty key means all sessions that this replica
+// holds. It returns their number.
 func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
@@ -220,8 +217,7 @@ func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	return n
 }
 
-// handOver releases the lease of a session, so that another replica answers at once. It reports whether the release is
-// stored.
+// handOver releases a lease, so that another replica answers at once. It reports whether the release is stored.
 func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
@@ -247,7 +243,6 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err 
 	return out.Receipt.Rows(), err
 }
 
-// resign releases all leases, so that another replica continues at once.
 func (b *Bot) resign(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()

@@ -12,8 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// noteWaiting notes a session that has waiting messages and no turn during a stop. It never blocks: the sweep repeats a
-// note that a full channel drops.
+// noteWaiting never blocks: the sweep repeats a note that a full channel drops.
 func (b *Bot) noteWaiting(key sessions.Key) {
 	select {
 	case b.left <- key:
@@ -21,8 +20,8 @@ func (b *Bot) noteWaiting(key sessions.Key) {
 	}
 }
 
-// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It does not wait for
-// turns of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
+// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It waits for no turns
+// of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
 func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)
@@ -46,12 +45,11 @@ func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 	}
 }
 
-// leaveFlush bounds the wait for a session's flush while a message waits for an answer. After that the next owner owes
-// the flush.
+// leaveFlush bounds the wait for a flush while a message waits for an answer. After that the next owner owes the flush.
 const leaveFlush = 2 * time.Second
 
-// flushAndLeave flushes a session, or waits for its running flush, and hands it over whatever the result. If the
-// unflushed sessions can't be listed, it returns, and the next note repeats it.
+// flushAndLeave hands a session over whatever the result of its flush. If the unflushed sessions can't be listed, the
+// next note repeats it.
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 	look, stop := context.WithTimeout(ctx, leaveFlush)
 	defer stop()

@@ -11,9 +11,9 @@ import (
 	"ebb/sessions"
 )
 
-// accept is steps 1 and 2: it stores a message in the log, and returns nil only after the commit. Then it wakes the
-// session: here if this replica holds the lease, otherwise by a notification. A message that access rules refuse is
-// acknowledged and not stored.
+// accept is steps 1 and 2: it stores a message, and returns nil only after the commit. It then wakes the session here,
+// if this replica holds the lease, or by a notification. A message that access rules refuse is acknowledged and not
+// stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	sent := m.SenderID
 	m, seen, err := b.identified(ctx, m)
@@ -60,7 +60,7 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 }
 
 // identified fills in the staff id of an organization member from earlier frames that had both ids. It also returns the
-// staff ids of these frames, for a message without one.
+// staff ids of these frames.
 func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
 	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
@@ -72,9 +72,9 @@ func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Me
 	return m, seen, err
 }
 
-// sessionOf is the key of a message's session. others are ids under which an earlier delivery may have stored the
-// message: its frame had the other id, or a staff id was learned in between, or became ambiguous. An earlier delivery
-// decides. A new message follows those of its sender that still wait, so that a change of the scope keeps their order.
+// sessionOf follows an earlier delivery. others are ids under which that may have stored the message: its frame had the
+// other id, or a staff id was learned in between, or became ambiguous. A new message follows those of its sender that
+// still wait, so that a change of the scope keeps their order.
 func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Key, error) {
 	if m.ConversationType == sessions.Private {
 		return sessions.ScopeGroup.Key(m), nil

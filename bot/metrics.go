@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// metrics are the Prometheus metrics of a replica. Labels come from small fixed sets, never from names, ids or text.
+// metrics have labels from small fixed sets, never from names, ids or text.
 type metrics struct {
 	accepted        *prometheus.CounterVec
 	clicks, ratings *prometheus.CounterVec
@@ -94,8 +94,8 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	return m
 }
 
-// begin initializes the counters that alerts read to 0. Prometheus sees no increase in a series that begins with its
-// first event.
+// begin sets the counters that alerts read to 0: Prometheus sees no increase in a series that begins with its first
+// event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
 		m.accepted: {"new", "duplicate", "error"},
@@ -117,16 +117,16 @@ func (m *metrics) begin() {
 	}
 }
 
-// recorder counts the reports of all parts, for Prometheus and for the restart report.
+// recorder counts for Prometheus and for the restart report.
 type recorder struct {
 	metrics  *metrics
 	restarts *restartStats
 }
 
-// TurnBegun records a turn's messages before the model is called.
+// TurnBegun implements turn.Stats.
 func (r *recorder) TurnBegun(key sessions.Key, asked []sessions.Event) { r.restarts.begin(key, asked) }
 
-// TurnCommitted counts a turn committed at now, by the storage's clock.
+// TurnCommitted implements turn.Stats; now is the storage's clock.
 func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool) {
 	m := r.metrics
 	r.restarts.turn(key, asked, stopping)
@@ -140,26 +140,26 @@ func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions
 // noWay labels replies of which no part arrived, because an empty label is no label.
 const noWay = "none"
 
-// ToolCalled counts a tool call by outcome: ok or error.
+// ToolCalled implements turn.Stats.
 func (r *recorder) ToolCalled(tool, outcome string) {
 	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
 }
 
-// LimitReached counts the notice of a limit.
+// LimitReached implements turn.Stats.
 func (r *recorder) LimitReached(limit sessions.Limit) {
 	r.metrics.limited.WithLabelValues(string(limit)).Inc()
 }
 
-// ReplyResumed counts a reply inherited from an earlier process.
+// ReplyResumed implements outbox.Stats.
 func (r *recorder) ReplyResumed() { r.restarts.resumed.Add(1) }
 
-// ReplyDoubled counts a reply sent again that may have arrived before.
+// ReplyDoubled implements outbox.Stats.
 func (r *recorder) ReplyDoubled() {
 	r.metrics.maybeDoubled.Inc()
 	r.restarts.doubled.Add(1)
 }
 
-// ReplyTried counts an attempt to send a reply.
+// ReplyTried implements outbox.Stats.
 func (r *recorder) ReplyTried(s sessions.Settled) {
 	outcome := "retried"
 	switch {
@@ -171,7 +171,7 @@ func (r *recorder) ReplyTried(s sessions.Settled) {
 	r.metrics.replies.WithLabelValues(cmp.Or(s.Via, noWay), outcome).Inc()
 }
 
-// Flushed counts a memory flush.
+// Flushed implements upkeep.Stats.
 func (r *recorder) Flushed(o extract.Outcome, err error) {
 	outcome := "saved"
 	switch {
@@ -183,10 +183,10 @@ func (r *recorder) Flushed(o extract.Outcome, err error) {
 	r.metrics.flushes.WithLabelValues(outcome).Inc()
 }
 
-// DigestEnded counts a day's digest by outcome: written, nothing or failed.
+// DigestEnded implements upkeep.Stats.
 func (r *recorder) DigestEnded(outcome string) { r.metrics.digests.WithLabelValues(outcome).Inc() }
 
-// Compacted counts a compaction attempt; one without an outcome did not start.
+// Compacted implements upkeep.Stats; an attempt without an outcome did not start.
 func (r *recorder) Compacted(e sessions.LogEntry) {
 	if e.Outcome == "" {
 		return

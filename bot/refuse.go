@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// refusalEvery is the time between two refusals of one group or person, of all replicas together.
+	// refusalEvery holds for one group or person, over all replicas.
 	refusalEvery = time.Hour
 	// refusalRest is the time for which a replica does not ask the storage again whether a refusal is due.
 	refusalRest = time.Minute
 	refusalTime = 30 * time.Second
-	// maxRefusing bounds the refusals that are being delivered, and maxRefused those that are remembered.
+	// maxRefusing bounds the refusals in delivery, and maxRefused those that are remembered.
 	maxRefusing = 8
 	maxRefused  = 10_000
 )
@@ -75,7 +75,7 @@ func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal
 	})
 }
 
-// sendRefusal sends a refusal that is due. A refusal is lost with the process, and is due again in an hour.
+// sendRefusal sends a refusal that is due. One that is lost with the process is due again in an hour.
 func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) error {
 	due, err := b.store.Notify(ctx, sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery})
 	if err != nil || !due {

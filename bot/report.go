@@ -28,7 +28,7 @@ func newRestartStats() *restartStats {
 	return &restartStats{begun: begun}
 }
 
-// maxBegun bounds the started turns that are remembered, because other processes may commit them.
+// maxBegun bounds the remembered turns, because other processes may commit them.
 const maxBegun = 4096
 
 type eventRow struct {
@@ -59,7 +59,7 @@ func (a *restartStats) begin(key sessions.Key, asked []sessions.Event) {
 	}
 }
 
-// turn counts a committed turn, and its messages whose first turn broke in another process.
+// turn counts messages as resumed whose first turn broke in another process.
 func (a *restartStats) turn(key sessions.Key, asked []sessions.Event, stopping bool) {
 	a.answered.Add(1)
 	if stopping {
@@ -96,10 +96,8 @@ func (a *restartStats) recent() []sessions.Stored {
 	return list
 }
 
-// reportEvery is the interval between writes of the figures, and between looks for ended processes.
 const reportEvery = 5 * time.Second
 
-// keepReport stores this process's figures while it runs, and reports processes that ended.
 func (b *Bot) keepReport(ctx context.Context) {
 	if b.cfg.Reporter == nil {
 		return
@@ -133,8 +131,8 @@ func (b *Bot) writeReport(ctx context.Context, opened *bool) error {
 	return r.KeepRestart(ctx, me, sessions.Running, b.restarts.figures())
 }
 
-// endReport records a clean stop while the heartbeat still runs. A process without a heartbeat and without this record
-// counts as killed. It reports whether the record is stored.
+// endReport records a clean stop while the heartbeat still runs: a process without either counts as killed. It reports
+// whether the record is stored.
 func (b *Bot) endReport(ctx context.Context) bool {
 	if b.cfg.Reporter == nil {
 		return false
@@ -148,8 +146,8 @@ func (b *Bot) endReport(ctx context.Context) bool {
 	return true
 }
 
-// closeReport looks up the acknowledged messages in the log after all other work, and logs the report. It skips the
-// lookup if stored is false, because the storage has just failed.
+// closeReport looks up the acknowledged messages in the log after all other work. It skips that if stored is false,
+// because the storage has just failed.
 func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 	log := zerolog.Ctx(ctx)
 	if stored {
@@ -174,8 +172,7 @@ func (b *Bot) countLost(ctx context.Context) error {
 	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures())
 }
 
-// logReport writes the line that operators read after a restart: the process writes it at its stop, and its successor
-// once more.
+// logReport writes the line that operators read after a restart: at the stop, and once more by the successor.
 func logReport(log *zerolog.Logger, r sessions.Restart) {
 	f, level := r.Figures, zerolog.InfoLevel
 	if r.Ending == sessions.Killed {

@@ -58,8 +58,8 @@ func (b *Bot) sweepNow(ctx context.Context) {
 	}
 }
 
-// listen passes on wake-ups of other replicas. It reconnects until ctx ends: at once after a connection that listened,
-// otherwise after a pause.
+// listen passes on wake-ups of other replicas. It reconnects at once after a connection that listened, otherwise after
+// a pause.
 func (b *Bot) listen(ctx context.Context) {
 	pauses := retry.Storage.Start()
 	var heard atomic.Bool

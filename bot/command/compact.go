@@ -57,8 +57,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) stri
 	return compactReceipt(done, t.Lang) + left
 }
 
-// backlog returns the tokens that a compaction may still remove from a view, and roughly the attempts for them; 0 if
-// one attempt is enough.
+// backlog returns the tokens that a compaction may still remove, and roughly the attempts; 0 if one attempt is enough.
 func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
 	set, size := h.views.Settings(v.Session), h.views.ContextSize(v)
 	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), h.views.State(v, size))

@@ -86,8 +86,8 @@ func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) str
 	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return h.personNamed(ctx, t, who) })
 }
 
-// forgetSomeone previews the erasure of a person, and erases the person once it is confirmed. find is called after the
-// check of the confirmation; its text is the answer if there is no such person.
+// forgetSomeone previews an erasure, and executes it once it is confirmed. find is called after the check of the
+// confirmation; its text is the answer if there is no such person.
 func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
@@ -155,8 +155,8 @@ func groupsInWords(groups []string, named bool, lang string) string {
 	return wording.Say(wording.ForgetGroups, lang, len(groups), names)
 }
 
-// Confirmations rewrites a bare yes or no behind a preview, or behind a partial erasure, into the command that it
-// answers. It reads the log, so that it works on every replica and after a restart.
+// Confirmations rewrites a bare yes or no behind a preview or a partial erasure into the command. It reads the log, so
+// that it works on every replica and after a restart.
 func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	if h.cfg.Rights == nil {
 		return
@@ -245,7 +245,6 @@ const (
 	forgetLast = "last"
 )
 
-// forgetWords splits the arguments of /forget into the person, as written, and the answer.
 func forgetWords(rest string) (who string, answer answerTo) {
 	words := strings.Fields(rest)
 	trim := func(set []string) bool {
@@ -300,7 +299,6 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.Lang))
 }
 
-// isEmpty reports whether a message is a mere mention of the bot, which has nothing to erase.
 func isEmpty(e sessions.Event) bool {
 	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Near returns the name of the table, as written behind a slash, that differs from an unknown name by one letter; empty
+// Near returns the name of the table that differs from an unknown one by one letter, as written behind a slash; empty
 // for none. Names of commands precede those with a word.
 func (t Table) Near(name string) string {
 	for i := range t {

@@ -65,7 +65,7 @@ func (t Table) named(word string) (c *Command, tail string, ok bool) {
 	return nil, "", false
 }
 
-// cut removes the command's name from a word. The rest is empty, or begins with a word of a use or with its argument.
+// cut returns a rest that is empty, or begins with a word of a use or with its argument.
 func (c *Command) cut(word string) (rest string, ok bool) {
 	for name := range c.written() {
 		if strings.EqualFold(word, name.text) {
@@ -116,8 +116,8 @@ func (c *Command) call(rest string) Call {
 	return Call{Command: c, Use: use, Name: c.EN[0], Rest: rest, Arg: arg}
 }
 
-// use finds the use of a text behind the name, its word, and the argument behind that. Text glued to the name must
-// begin as a use allows it.
+// use returns the use of a text behind the name, its word, and the argument. Text glued to the name must begin as a use
+// allows it.
 func (c *Command) use(rest string, glued bool) (use *Use, word, arg string) {
 	first, behind := cutWord(rest)
 	for i := range c.Uses {
@@ -157,7 +157,6 @@ func (u *Use) takes(arg string) bool {
 	return true
 }
 
-// glues reports whether a text may follow the use's word without a blank.
 func (u *Use) glues(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return strings.ContainsRune(u.glue(), r) || slices.ContainsFunc(u.After, func(word string) bool { return strings.HasPrefix(text, word) })
@@ -187,7 +186,7 @@ func cutWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// cutFold removes a prefix in lower case from a text in any case.
+// cutFold takes a prefix in lower case and a text in any case.
 func cutFold(text, prefix string) (rest string, ok bool) {
 	for _, p := range prefix {
 		r, n := utf8.DecodeRuneInString(text)

@@ -62,8 +62,7 @@ func (a *AdminConfig) warn(c *Config, src *source) {
 	}
 }
 
-// isSafe reports whether an address is of https, or of this machine, and has nothing but a host and the path; an empty
-// path is any.
+// isSafe accepts https, or this machine, with nothing but a host and the path; an empty path is any.
 func isSafe(address, path string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || path != "" && u.EscapedPath() != path {

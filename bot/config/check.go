@@ -23,7 +23,6 @@ const (
 	NeedServe        = NeedDingTalk | NeedLLM
 )
 
-// check records all faults of c in src. It may lower max_output and add to Warnings.
 func (c *Config) check(src *source, need Need) {
 	k := checker{src}
 	c.DingTalk.check(k, need)
@@ -185,8 +184,7 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
-// databaseForm describes database addresses for errors. Most unreadable ones have an unescaped special character in the
-// password.
+// databaseForm is for errors. Most unreadable addresses have an unescaped special character in the password.
 const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
 
 func (d *DatabaseConfig) check(k checker) {
@@ -211,7 +209,6 @@ func (d *DatabaseConfig) check(k checker) {
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
-// checkProcess validates the settings of the process, as opposed to those of conversations.
 func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),

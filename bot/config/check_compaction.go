@@ -28,14 +28,13 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }
 
-// commonPath is the path of the settings that groups inherit.
 const commonPath = "agent.compaction."
 
 var modes = []string{
 	string(compaction.SummaryOnly), string(compaction.SummaryPlusPrune), string(compaction.PruneOnly), string(compaction.OffloadThenCompact),
 }
 
-// check takes the path of the object with a dot behind it.
+// check takes the path with a dot behind it.
 func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
@@ -60,7 +59,7 @@ func (s *CompactionSettings) check(k checker, at string, own map[string]compacti
 	}
 }
 
-// check refuses values that are invalid for any rule. The policy checks bounds that depend on other values.
+// check refuses values that are invalid for any rule; the policy checks the others.
 func (r *PolicyRules) check(c settingsChecker) {
 	v := reflect.ValueOf(*r)
 	set := jsonFields(v.Type())
@@ -76,7 +75,7 @@ func (r *PolicyRules) check(c settingsChecker) {
 	}
 }
 
-// settingsChecker refuses settings of one conversation, or the common ones, at the path at with a dot behind it.
+// settingsChecker has the path of the settings, with a dot behind it.
 type settingsChecker struct {
 	checker
 	at     string
@@ -132,7 +131,6 @@ func (c settingsChecker) budget(err error) {
 // overhead.
 const answerMargin = 1024
 
-// fit lowers values that exceed the window, and records that in Warnings.
 func (c *Config) fit(src *source) {
 	c.Admin.warn(c, src)
 	comp := &c.Agent.Compaction
@@ -200,8 +198,8 @@ func (c *Config) warn(w string) {
 	}
 }
 
-// warnOfRules warns of rules at a path that no policy inUse has, or that other rules of p disable. An inherited rule
-// gets its warning at its own position.
+// warnOfRules warns of rules that no policy inUse has, or that other rules of p disable. An inherited rule gets its
+// warning at its own position.
 func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
 	warn := func(idle bool, key, format string, args ...any) {
 		if _, given := src.at[at+key]; idle && given {
@@ -221,7 +219,6 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 	c.warnOfContextSize(src, at, p)
 }
 
-// warnOfContextSize warns of a context that reaches its maximum before it triggers a compaction.
 func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) {
 	warn := func(problem string, keys ...string) {
 		for _, key := range keys { // one is enough
@@ -244,7 +241,6 @@ func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) 
 // Usable is the maximum of a request, in tokens.
 func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
 
-// fit warns of an unreachable threshold, and of a share without effect.
 func (s *CompactionSettings) fit(c *Config, src *source, at string) {
 	if usable := s.Usable(); s.AutoCompactThreshold > usable {
 		c.Warnings = append(c.Warnings, src.warning(at+"auto_compact_threshold",

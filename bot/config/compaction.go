@@ -28,8 +28,8 @@ type CompactionConfig struct {
 	Groups map[string]CompactionSettings `json:"groups"`
 }
 
-// CompactionSettings are the settings of one conversation, which a group may override. Memory is flushed at FlushRatio
-// x AutoCompactThreshold. A policy that counts tokens compacts at AutoCompactThreshold.
+// CompactionSettings may differ by group. Memory is flushed at FlushRatio x AutoCompactThreshold. A policy that counts
+// tokens compacts at AutoCompactThreshold.
 type CompactionSettings struct {
 	// Enabled turns automatic compactions on. Default true; false: a request omits the events that exceed the window.
 	Enabled bool `json:"enabled"`

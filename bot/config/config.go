@@ -7,9 +7,8 @@ import (
 	"ebb/compaction"
 )
 
-// Config is the schema of config.jsonc. The reference file at the root of the repository has every field with its
-// default. Durations are written "20s", "5m" or as a number of seconds. Tokens are estimates of the model's own
-// tokenizer.
+// Config is the schema of config.jsonc, which has every field with its default. Durations are written "20s", "5m" or as
+// a number of seconds. Tokens are estimates of the model's own tokenizer.
 type Config struct {
 	DingTalk DingTalkConfig `json:"dingtalk"`
 	LLM      LLMConfig      `json:"llm"`
@@ -33,11 +32,11 @@ type Config struct {
 
 // DingTalkConfig names the DingTalk app and its delivery settings.
 type DingTalkConfig struct {
-	// ClientID is the app's Client ID (AppKey). Required by serve.
+	// ClientID is the AppKey. Required by serve.
 	ClientID string `json:"client_id"`
-	// ClientSecret is the app's Client Secret (AppSecret). Required by serve.
+	// ClientSecret is the AppSecret. Required by serve.
 	ClientSecret Secret `json:"client_secret"`
-	// APIBase is the host of the stream gateway and the open API. Default https://api.dingtalk.com.
+	// APIBase serves the stream gateway and the open API. Default https://api.dingtalk.com.
 	APIBase string `json:"api_base"`
 	// OAPIBase is the only host whose session webhooks are called. Default https://oapi.dingtalk.com.
 	OAPIBase string `json:"oapi_base"`
@@ -57,7 +56,7 @@ type DingTalkConfig struct {
 	Reaction string `json:"reaction"`
 	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
-	// APICallsPerMonth is the quota of the organization's edition for calls to the open API. Default 5000; 0: no bound.
+	// APICallsPerMonth is the organization's quota of calls to the open API. Default 5000; 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
 	// Connections is "all", the default: every replica holds a stream connection; or "one": the leader holds it and the
 	// others stand by.
@@ -72,8 +71,8 @@ type LLMConfig struct {
 	Default string `json:"default"`
 	// Models are the endpoints in the order of fallback. At least one.
 	Models []ModelConfig `json:"models"`
-	// MaxConcurrent bounds the concurrent calls of one process, at least 1. Waiting calls are served round-robin by
-	// conversation. Flushes, summaries and digests have at most a quarter. Default 32.
+	// MaxConcurrent bounds the concurrent calls of one process, at least 1, of which flushes, summaries and digests
+	// have at most a quarter. Default 32.
 	MaxConcurrent int `json:"max_concurrent"`
 }
 
@@ -110,16 +109,15 @@ type ModelConfig struct {
 type AgentConfig struct {
 	// Name defaults to "Ebb".
 	Name string `json:"name"`
-	// Language is "zh" (default) or "en": the fallback for fixed words, and the language of summaries and facts where a
-	// group has none of its own.
+	// Language is "zh" (default) or "en", for fixed words as a fallback, and for summaries and facts of groups without
+	// their own.
 	Language string `json:"language"`
 	// Prompt is added to the end of the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member. Facts from a
 	// group belong to the group in both cases, except tasks, which belong to the member's session.
 	SessionScope string `json:"session_scope"`
-	// MergePending answers messages that arrive during a turn together in the next one. Default true; false: one by
-	// one.
+	// MergePending answers messages that arrive during a turn together. Default true; false: one by one.
 	MergePending bool `json:"merge_pending"`
 	// MaxMerged bounds the messages of one turn. Default 20.
 	MaxMerged int `json:"max_merged"`
@@ -127,7 +125,7 @@ type AgentConfig struct {
 	Gather time.Duration `json:"gather"`
 	// BusyNote is the time after which a running turn is announced. Default 30 s; 0: never.
 	BusyNote time.Duration `json:"busy_note"`
-	// StaleAfter is the age at which a waiting message gets an apology instead of an answer. Default 30 min.
+	// StaleAfter is the age at which a waiting message gets an apology. Default 30 min.
 	StaleAfter time.Duration `json:"stale_after"`
 	// TurnTimeout bounds a turn with all its model calls and tools. Default 5 min.
 	TurnTimeout time.Duration `json:"turn_timeout"`
@@ -136,12 +134,10 @@ type AgentConfig struct {
 	// Timezone is the IANA zone of times in requests. Default Asia/Shanghai.
 	Timezone string `json:"timezone"`
 	// Admins are the staff ids of administrators. Default none.
-	Admins []string     `json:"admins"`
-	Limits LimitsConfig `json:"limits"`
-	// Compaction has the settings of flushes and compactions.
+	Admins     []string         `json:"admins"`
+	Limits     LimitsConfig     `json:"limits"`
 	Compaction CompactionConfig `json:"compaction"`
-	// Memory has the settings of memory and recall.
-	Memory MemoryConfig `json:"memory"`
+	Memory     MemoryConfig     `json:"memory"`
 }
 
 // ClusterConfig has the settings of replicas on one database.
@@ -158,8 +154,8 @@ type DatabaseConfig struct {
 	URL DSN `json:"url"`
 	// DirectURL is the server's own address behind a pooler, for migrations and notifications. Default empty: URL.
 	DirectURL DSN `json:"direct_url"`
-	// Pooler is the kind of server behind URL: "none" (default), PostgreSQL itself, or "transaction", a transaction
-	// pooler such as PgBouncer, which requires DirectURL.
+	// Pooler is "none" (default), PostgreSQL itself behind URL, or "transaction", a transaction pooler such as
+	// PgBouncer, which requires DirectURL.
 	Pooler string `json:"pooler"`
 	// Dir holds the data of the private server. Default data/postgres in the working directory.
 	Dir string `json:"dir"`
@@ -219,7 +215,6 @@ func Default() *Config {
 	return defaults(newSource("", nil, func(string) string { return "" }))
 }
 
-// defaults is the reference file in Go; src reads environment variables for some fields.
 func defaults(src *source) *Config {
 	main := defaultModel()
 	main.Name, main.Model = "main", "qwen-plus"

@@ -12,14 +12,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// plainKey matches every known key, and other keys that errors may show.
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decodeInto is strict: src records unknown and repeated keys, wrong types and numbers out of range, and the default
-// stays. It walks the syntax tree itself, because encoding/json accepts repeated keys and keys in other letter case,
-// and stops at the first wrong type.
+// decodeInto records unknown and repeated keys, wrong types and numbers out of range, and the default stays. It walks
+// the syntax tree itself: encoding/json accepts repeated keys and keys in other letter case, and stops at the first
+// wrong type.
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
 	decodeContextWindow(src, root, cfg)
@@ -93,7 +92,6 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
-// decodeMap decodes an object whose keys are not fixed, such as conversation ids.
 func decodeMap(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -115,7 +113,6 @@ func decodeMap(src *source, path string, v hujson.Value, dst reflect.Value) {
 	dst.Set(out)
 }
 
-// member is a key of an object as written, with its position.
 type member struct {
 	key    string
 	offset int
@@ -126,7 +123,6 @@ func memberKey(m hujson.ObjectMember) string {
 	return keyText(name.String())
 }
 
-// keyText formats a key for a path, with line breaks escaped.
 func keyText(key string) string {
 	if !plainKey.MatchString(key) {
 		return strconv.Quote(key)
@@ -323,7 +319,6 @@ type fieldSet struct {
 	optional map[string]bool // keys that accept null
 }
 
-// jsonFields lists the fields of a config type, embedded ones included.
 func jsonFields(t reflect.Type) fieldSet {
 	set := fieldSet{index: map[string][]int{}, optional: map[string]bool{}}
 	for _, f := range reflect.VisibleFields(t) {
@@ -336,7 +331,6 @@ func jsonFields(t reflect.Type) fieldSet {
 	return set
 }
 
-// ownerOf returns the struct type that declares a visible field of t.
 func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
 	if len(f.Index) == 1 {
 		return t
@@ -363,7 +357,6 @@ func nearest(key string, names []string) string {
 	return best
 }
 
-// distance returns the edit distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -16,8 +16,7 @@ import (
 type GroupConfig struct {
 	// SessionScope replaces agent.session_scope.
 	SessionScope string `json:"session_scope"`
-	// Language is "zh" or "en", for fixed words, answers, summaries and facts. Empty: that of the sender, and
-	// agent.language for summaries and facts.
+	// Language is "zh" or "en". Empty: that of the sender, and agent.language for summaries and facts.
 	Language string `json:"language"`
 	// Prompt replaces agent.prompt.
 	Prompt string `json:"prompt"`
@@ -27,7 +26,7 @@ type GroupConfig struct {
 	Policy string `json:"policy"`
 	// Tools are the tools that the model may use. Empty: all.
 	Tools []string `json:"tools"`
-	// Admins are the staff ids of those who see this group on the console, and may act there. Default none.
+	// Admins are the staff ids of those who see and act on this group in the console. Default none.
 	Admins []string `json:"admins"`
 }
 

@@ -10,8 +10,8 @@ type LimitsConfig struct {
 	PersonTokens int `json:"person_tokens_per_day"`
 	// GroupTurns bounds the turns of a group in a minute.
 	GroupTurns int `json:"group_turns_per_minute"`
-	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour: a person outside the
-	// organization, or another bot. So two bots that answer each other come to an end. Default 20.
+	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour. So two bots that answer
+	// each other come to an end. Default 20.
 	UnidentifiedTurns int `json:"unidentified_turns_per_hour"`
 	// Tokens bounds the tokens of all conversations in a day (UTC), upkeep included.
 	Tokens int `json:"tokens_per_day"`

@@ -19,8 +19,8 @@ import (
 const maxSize = 256 << 10
 
 // Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. An empty path means the
-// defaults alone. overrides are values of command-line flags. The error is a *Error with all faults, each with file,
-// line and column.
+// defaults alone. overrides are command-line flags. The error is a *Error with all faults, each with file, line and
+// column.
 func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
 		return load(newSource("", nil, getenv), need, overrides...)
@@ -70,7 +70,6 @@ func (o Override) apply(src *source, cfg *Config) {
 	}
 }
 
-// parseConfig is Load for the content of a file.
 func parseConfig(name string, data []byte, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if data == nil {
 		data = []byte{}
@@ -98,7 +97,6 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	return cfg, nil
 }
 
-// hujsonPlace matches the position in front of the parser's messages.
 var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
 func (s *source) parse() (hujson.Value, bool) {

@@ -11,8 +11,8 @@ import (
 
 // MemoryConfig has the settings of permanent memory and its recall.
 type MemoryConfig struct {
-	// Recall is the trigger of the search before a model call: "questions" (default), a message that asks about
-	// something earlier; "always"; or "off".
+	// Recall searches before a model call: "questions" (default), for a message that asks about something earlier;
+	// "always"; or "off".
 	Recall string `json:"recall"`
 	// RecallTokens bounds the recalled text before a question, in tokens, at most an eighth of a request. Default 800.
 	RecallTokens int `json:"recall_tokens"`
@@ -26,8 +26,8 @@ type MemoryConfig struct {
 	// Extract is "flush" (default), before a compaction and in an idle session with promising or enough new messages;
 	// or "every_turn", after each answer.
 	Extract string `json:"extract"`
-	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the flush of
-	// the idle session.
+	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the idle
+	// session.
 	Candidates int `json:"candidates"`
 	// MaxPerScope is the number of facts of a person, group or session that triggers a consolidation. Default 500.
 	MaxPerScope int `json:"max_per_scope"`

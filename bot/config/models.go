@@ -41,8 +41,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// warnOfTimes warns of models whose timeout exceeds their share: the time of a turn, or of other work, is divided among
-// the models.
+// warnOfTimes warns of timeouts over the model's share: the time of a turn, or of other work, is divided among the
+// models.
 func (c *Config) warnOfTimes(src *source) {
 	n := len(c.LLM.Models)
 	isGiven := func(path string) bool { _, given := src.at[path]; return given }

@@ -14,7 +14,7 @@ import (
 	"ebb/compaction"
 )
 
-// ruleAliases maps key names of older bots in agent.compaction. They are valid in place of ours.
+// ruleAliases are key names of older bots in agent.compaction, valid in place of ours.
 var ruleAliases = map[string]string{
 	"compression_window_size":  "window_messages",
 	"tail_keep_size":           "tail_messages",
@@ -109,7 +109,6 @@ func ownPolicies(src *source) map[string]compaction.Policy {
 	return own
 }
 
-// variablePolicies are the policies that older bots' variables change.
 var variablePolicies = map[string]string{
 	fullTurnsVariable: "turns", cachedTurnsVariable: "turns", enoughVariable: "offload", targetVariable: "offload",
 	preserveVariable: "offload", modelVariable: "offload", retriesVariable: "offload",
@@ -130,7 +129,6 @@ func (c *Config) warnOfVariables(src *source, common compaction.Policy, inUse []
 	}
 }
 
-// number parses a variable with a whole number from 1 to most.
 func (s *source) number(name string, most int) (n int, given bool) {
 	text := s.getenv(name)
 	if text == "" {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// JSON returns the effective config in the order of the reference file. Durations are written "20s", secrets and the
-// database password as ***, and the policy's rules are explicit. Load accepts the output, apart from secrets.
+// JSON returns the effective config in the order of the reference file, with secrets as *** and the policy's rules
+// explicit. Load accepts the output, apart from secrets.
 func (c *Config) JSON() ([]byte, error) {
 	var compact, pretty bytes.Buffer
 	if err := writeJSON(&compact, reflect.ValueOf(c.inForce())); err != nil {
@@ -24,7 +24,6 @@ func (c *Config) JSON() ([]byte, error) {
 	return pretty.Bytes(), nil
 }
 
-// writeJSON is encoding/json for config types, with durations as text.
 func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	switch {
 	case v.Type() == durationType:

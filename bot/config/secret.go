@@ -66,8 +66,8 @@ func (d DSN) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, d.String()) 
 // MarshalText is String for encoders.
 func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Endpoint is an HTTP address that prints with its password and the values of its query as ***, because some providers
-// take a key there.
+// Endpoint is an HTTP address that prints with its password and its query's values as ***: some providers take a key
+// there.
 type Endpoint string
 
 // Reveal returns it with its secrets, for the client.

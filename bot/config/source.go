@@ -53,8 +53,8 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// source records the position of each value in the file, and the environment variables that it lacked, so that checks
-// of the finished Config can report them. Paths have the form llm.models[0].api_key.
+// source records the position of each value, and the environment variables that it lacked, so that checks of the
+// finished Config can report them. Paths have the form llm.models[0].api_key.
 type source struct {
 	name   string
 	data   []byte
@@ -87,7 +87,7 @@ func (s *source) failAt(offset int, path, format string, args ...any) {
 	s.failAs(s.writtenAs(path), offset, path, format, args...)
 }
 
-// failAs is failAt for a value with another name at this position.
+// failAs is for a value with another name at this position.
 func (s *source) failAs(name string, offset int, path, format string, args ...any) {
 	s.bad[path] = true
 	if len(s.errs) < maxErrors {
@@ -101,7 +101,6 @@ func (s *source) warning(path, format string, args ...any) string {
 	return s.place(s.offset(path), s.writtenAs(path), fmt.Sprintf(format, args...)).Error()
 }
 
-// err returns all recorded faults as a *Error, or nil.
 func (s *source) err() error {
 	if len(s.errs) == 0 {
 		return nil
@@ -114,7 +113,7 @@ func (s *source) err() error {
 	return e
 }
 
-// offset returns the offset of the value at path, or of the nearest enclosing object in the file.
+// offset falls back to the nearest enclosing object in the file.
 func (s *source) offset(path string) int {
 	for path != "" {
 		if n, ok := s.at[path]; ok {
@@ -155,8 +154,8 @@ func (s *source) forget(path string) {
 	maps.DeleteFunc(s.unset, func(p string, _ []string) bool { return below(p) })
 }
 
-// expand replaces the variables in a value, and records missing ones at path. A default from the code has its field's
-// path, so that errors explain a missing key like a present one.
+// expand records missing variables at path. A default from the code has its field's path, so that errors explain a
+// missing key like a present one.
 func (s *source) expand(path, value string) string {
 	delete(s.unset, path)
 	out, unset, err := expandEnv(value, s.getenv)
@@ -194,9 +193,9 @@ func readSecret(path string) (string, error) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expandEnv replaces ${NAME} by the variable's value. ${NAME:-default} has a default for unset or empty variables,
-// ${file:PATH} is the content of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists
-// empty variables without a default. Errors never show the value, which may be a secret.
+// expandEnv replaces ${NAME}. ${NAME:-default} has a default for unset or empty variables, ${file:PATH} is the content
+// of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a
+// default. Errors never show the value, which may be a secret.
 func expandEnv(value string, getenv func(string) string) (out string, unset []string, err error) {
 	var b strings.Builder
 	for {

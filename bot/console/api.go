@@ -19,7 +19,7 @@ const (
 	apiMaxRows = 500
 )
 
-// apiList reads a page of a list: its rows, in JSON, and the cursor of the next ones, empty at the end.
+// apiList reads rows of a page, in JSON, and the cursor of the next ones, empty at the end.
 type apiList func(*request, pages.Page) (rows []any, next string, err error)
 
 // apiLists has the paths of the lists as keys.
@@ -90,7 +90,6 @@ func (c *Console) routeAPI(mux *http.ServeMux) {
 	mux.Handle("/api/", c.api(func(*request, pages.Page) ([]any, string, error) { return nil, "", errNotFound }))
 }
 
-// answer has the cursor of the next rows, empty at the end.
 type answer struct {
 	Items []any  `json:"items"`
 	Next  string `json:"next"`

@@ -15,7 +15,6 @@ const (
 	chartTop                = 12.0
 )
 
-// chart is the size of a context over time: it grows between compactions, and falls at each of them.
 type chart struct {
 	Shown         bool
 	Width, Height float64

@@ -32,18 +32,17 @@ type Config struct {
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
-	// Token makes an administrator, and ViewerToken a viewer; empty: none of the role. Without both and without
-	// Identity, requests from this machine are an administrator's.
+	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, requests
+	// from this machine are an administrator's.
 	Token, ViewerToken string
-	// Identity logs people in by DingTalk, with the rights that Rights returns for a staff id at each request. nil: by
-	// token alone.
+	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone.
 	Identity pages.Identity
 	Rights   func(sessions.UserID) Rights
 	// IsLocal reports whether a request was made on this machine for this machine.
 	IsLocal func(*http.Request) bool
 }
 
-// Rights are the rights of a person in force. A person without any may not log in.
+// Rights are in force for a person. A person without any may not log in.
 type Rights struct {
 	Admin  bool
 	Groups []sessions.ConversationID // groups that the person administers

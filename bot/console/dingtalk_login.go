@@ -42,7 +42,7 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 	return login, nil
 }
 
-// beginLogin leads to DingTalk's page. The state that comes back with the code is known to this browser alone.
+// beginLogin sends a state that this browser alone knows.
 func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
 	switch {
@@ -108,8 +108,8 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 	e.pages.show(w, &request{Request: r, login: allowed, words: e.pages.language(w, r)}, http.StatusOK, "entered", next)
 }
 
-// continued ends the state of a request and returns the path that its login leads to. [sessions.ErrNotFound] is a state
-// that this browser did not begin, an expired one, and a used one.
+// continued returns the path that the login leads to. [sessions.ErrNotFound] is a state that this browser did not
+// begin, an expired one, and a used one.
 func (e *entry) continued(r *http.Request) (string, error) {
 	cookie, err := r.Cookie(stateCookie)
 	if err != nil || !equal(r.FormValue("state"), cookie.Value) {

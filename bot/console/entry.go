@@ -78,7 +78,7 @@ func (r *request) session() (sessions.Session, error) {
 	return r.lists.Session(r.Context(), key)
 }
 
-// memory returns the memory of the path with all values of its fact, as the role sees it.
+// memory returns all values of the fact with it.
 func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) {
 	id, err := parseID(r.PathValue("id"))
 	if err != nil {
@@ -264,7 +264,6 @@ func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) 
 	return nil
 }
 
-// wrongPause is the time before a wrong token over the bound is answered.
 const wrongPause = time.Second
 
 // enter answers a wrong token with 401, and with 429 after a pause over the bound of its address. A right token always

@@ -193,7 +193,6 @@ const (
 	searchChars = 400
 )
 
-// search searches as the bot does for a question in a session, with the reasons for each hit.
 func (c *Console) search(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
@@ -251,8 +250,8 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// people lists people who spoke to the bot, or those with a text in a name or the id. The name may be known from a
-// private chat alone, so that a role that does not act sees no name and finds people by id.
+// people finds people by a text in a name or the id. A name may be known from a private chat alone, so that a role that
+// does not act sees none.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
 	f := pages.PeopleFilter{Part: strings.TrimSpace(r.FormValue("q")), Names: r.acts()}
 	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) { return c.cfg.Records.People(r.Context(), f, p) })

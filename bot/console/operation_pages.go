@@ -126,7 +126,6 @@ func (c *Console) audit(w http.ResponseWriter, r *request) error {
 // maxArguments is in characters.
 const maxArguments = 500
 
-// compact asks for a compaction of a session, as /compact does in its conversation.
 func (c *Console) compact(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
@@ -166,7 +165,6 @@ func asBadRequest(err error) error {
 	return err
 }
 
-// retryDebt lets the background repeat the owed flush of a session at once.
 func (c *Console) retryDebt(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {

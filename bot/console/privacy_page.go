@@ -36,7 +36,6 @@ type storedData struct {
 	Period time.Duration
 }
 
-// stored lists the kinds of data that are kept about people, with their periods in force.
 func (p Privacy) stored() []storedData {
 	r := p.Retention
 	return []storedData{

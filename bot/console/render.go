@@ -53,9 +53,8 @@ func (w words) T(key string, args ...any) string {
 // codePart is a part of a code: words, with a number before or after them as in "12 events" and "saved 3".
 var codePart = regexp.MustCompile(`^([0-9]+ )?(.*?)( [0-9][0-9-]*)?$`)
 
-// Code returns the words for a value that the product writes into a table, as in "saved 3, known 1". kind is the part
-// of the keys before the value; the outcome of an action may be a key itself. A part without words is returned as it
-// is.
+// Code returns the words for a value in a table, as in "saved 3, known 1". kind is the part of the keys before the
+// value; the outcome of an action may be a key itself. A part without words stays.
 func (w words) Code(kind, code string) string {
 	parts := strings.Split(code, ", ")
 	for i, part := range parts {
@@ -70,8 +69,7 @@ func (w words) Code(kind, code string) string {
 // codeView has the code, as filters and the API know it, and its words.
 type codeView struct{ Code, Text string }
 
-// Reason returns the words for the beginning of a failed compaction's error, which names its reason. The rest is a
-// provider's text.
+// Reason returns the words for the reason that begins a failed compaction's error. The rest is a provider's text.
 func (w words) Reason(text string) string {
 	for end := len(text); end > 0; end = strings.LastIndex(text[:end], ": ") {
 		if reason := w.all["reason."+text[:end]]; reason != "" {
@@ -89,8 +87,7 @@ func (w words) Speaker(source string) string {
 	return strings.Replace(strings.TrimPrefix(source, "said by "), ", a claim about 说的是 ", w.T("source.about"), 1)
 }
 
-// variant is a language, and whether the role sees all groups: others get no links to people, whose pages they may not
-// open.
+// variant has no links to people without whole: such roles may not open their pages.
 type variant struct {
 	lang  string
 	whole bool

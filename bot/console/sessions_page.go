@@ -31,7 +31,6 @@ type listView[T any] struct {
 	Next   string // address; empty at the end
 }
 
-// list reads a page of a list, and makes the address of the next one.
 func list[T any](r *request, read func(p pages.Page) ([]T, string, error)) (listView[T], error) {
 	v := listView[T]{Filter: r.FormValue("q")}
 	rows, next, err := read(pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
@@ -188,7 +187,7 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	return lines, nil
 }
 
-// undo takes back the newest compaction of a session, if it is the one that the page showed.
+// undo refuses a compaction that is not the newest any more.
 func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {

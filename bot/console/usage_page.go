@@ -37,7 +37,6 @@ type usageView struct {
 
 const topUsage = 50
 
-// usagePeriod reads the period that a request asks for, and its first day.
 func usagePeriod(r *request) (days int, since time.Time, err error) {
 	days = usageDays[0]
 	if text := r.FormValue("days"); text != "" {
@@ -48,8 +47,7 @@ func usagePeriod(r *request) (days int, since time.Time, err error) {
 	return days, time.Now().AddDate(0, 0, 1-days), nil
 }
 
-// apiUsage lists usage by kind of work and by day, session, model or person. Sums by model and person concern all
-// groups.
+// apiUsage gives sums by model and person, which concern all groups, only to roles that see them.
 func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 	_, since, err := usagePeriod(r)
 	if err != nil {

@@ -14,7 +14,7 @@ type Plain struct {
 	Kind  Kind
 }
 
-// Complete answers a summary request: without tools, and with one request, because the caller retries.
+// Complete sends one request without tools, because the caller retries.
 func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summarize.Completion, error) {
 	resp, err := p.Model.Generate(ctx, Request{
 		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
@@ -25,7 +25,7 @@ func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summa
 	return c, err
 }
 
-// Call answers a flush request with its one tool forced.
+// Call forces the one tool.
 func (p Plain) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
 	resp, err := p.Model.Generate(ctx, Request{
 		Kind: p.Kind, Model: r.Model, Force: r.Tool, MaxOutput: r.MaxOutput,

@@ -11,7 +11,7 @@ import (
 )
 
 // FairSemaphore is a counting semaphore that serves waiters round-robin by conversation, and within a conversation by
-// session. A released place goes to the next waiter at once, so that places are free only while the queue is empty.
+// session. Places are free only while the queue is empty.
 type FairSemaphore struct {
 	over <-chan struct{} // closed: waiting ends with ErrStop; nil: never
 
@@ -78,7 +78,7 @@ func (f *FairSemaphore) leave() {
 	f.pass()
 }
 
-// pass gives a place to the next waiter, or frees it. The caller holds the lock.
+// pass gives a place to the next waiter, or frees it. The lock is held.
 func (f *FairSemaphore) pass() {
 	if t := f.line.next(); t != nil {
 		close(t.given)
@@ -110,7 +110,6 @@ type ticket struct {
 	at    *list.Element // nil when it has left its ring
 }
 
-// join appends a ticket to the ring of its session, inside that of its conversation.
 func (r *ring) join(who waiter) *ticket {
 	r.size++
 	for _, name := range []any{who.conversation, who.session} {
@@ -131,7 +130,7 @@ func (r *ring) join(who waiter) *ticket {
 	return t
 }
 
-// next removes the next ticket; nil for an empty queue.
+// next is nil for an empty queue.
 func (r *ring) next() *ticket {
 	for r.size > 0 {
 		front := r.line.Front()
@@ -147,7 +146,7 @@ func (r *ring) next() *ticket {
 	return nil
 }
 
-// quit removes the ticket from its ring, and empty rings from theirs. It reports whether the ticket was in a ring.
+// quit also removes empty rings. It reports whether the ticket was in a ring.
 func (t *ticket) quit() bool {
 	if t.at == nil {
 		return false
@@ -174,7 +173,7 @@ type waiter struct {
 	session      sessions.Key
 }
 
-// WaiterOf returns the waiter of a session. Sessions of single members share their group's conversation.
+// WaiterOf counts sessions of single members to their group's conversation.
 func WaiterOf(key sessions.Key) waiter {
 	robot, id := key.Conversation()
 	return waiter{conversation{robot, id}, key}
@@ -187,7 +186,7 @@ func WithWaiter(ctx context.Context, key sessions.Key) context.Context {
 	return context.WithValue(ctx, waiterKey{}, WaiterOf(key))
 }
 
-// SessionOf returns the session that waits in ctx; empty for work without one.
+// SessionOf is empty for work without a waiting session.
 func SessionOf(ctx context.Context) sessions.Key {
 	who, _ := ctx.Value(waiterKey{}).(waiter)
 	return who.session
@@ -209,7 +208,7 @@ type Gate struct {
 	metrics *Metrics // nil before the bot runs
 }
 
-// NewGate returns a gate with at most the given number of concurrent calls of m.
+// NewGate returns a gate with at most the given number of concurrent calls.
 func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
@@ -220,7 +219,7 @@ func (g *Gate) Report(m *Metrics) { g.metrics = m }
 // Waiting returns the number of calls that wait for a place.
 func (g *Gate) Waiting() int { return g.calls.waiting() + g.upkeep.waiting() }
 
-// Generate waits for a place and asks the model. All upkeep together counts as one conversation.
+// Generate waits for a place first. All upkeep together counts as one conversation.
 func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	who, people := ctx.Value(waiterKey{}).(waiter)
 	if !people {

@@ -27,7 +27,7 @@ var (
 	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}
 )
 
-// CallBuckets returns histogram bounds in seconds. The last ones are beyond the time of a turn.
+// CallBuckets returns histogram bounds in seconds, up to more than the time of a turn.
 func CallBuckets(first float64) []float64 {
 	var bounds []float64
 	for b := first; b < 1100; b *= 2 {
@@ -81,7 +81,7 @@ func (c *Metrics) expect(models map[string]State) {
 	}
 }
 
-// modelStates collects the state of each configured model. A reload of the configuration changes the models.
+// modelStates collects at each scrape, because a reload of the configuration changes the models.
 type modelStates struct {
 	States
 	counts *Metrics
@@ -100,7 +100,7 @@ func (s modelStates) Collect(all chan<- prometheus.Metric) {
 	}
 }
 
-// call counts a call and the parts of its models. A call that the caller cancelled is no error.
+// call does not count a call that the caller cancelled as an error.
 func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) {
 	kind := string(cmp.Or(r.Kind, KindTurn))
 	parts := resp.Parts

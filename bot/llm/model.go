@@ -11,9 +11,9 @@ import (
 	"ebb/sessions"
 )
 
-// Model answers chat requests. Generate is safe for concurrent use. It retries within ctx's deadline and then tries the
-// next model of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts
-// of the unusable answers. If the caller ended the call, Text is what the last answer had said.
+// Model answers chat requests, also concurrently. Generate retries within ctx's deadline and then tries the next model
+// of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts of the
+// unusable answers. If the caller ended the call, Text is what the last answer had said.
 type Model interface {
 	Generate(ctx context.Context, r Request) (Response, error)
 }
@@ -35,18 +35,18 @@ type Request struct {
 	Thought func(text string)
 }
 
-// Message is one message of a request. Its role is system, user, assistant or tool.
+// Message has the role system, user, assistant or tool.
 type Message struct {
 	Role       string
 	Name       string // speaker of a user message, for providers with names
 	Content    string
 	ToolCalls  []sessions.ToolCall
 	ToolCallID string
-	// Reasoning is the model's own, of an earlier round of the same turn. Providers that require it get it back.
+	// Reasoning is of an earlier round of the same turn, for providers that require it back.
 	Reasoning string
 }
 
-// ToolSpec offers a tool to the model. Schema is a JSON schema of its arguments.
+// ToolSpec has a JSON schema of the arguments in Schema.
 type ToolSpec struct {
 	Name        string
 	Description string
@@ -100,7 +100,7 @@ type Listed struct {
 	Price
 }
 
-// Price is the price of a million tokens, in any currency; zeros for none.
+// Price is for a million tokens, in any currency; zeros for none.
 type Price struct{ In, Cached, Out float64 } // Cached: 0 stands for In
 
 // Cost returns the price of a usage.
@@ -143,7 +143,7 @@ const (
 	FinishFilter Finish = "content_filter"
 )
 
-// CallError is a failed call, classified. The provider's text is for the log only, because it may hold keys.
+// CallError is a failed call. The provider's text is for the log only, because it may hold keys.
 type CallError struct {
 	Class  ErrorClass
 	Model  string
@@ -181,8 +181,8 @@ func (e *CallError) Error() string {
 // Overflow reports whether the request was larger than the model's window.
 func (e *CallError) Overflow() bool { return e.Class == Overflow }
 
-// RequestFault reports whether the request itself is at fault and would fail again. Other statuses, such as a missing
-// model or a login page, blame an address or the configuration.
+// RequestFault reports whether the request itself would fail again. Other statuses, such as a missing model or a login
+// page, blame an address or the configuration.
 func (e *CallError) RequestFault() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -191,7 +191,7 @@ func (e *CallError) RequestFault() bool {
 	return e.Class == Refused
 }
 
-// Temporary reports whether a later attempt with the same request may succeed.
+// Temporary reports whether the same request may succeed later.
 func (e *CallError) Temporary() bool {
 	if e.Next {
 		return true
@@ -206,7 +206,7 @@ func (e *CallError) Temporary() bool {
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// ClassOf returns the class of a model error, and Busy, which is retried, for any other error.
+// ClassOf returns the class of a model error, or Busy, which is retried.
 func ClassOf(err error) ErrorClass {
 	if m, ok := errors.AsType[*CallError](err); ok {
 		return m.Class

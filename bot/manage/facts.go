@@ -22,8 +22,7 @@ func (m *Manager) Fact(ctx context.Context, a Actor, id int64) (memory.Known, er
 }
 
 // ForgetFact deletes a memory. A member may delete memories about them, those that they said, and in their private chat
-// those of the chat; messages by other people stay then. An error after the first session comes with the counts until
-// then, and a repetition does the rest.
+// those of the chat; messages by other people stay then. An error may come with counts; a repetition does the rest.
 func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Known, memory.Forgotten, error) {
 	f, err := m.Fact(ctx, a, id)
 	if err != nil {
@@ -43,8 +42,8 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 	return f, done, err
 }
 
-// Promote makes a group's memory one of the team; by is kept as the person who decided it. It returns a [Refusal] for a
-// memory that can't be shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
+// Promote makes a group's memory one of the team; by is the person who decided it. It returns a [Refusal] for a memory
+// that can't be shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
 func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.UserID) (memory.Memory, error) {
 	if a.Role < Admin {
 		return memory.Memory{}, NotAllowed

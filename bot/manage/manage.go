@@ -13,7 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// Role is the standing of an actor. Each role has the rights of those before it.
+// Role has the rights of those before it.
 type Role int
 
 // The roles.
@@ -59,7 +59,7 @@ func (a Actor) asker() memory.Asker {
 	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
 }
 
-// Refusal is the reason why an action was refused. Nothing has changed then.
+// Refusal is why an action was refused. Nothing has changed then.
 type Refusal string
 
 // The refusals.
@@ -84,7 +84,7 @@ const (
 // Error implements error.
 func (r Refusal) Error() string { return string(r) }
 
-// InvalidSetting is returned for a setting that the conversation can't have.
+// InvalidSetting is a setting that the conversation can't have.
 type InvalidSetting struct{ Reason error }
 
 // Error implements error.
@@ -93,7 +93,7 @@ func (e *InvalidSetting) Error() string { return "invalid setting: " + e.Reason.
 // Unwrap returns the reason.
 func (e *InvalidSetting) Unwrap() error { return e.Reason }
 
-// IdleSetting is returned for a setting without effect on the policy. Needs is such as `policy "turns"`.
+// IdleSetting is a setting without effect on the policy. Needs is such as `policy "turns"`.
 type IdleSetting struct {
 	Key, Needs string
 	Policy     compaction.Policy
@@ -102,13 +102,13 @@ type IdleSetting struct {
 // Error implements error.
 func (e *IdleSetting) Error() string { return e.Key + ": does nothing without " + e.Needs }
 
-// Ambiguous is returned for a name that several people have.
+// Ambiguous is a name that several people have.
 type Ambiguous struct{ People []memory.Person }
 
 // Error implements error.
 func (e *Ambiguous) Error() string { return "several people have the name" }
 
-// ErrUnavailable is returned by actions on memory where none is configured.
+// ErrUnavailable is returned where no memory is configured.
 var ErrUnavailable = errors.New("memory is not available")
 
 // Turns writes under the lease of the turn that asks; see [sessions.Store].
@@ -121,7 +121,6 @@ type Turns interface {
 
 // Upkeep is the work on a session apart from its turns; see [upkeep.Worker].
 type Upkeep interface {
-	// Lock waits until no upkeep of the session runs, and excludes others until unlock.
 	Lock(ctx context.Context, key sessions.Key) (unlock func(), err error)
 	Busy(key sessions.Key) bool
 	Compact(ctx context.Context, l sessions.Lease, asked *upkeep.Request, waiting int, needed func(sessions.View) string) (upkeep.Compacted, error)
@@ -142,8 +141,8 @@ type Operators interface {
 	ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error)
 }
 
-// Config is what a [Manager] needs. Callers whose actors are all in a chat leave Operators out, and those whose actors
-// are all operators leave Turns and Upkeep out.
+// Config is what a [Manager] needs. Without actors in a chat Turns and Upkeep may be nil, and without operators
+// Operators.
 type Config struct {
 	Rights    memory.Rights // nil: actions on memory return [ErrUnavailable]
 	Turns     Turns

@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// FindPerson finds a person by staff id or nick among those who spoke to the robot of the actor's conversation. It
-// returns [sessions.ErrNotFound] for none and [Ambiguous] for several.
+// FindPerson looks among those who spoke to the robot of the actor's conversation, by staff id or nick. It returns
+// [sessions.ErrNotFound] for none and [Ambiguous] for several.
 func (m *Manager) FindPerson(ctx context.Context, a Actor, name string) (memory.Person, error) {
 	switch {
 	case a.Role < Admin:
@@ -76,8 +76,8 @@ func (m *Manager) PreviewPerson(ctx context.Context, a Actor, who sessions.UserI
 	return m.cfg.Rights.PreviewForget(ctx, f)
 }
 
-// ForgetPerson erases a person. An error comes with the counts until then, and a repetition does the rest.
-// [memory.ErrTooOften] means that nothing was erased.
+// ForgetPerson erases a person. An error may come with counts; a repetition does the rest. [memory.ErrTooOften] means
+// that nothing was erased.
 func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID) (memory.Forgotten, error) {
 	f, err := m.erasure(ctx, a, who)
 	if err != nil {
@@ -106,8 +106,8 @@ type Reader struct {
 	Record  func(memory.Record) error
 }
 
-// Export reads everything that is kept of a person at a robot, or at every one for an operator: the memories, then the
-// messages, then the other records. It ends with the first error of the reader.
+// Export reads everything that is kept of a person at a robot, or at every one for an operator: memories, messages,
+// then other records. It ends with the first error of the reader.
 func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, to Reader) error {
 	switch {
 	case m.cfg.Rights == nil:

@@ -33,9 +33,8 @@ const (
 	outcomeExpired = "too late"
 )
 
-// Record stores an action of an operator in the audit, executes it and stores its outcome. Nothing is done without the
-// row. detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their
-// conversation.
+// Record stores an operator's action in the audit, executes it and stores its outcome. Nothing is done without the row.
+// detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their conversation.
 func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessions.Key, detail string, do func(context.Context) error) error {
 	if a.Role != Operator || m.cfg.Audit == nil {
 		return do(ctx)

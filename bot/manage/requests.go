@@ -16,8 +16,8 @@ type Resolve func(id sessions.ConversationID, settings string) (compaction.Setti
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
 // Overrides parses the leading KEY=VALUE words of a request for a compaction. It returns the session's settings with
-// them, and the rest, which is the focus. key is the key of an error, if it is of one. Without resolve all of the text
-// is the focus.
+// them, and the rest as the focus. key is that of an error, if it is of one. Without resolve all of the text is the
+// focus.
 func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focus, key string, err error) {
 	settings = s.Settings
 	words := strings.Fields(text)
@@ -47,9 +47,8 @@ func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focu
 	return settings, strings.Join(words, " "), "", nil
 }
 
-// RequestCompact asks for a compaction of a session outside of a turn. text has settings for it as KEY=VALUE, and then
-// the summary's focus. The replica that has the session executes it. It returns [sessions.ErrConflict] while one waits
-// or runs.
+// RequestCompact asks for a compaction outside of a turn, by the replica that has the session. text has settings as
+// KEY=VALUE, and then the summary's focus. It returns [sessions.ErrConflict] while one waits or runs.
 func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Session, text string) error {
 	if err := m.operates(ctx, a, s.Key); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 }
 
 // ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the
-// organization bought more. Replies that wait for it are tried again at once.
+// organization bought more. Replies that wait are tried again at once.
 func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessions.ResumedCalls, error) {
 	if a.Role < Operator {
 		return sessions.ResumedCalls{}, NotAllowed
@@ -72,7 +71,7 @@ func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessi
 	})
 }
 
-// RetryDebt lets the background repeat the owed flush of a session without its pause.
+// RetryDebt lets the background repeat a session's owed flush without its pause.
 func (m *Manager) RetryDebt(ctx context.Context, a Actor, key sessions.Key) error {
 	if a.Role < Operator {
 		return NotAllowed

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// Compact compacts the actor's conversation at once. settings replace the session's own settings for this compaction.
-// Without a commit the error has the reason.
+// Compact compacts the actor's conversation at once; settings replace the session's own for it. Without a commit the
+// error has the reason.
 func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focus, settings string) (upkeep.Compacted, error) {
 	if err := a.actsIn(s.Key); err != nil {
 		return upkeep.Compacted{}, err
@@ -41,7 +41,7 @@ func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (
 	return owed, m.cfg.Turns.Renew(ctx, a.Asking.Lease)
 }
 
-// View reads a conversation for an operator. A private chat is recorded in the audit before it is read.
+// View reads a conversation for an operator. A private chat is recorded in the audit before.
 func (m *Manager) View(ctx context.Context, a Actor, s sessions.Session, read func(context.Context) error) error {
 	if s.ConversationType == sessions.Group {
 		return read(ctx)
@@ -49,8 +49,8 @@ func (m *Manager) View(ctx context.Context, a Actor, s sessions.Session, read fu
 	return m.Record(ctx, a, ViewedPrivate, s.Key, "", read)
 }
 
-// Undo reverts the newest compaction of a session and returns its row in the log, or [sessions.ErrNotFound] for none.
-// The session then rests, because the next turn would repeat the compaction.
+// Undo reverts the newest compaction and returns its row in the log, or [sessions.ErrNotFound] for none. The session
+// then rests, because the next turn would repeat the compaction.
 func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessions.LogEntry, error) {
 	switch {
 	case !a.owns(s.Key):

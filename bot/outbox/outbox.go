@@ -16,8 +16,8 @@ import (
 )
 
 // Outbox sends committed replies. A reply goes out from memory once, right after its commit; each later attempt and
-// each later part claims its row first. The queues in memory keep the order of each conversation's replies and the time
-// of the next attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
+// each later part claims its row first. The queues keep the order of each conversation's replies and the time of the
+// next attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
 	ctx         context.Context
 	store       sessions.Outbox
@@ -41,8 +41,8 @@ type rowID struct {
 	id  int64
 }
 
-// Send queues replies that were committed under a lease. then runs after the first attempt, or at once without replies.
-// It never blocks. The attempt that the commit counted goes from memory if the conversation's queue is empty.
+// Send queues replies that were committed under a lease, and never blocks. then runs after the first attempt, or at
+// once without replies. The attempt that the commit counted goes from memory if the conversation's queue is empty.
 func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
 	if len(outs) == 0 {
 		then()
@@ -59,7 +59,7 @@ func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 	o.push(replies)
 }
 
-// Resume queues the replies that an earlier owner of the session left unsent, once for every term.
+// Resume queues the replies that an earlier owner left unsent, once for every term.
 func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	o.mu.Lock()
 	done := o.resumed[l.Key] == l.Term
@@ -92,7 +92,7 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Invalidate makes the next Resume read the session's unsent rows again: a commit may have stored an unknown reply.
+// Invalidate makes the next Resume read the session's rows again: a commit may have stored an unknown reply.
 func (o *Outbox) Invalidate(key sessions.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,8 +106,7 @@ func (o *Outbox) Forget(held func(sessions.Key) bool) {
 	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
-// push returns the replies that were not queued before. Queued replies of the session get the newer lease for their
-// claims.
+// push returns the replies that were not queued before, and gives the session's queued ones the newer lease.
 func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if len(replies) == 0 {
 		return nil
@@ -159,7 +158,7 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	}
 }
 
-// run sends a conversation's replies until its queue is empty. A reply stays in the queue during its attempt.
+// run keeps a reply in the queue during its attempt.
 func (o *Outbox) run(c channel, q *queue) {
 	defer o.wg.Done()
 	for {
@@ -180,8 +179,7 @@ func (o *Outbox) run(c channel, q *queue) {
 
 const trustRecheck = 250 * time.Millisecond
 
-// next returns the next batch of a queue and its delay. ok is false if the queue is empty and removed, or the process
-// ends with unsent replies.
+// next reports false if the queue is empty and removed, or the process ends with unsent replies.
 func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration, ok bool) {
 	now := o.now()
 	o.mu.Lock()
@@ -197,7 +195,7 @@ func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration
 	return batch, due.Sub(now), true
 }
 
-// pause waits for the next attempt, or for another reply; false: the outbox closes.
+// pause also ends with another reply; false: the outbox closes.
 func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	o.mu.Lock()
 	closed := o.closed
@@ -222,8 +220,8 @@ func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	return !o.closed
 }
 
-// sendBatch sends a batch as one message, part by part. Each part claims the rows before it, which also records the
-// parts that arrived. Rows that must not be sent any more leave the queue, and the next batch is chosen.
+// sendBatch sends a batch as one message. Each part claims the rows before it, which also records the parts that
+// arrived. If rows must not be sent any more, the next batch is chosen.
 func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	var begun []sessions.Outgoing // the claim of the last part, if others follow
 	v := sendResult{more: true}
@@ -255,7 +253,7 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 	return sessions.SendTime
 }
 
-// interrupt ends an attempt before its first part or between two parts. The rows keep the number of parts that arrived.
+// interrupt ends an attempt before a part. The rows keep the number of parts that arrived.
 func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
 	next := o.now()
 	if err != nil {
@@ -275,7 +273,7 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 
 var errBetweenParts = errors.New("interrupted between two parts")
 
-// claim returns the rows of a batch as they are now. Replies without a row are dropped.
+// claim returns the rows as they are now. Replies without a row are dropped.
 func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) {
 	if first := batch[0].fresh; first != nil {
 		batch[0].fresh = nil
@@ -337,8 +335,8 @@ func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
 	}
 }
 
-// drop removes the given replies from a queue, and all replies whose lease is lost. It wakes the sessions of lost
-// leases, which then ask the storage for their owner.
+// drop also removes all replies whose lease is lost, and wakes their sessions, which then ask the storage for their
+// owner.
 func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	o.mu.Lock()
 	var dropped []*pending

@@ -77,7 +77,6 @@ const maxFailures = 8
 // passed reports whether other replies pass this one. It is then retried on its own.
 func (p *pending) passed() bool { return p.refused() || p.failures >= maxFailures }
 
-// failures is the number of consecutive failures of a batch without a refusal.
 func failures(batch []*pending) int {
 	n := 0
 	for _, p := range batch {
@@ -86,12 +85,10 @@ func failures(batch []*pending) int {
 	return n
 }
 
-// refused reports whether a reply is likely to be given up soon.
 func (p *pending) refused() bool { return p.refusals >= MaxBlocking }
 
 const maxJoined = 10
 
-// notify makes the queue check again which reply is due.
 func (q *queue) notify() {
 	select {
 	case q.wake <- struct{}{}:
@@ -103,8 +100,8 @@ func (q *queue) holds(key sessions.Key) bool {
 	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
 }
 
-// renew gives the queue's replies of a session the lease of a reply that was read again, if it is newer, and ends the
-// pause that the storage has ended. It reports whether the queue has that reply.
+// renew gives a session's queued replies a newer lease, and ends a pause that the storage has ended. It reports whether
+// the queue has p.
 func (q *queue) renew(p *pending) (known bool) {
 	for _, x := range q.replies {
 		if x.key == p.key && x.lease.Term < p.lease.Term {
@@ -141,8 +138,7 @@ func (q *queue) length() int {
 	return n
 }
 
-// nextBatch returns the replies of the next message and its time: the first in a line, or a passed one that is due
-// earlier.
+// nextBatch takes the first reply of a line, or a passed one that is due earlier.
 func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 	var first *pending
 	lined := map[sessions.Key]bool{}
@@ -163,8 +159,7 @@ func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 	return q.batchOf(first), due
 }
 
-// line is the line in which a reply waits: one for all replies of a queue, or that of its session among replies on
-// cards.
+// line is one for all replies of a queue, or one for each session among replies on cards.
 func (q *queue) line(p *pending) sessions.Key {
 	if q.card {
 		return p.key
@@ -172,8 +167,8 @@ func (q *queue) line(p *pending) sessions.Key {
 	return ""
 }
 
-// batchOf returns the replies that go out in one message with first. Replies that may have arrived as one message go
-// out as that message again, under its key. If one of them is missing, each goes alone.
+// batchOf returns the replies that go out in one message with first. Those that may have arrived as one message go out
+// as that message again, under its key. If one of them is missing, each goes alone.
 func (q *queue) batchOf(first *pending) []*pending {
 	if key := first.joint; key != "" {
 		var group []*pending
@@ -205,7 +200,7 @@ func (q *queue) batchOf(first *pending) []*pending {
 	return batch
 }
 
-// jointKey derives the key of a joined message from those of its replies, and differs from each; empty for one reply.
+// jointKey differs from the key of each reply; empty for one reply.
 func jointKey(batch []*pending) string {
 	if len(batch) < 2 {
 		return ""
@@ -218,9 +213,9 @@ func jointKey(batch []*pending) string {
 }
 
 // channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own,
-// since the pause of a message must not leave a card unfinished. A session's replies are in order across both channels.
-// A turn opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the
-// session's unsent card.
+// since the pause of a message must not leave a card unfinished. A session's replies are in order across both. A turn
+// opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's
+// unsent card.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID

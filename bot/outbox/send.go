@@ -17,8 +17,8 @@ import (
 
 const giveUpAfter = 24 * time.Hour
 
-// maxRefusals is the number of certain refusals, under a code without a known cause, after which a reply is given up:
-// about four minutes. The text is the likeliest cause.
+// maxRefusals is the number of certain refusals, without a known cause, after which a reply is given up: about four
+// minutes. The text is the likeliest cause.
 const maxRefusals = 10
 
 type sendResult struct {
@@ -33,11 +33,10 @@ type sendResult struct {
 	retry   time.Time // next attempt, by the storage's clock
 }
 
-// expiryMargin is the time before its expiry from which a session webhook is not used, for clocks that disagree.
+// expiryMargin is the time before its expiry from which a webhook is not used, for clocks that disagree.
 const expiryMargin = time.Minute
 
-// sendPart sends the next part of claimed replies as one message. It records the outcome, except of a part that is
-// followed by others: the claim of the next part does.
+// sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
 func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions.Outgoing) sendResult {
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
@@ -82,8 +81,8 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 	return v
 }
 
-// countDoubles counts the sent replies that may have arrived at an earlier attempt. DingTalk does not report whether it
-// showed them twice or recognized their key.
+// countDoubles counts the sent replies that may have arrived before. DingTalk does not report whether it showed them
+// twice or recognized their key.
 func (o *Outbox) countDoubles(batch []*pending, outs []sessions.Outgoing) {
 	for i, out := range outs {
 		if out.Maybe {
@@ -132,7 +131,7 @@ func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) b
 	return err == nil
 }
 
-// sendPauses are the delays after failed attempts: from 1 s to 1 min, and up to a fifth more.
+// sendPauses are from 1 s to 1 min, and up to a fifth more.
 var sendPauses = retry.Pauses{First: 1100 * time.Millisecond, Max: 66 * time.Second, Jitter: 1.0 / 11}
 
 func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
@@ -143,8 +142,7 @@ func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
 	return sendPauses.After(attempts)
 }
 
-// join makes one message of replies that waited together: texts in order, each member mentioned once, to the newest
-// target.
+// join makes one message of replies: texts in order, each member mentioned once, to the newest target.
 func join(outs []sessions.Outgoing, key string) sessions.Outgoing {
 	out := outs[0]
 	if len(outs) == 1 {

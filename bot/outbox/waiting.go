@@ -24,7 +24,7 @@ func (o *Outbox) holds(key sessions.Key) bool {
 	return false
 }
 
-// AwaitSent waits until the session has no unsent replies. It reports false if some remain after a time, or ctx ends.
+// AwaitSent reports false if some of the session's replies remain unsent after atMost, or ctx ends.
 func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, atMost)
 	defer stop()
@@ -82,8 +82,8 @@ func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 
 const maxQueued = 2 * maxJoined
 
-// Backpressured reports whether a session's conversation has maxQueued unsent replies. Its messages then wait in the
-// storage, and the session is woken when there is room.
+// Backpressured reports whether a session's conversation has maxQueued unsent replies. The session is woken when there
+// is room.
 func (o *Outbox) Backpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
@@ -101,7 +101,7 @@ func (o *Outbox) Backpressured(key sessions.Key) bool {
 	return false
 }
 
-// wakeTurnedAway wakes the sessions that were turned away, once there is room. The lock is held.
+// wakeTurnedAway needs the lock.
 func (o *Outbox) wakeTurnedAway(q *queue) {
 	if q.length() >= maxQueued {
 		return
@@ -112,8 +112,8 @@ func (o *Outbox) wakeTurnedAway(q *queue) {
 	q.turnedAway = nil
 }
 
-// behind returns the channel of a session's next reply. A Markdown reply follows the session's card whose end is not
-// sent: that reply may become Markdown too. The lock is held.
+// behind lets a Markdown reply follow the session's card whose end is not sent: that reply may become Markdown too. The
+// lock is held.
 func (o *Outbox) behind(c channel, key sessions.Key) channel {
 	cards := c
 	cards.card = true

@@ -13,14 +13,14 @@ import (
 )
 
 // Own resolves a conversation's own settings, a JSON object of keys of agent.compaction, on top of the file's. The
-// error names each invalid key with the expected value. It may be shown to members.
+// error names each invalid key with the expected value, and may be shown to members.
 type Own func(id sessions.ConversationID, settings string) (compaction.Settings, error)
 
 // Values are the settings that a reload replaces as a whole. They are never changed in place.
 type Values struct {
 	Admins []sessions.UserID
 	Access *access.Rules // nil: everyone is served
-	// CommandRights replace rights of commands: "anyone", "owner" or "admin" by the command's English name.
+	// CommandRights are "anyone", "owner" or "admin" by the command's English name.
 	CommandRights map[string]string
 	Limits        sessions.Limits
 
@@ -32,7 +32,7 @@ type Values struct {
 	Compaction  compaction.Settings
 	Compactions map[sessions.ConversationID]compaction.Settings
 	Own         Own // nil: conversations have no settings of their own
-	// Groups are the settings of single conversations, in place of the common ones.
+	// Groups are the settings of single conversations.
 	Groups map[sessions.ConversationID]Group
 }
 
@@ -45,7 +45,7 @@ type Group struct {
 	Tools    []string // names of the offered tools
 }
 
-// Validate returns why compactions can't work with the settings, or nil.
+// Validate returns why compactions can't work, or nil.
 func (v *Values) Validate() error {
 	if err := v.Compaction.Validate(); err != nil {
 		return fmt.Errorf("compaction: %w", err)
@@ -84,7 +84,7 @@ func (c *Current) Get() *Values {
 	return c.newest
 }
 
-// For returns the values of a session: those that its turn in progress began with, else the newest.
+// For returns the values that the session's turn in progress began with, else the newest.
 func (c *Current) For(key sessions.Key) *Values {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -94,7 +94,7 @@ func (c *Current) For(key sessions.Key) *Values {
 	return c.newest
 }
 
-// Pin keeps the newest values in force for a session until release is called. A session has one turn at a time.
+// Pin keeps the newest values for a session until release is called. A session has one turn at a time.
 func (c *Current) Pin(key sessions.Key) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,11 +106,11 @@ func (c *Current) Pin(key sessions.Key) (release func()) {
 	}
 }
 
-// Language returns the language that is set for a conversation; empty for none.
+// Language is empty where none is set for the conversation.
 func (c *Current) Language(id sessions.ConversationID) string { return c.Get().Groups[id].Language }
 
-// Generate implements llm.Model with the model of the session that ctx names. Background work that began before a
-// reload may name a model that is configured no more; the default one takes its place.
+// Generate asks the model of the session that ctx names. Background work that began before a reload may name a model
+// that is gone; the default one takes its place.
 func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	v := c.For(llm.SessionOf(ctx))
 	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.Listed) bool { return m.Name == r.Model }) {

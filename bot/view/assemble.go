@@ -29,9 +29,9 @@ func (f *Frame) Offers(tool string) bool {
 	return slices.ContainsFunc(f.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
 }
 
-// Assemble builds the messages of a request: the system prompt, the parts in the frame's order, then the question. Data
-// never takes the place of the question. Assemble is pure. In the default order a request extends the one before it,
-// recalled data aside.
+// Assemble builds a request: the system prompt, the parts in the frame's order, then the question. Data never takes the
+// place of the question. Assemble is pure. In the default order a request extends the one before it, recalled data
+// aside.
 func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, asked []sessions.Event) []llm.Message {
 	msgs := []llm.Message{{Role: "system", Content: f.System}}
 	data := func(text string) {
@@ -80,8 +80,8 @@ func (f *Frame) message(e sessions.Event, kind sessions.ConversationType) (llm.M
 	return llm.Message{}, false
 }
 
-// spoken renders a member's text, in a group behind the speaker's name. Nothing in the text passes for another speaker,
-// nor for a quote other than the message's own.
+// spoken renders a member's text, in a group behind the speaker's name. Nothing in it passes for another speaker, nor
+// for a quote other than the message's own.
 func (f *Frame) spoken(e sessions.Event, kind sessions.ConversationType) string {
 	lead := ""
 	if e.Message != nil {
@@ -165,7 +165,6 @@ type clockwork struct {
 	last    time.Time
 }
 
-// before returns the line before an event; empty for none.
 func (c *clockwork) before(e sessions.Event) string {
 	at := e.CreatedAt.In(c.Loc).Truncate(time.Minute)
 	if e.Role != sessions.RoleUser || at.Equal(c.last) {
@@ -182,8 +181,8 @@ func (c *clockwork) before(e sessions.Event) string {
 	return at.Format("[15:04]")
 }
 
-// legal repairs a conversation so that every provider accepts it. Results without their call are dropped; a call
-// without its result gets [Interrupted].
+// legal makes a conversation acceptable to every provider. Results without their call are dropped; a call without its
+// result gets [Interrupted].
 func legal(msgs []llm.Message) []llm.Message {
 	var out []llm.Message
 	open := map[string]bool{}

@@ -39,6 +39,5 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 // Reader returns the rights of the exchange's conversation to read memory.
 func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil)) }
 
-// ErrInline cancels a compaction that an answer waits for. It is no failure of the summarizer: upkeep continues after
-// the answer.
+// ErrInline cancels a compaction that an answer waits for. Upkeep continues it after the answer.
 var ErrInline = errors.New("the answer's wait for a compaction ended")

@@ -20,8 +20,8 @@ func quoteLead(bot string, m sessions.Message) string {
 	return ""
 }
 
-// IsCommand reports whether a message is a command or has the form of one. A message that a limit kept from the model
-// counts as one: it is no part of the conversation either. A scheduled message executes no command.
+// IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
+// no part of the conversation either. A scheduled message executes no command.
 func (b *Builder) IsCommand(e sessions.Event) bool {
 	if e.Message != nil && e.Message.Scheduled != nil {
 		return e.Message.Outcome == sessions.Limited
@@ -29,8 +29,8 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 	return e.Message != nil && e.Message.Outcome == sessions.Limited || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 
-// LanguageWords returns the text that decides the language of an answer: the sender's own words, and of a command those
-// that are no names of people.
+// LanguageWords decides the language of an answer: the sender's own words, and of a command those that are no names of
+// people.
 func (b *Builder) LanguageWords(e sessions.Event) string {
 	if b.IsCommand(e) {
 		return wording.WordsOfCommand(b.OwnWords(e))

@@ -19,7 +19,7 @@ const pinnedShare = 12
 
 // Pinned returns the memory at the head of the view, within its token budget. Facts about the current speakers come
 // first, then the group's, then the rest; within each rank speakers take turns, the newest fact first. Facts are never
-// cut, so that an erasure finds them in the text. The text is stored and stays until the next compaction.
+// cut, so that an erasure finds them in the stored text.
 func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
 	budget := min(b.cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {

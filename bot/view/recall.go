@@ -22,7 +22,7 @@ const (
 )
 
 // Remember says how much memory a conversation shows, and when facts are extracted. The zero value shows none, and
-// extracts before compactions, in idle sessions with enough new events, and at a stop.
+// extracts before compactions, in idle sessions and at a stop.
 type Remember struct {
 	Recall       Recall
 	RecallTokens int           // size of recalled text before a question
@@ -44,8 +44,7 @@ const (
 	maxRecallQuery = 1000
 )
 
-// RecallQuery returns the query for asked, from the members' own words without quotes; empty if no message asks about
-// the past.
+// RecallQuery is from the members' own words; empty if no message asks about the past.
 func (b *Builder) RecallQuery(asked []sessions.Event) string {
 	if b.cfg.Remember.Recall == RecallOff {
 		return ""

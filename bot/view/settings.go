@@ -13,7 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// Settings returns a session's compaction settings: its own on top of its group's in the file, on top of the common
+// Settings returns a session's own settings of compactions, on top of its group's in the file, on top of the common
 // ones.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	set := b.cfg.Current.For(s.Key)
@@ -39,8 +39,7 @@ func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compacti
 // ModelKey is the key of the chosen model in a conversation's own settings.
 const ModelKey = "model"
 
-// Model returns the name of the model that a session chose, or that of its group; empty for the default. A choice that
-// the file lacks is ignored.
+// Model is empty for the default. A choice of the session that the file lacks gives way to the group's model.
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
 	file := b.cfg.Current.For(s.Key)
@@ -81,7 +80,6 @@ func withoutModel(settings string) string {
 	return string(text)
 }
 
-// resolved caches the results of [reload.Own], which are read often and seldom change.
 type resolved struct {
 	known *lru.Cache[ownSettings, resolution]
 }
@@ -114,8 +112,8 @@ func (r resolved) get(file *reload.Values, id sessions.ConversationID, settings 
 	return one.set, one.err
 }
 
-// Spent reports whether a session's flushes and compactions have used their daily tokens. Until midnight (UTC) only
-// answers call a model, and the view omits events that exceed the window.
+// Spent reports whether upkeep has used the session's daily tokens. Until midnight (UTC) only answers call a model, and
+// the view omits events that exceed the window.
 func Spent(set compaction.Settings, s sessions.Session) bool {
 	return set.DailyTokens > 0 && s.SpentToday >= set.DailyTokens
 }

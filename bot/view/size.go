@@ -8,8 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Estimate returns the uncalibrated token count of a request with the question asked. Events carry their counts; the
-// other texts are short, or cached by [TokenCache].
+// Estimate returns the uncalibrated token count of a request with the question asked.
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	frame := b.FrameOf(v.Session)
 	n := frame.Tokens + clockTokens
@@ -35,13 +34,13 @@ func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	return n
 }
 
-// Upper bounds of the clock lines, in tokens: the first line with date and group, and each later line.
+// Upper bounds of the clock lines, in tokens: the first one with date and group, and each later one.
 const (
 	clockTokens  = 120
 	minuteTokens = 10
 )
 
-// CountEvent counts the tokens of an event's body, its calls included.
+// CountEvent counts an event's body, its calls included.
 func (b *Builder) CountEvent(e sessions.Event) int {
 	n := b.counter.Count(e.Content)
 	for _, c := range e.ToolCalls {
@@ -50,12 +49,12 @@ func (b *Builder) CountEvent(e sessions.Event) int {
 	return n
 }
 
-// Fixed counts the tokens of a view besides conversation and summaries.
+// Fixed counts a view besides conversation and summaries.
 func (b *Builder) Fixed(v sessions.View) int {
 	return b.FrameOf(v.Session).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
-// Size estimates the tokens of a view as a request, corrected by the factor cal.
+// Size estimates the tokens of a view as a request, corrected by cal.
 func (b *Builder) Size(v sessions.View, cal float64) int {
 	n := b.Fixed(v) + compaction.TokensOf(v.Tail)
 	for _, s := range v.Summaries {
@@ -64,7 +63,7 @@ func (b *Builder) Size(v sessions.View, cal float64) int {
 	return Calibrated(n, cal)
 }
 
-// Calibrated corrects a token count by the factor cal; a factor of 0 or less counts as 1.
+// Calibrated corrects a token count; a factor of 0 or less counts as 1.
 func Calibrated(tokens int, cal float64) int {
 	if cal <= 0 {
 		cal = 1
@@ -72,8 +71,7 @@ func Calibrated(tokens int, cal float64) int {
 	return int(float64(tokens) * cal)
 }
 
-// ContextSize returns the last reported size of the session's context in tokens, or an estimate before the first
-// report.
+// ContextSize returns the last reported size of the context in tokens, or an estimate before the first report.
 func (b *Builder) ContextSize(v sessions.View) int {
 	if v.Session.TotalTokens > 0 {
 		return v.Session.TotalTokens

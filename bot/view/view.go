@@ -32,9 +32,8 @@ func (b *Builder) Show(v *sessions.View) {
 	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
 }
 
-// Shrink shortens oversized events to a quarter of a request. A note in each names the call that reads the whole from
-// the log. The rule depends on the event alone, so that its result never changes. Events without a number get theirs
-// from next on.
+// Shrink shortens oversized events to a quarter of a request. A note in each names the call that reads the whole. The
+// rule depends on the event alone, so that its result never changes. Events without a number get theirs from next on.
 func Shrink(events []sessions.Event, usable int, next int64) {
 	limit := BodyLimit(usable)
 	for i, e := range events {
@@ -51,7 +50,7 @@ func Shrink(events []sessions.Event, usable int, next int64) {
 	}
 }
 
-// ShownShare returns the percentage that a request shows of its shortened messages; 0 if none is shortened.
+// ShownShare is a percentage of the shortened messages; 0 if none is shortened.
 func ShownShare(whole, shown []sessions.Event) int {
 	all, rest := 0, 0
 	for i, e := range shown {
@@ -68,7 +67,7 @@ func ShownShare(whole, shown []sessions.Event) int {
 // BodyLimit bounds the tokens of one event's body in a request.
 func BodyLimit(usable int) int { return max(256, usable/4) }
 
-// State returns the input of a decision about the view; size is the context in tokens.
+// State takes the size of the context in tokens.
 func (b *Builder) State(v sessions.View, size int) compaction.State {
 	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.Fixed(v), Tokens: size, Now: b.now()}
 	for _, a := range v.Summaries {
@@ -86,8 +85,8 @@ func (b *Builder) Decide(v sessions.View, tokens int) compaction.Need {
 	return set.Policy.Decide(set.Window, b.State(v, tokens))
 }
 
-// TrimToPolicy returns the view with at most as many raw events as its policy shows. More of them mean that compactions
-// fail. A note replaces the oldest turns until a compaction summarizes them.
+// TrimToPolicy returns at most as many raw events as the policy shows. More of them mean that compactions fail. A note
+// replaces the oldest turns until a compaction summarizes them.
 func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	most := b.Settings(v.Session).Policy.ContextSize
 	if most <= 0 || len(v.Tail) <= most {
@@ -107,8 +106,8 @@ func (b *Builder) language(id sessions.ConversationID) string {
 	return cmp.Or(b.cfg.Current.Language(id), b.cfg.Language)
 }
 
-// without puts a note in place of the first n events of the tail. Log and cursor stay, and the next successful
-// compaction summarizes the whole range.
+// without puts a note in place of the first n events of the tail. Log and cursor stay, and the next compaction
+// summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
 	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.language(v.Session.ConversationID), gapIdentifiers))
 	v.Tail = v.Tail[n:]
