@@ -22,10 +22,10 @@ import (
 const (
 	exitOK    = 0
 	exitFault = 1
-	exitUsage = 2 // the command line or config must change before another attempt
+	exitUsage = 2 // the command line or config must change first
 )
 
-// App is a command's environment. Its Run method receives it, and a context that ends at the first signal.
+// App is a command's environment, which its Run method receives.
 type App struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -52,7 +52,6 @@ type listFlags struct {
 
 type columns[V any] func(clock) (head string, row func(V) string)
 
-// listRows prints the rows that read returns, in the form of view.
 func listRows[T, V any](
 	ctx context.Context, app *App, f listFlags, read func(*sql.Store, context.Context, int) ([]T, error), view func(T) V, show columns[V],
 ) error {
@@ -66,8 +65,8 @@ func listRows[T, V any](
 	})
 }
 
-// withStore calls do with the configured database, and a clock in the configured zone. From then on the output is
-// [printable], because members and models wrote parts of it.
+// withStore makes the output [printable], because members and models wrote parts of it. The clock is in the configured
+// zone.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
 	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
 }
@@ -88,10 +87,8 @@ func withConfiguredStore(ctx context.Context, app *App, f configFlag, do func(*c
 	})
 }
 
-// operator is the actor of the command line.
 var operator = manage.Actor{Role: manage.Operator, Name: "cli:" + userName()}
 
-// userName returns the name of the account that runs the program, for the audit.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -99,7 +96,6 @@ func userName() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// withManager calls do with the actions on the configured database.
 func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.Manager, s *sql.Store, at clock) error) error {
 	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(gateway.Manager(cfg, s), s, at) })
 }
@@ -116,13 +112,11 @@ func needSchema(ctx context.Context, url string, err error) error {
 	return err
 }
 
-// configFlag is the flag of every command with a config.
 type configFlag struct {
 	Config string `short:"c" default:"config.jsonc" placeholder:"FILE" help:"The config file (default: ${default})."`
 }
 
-// withDatabase calls do with the config and the address of its database. It starts a private database temporarily, but
-// never creates one: a wrong directory is an error.
+// withDatabase starts a private database temporarily, but never creates one: a wrong directory is an error.
 func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
 	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -140,7 +134,6 @@ func withDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *conf
 	return useDatabase(ctx, app, cfg, do)
 }
 
-// noSession explains an unknown key, and names the session of another error.
 func noSession(key string, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("there is no session %q; bot sessions list shows the keys", key)}
@@ -169,8 +162,7 @@ func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg 
 	return do(cfg, url)
 }
 
-// database returns the address of the configured database. The private one is that of a running bot, or is started
-// until stop is called.
+// database returns the address of the configured database. It starts the private one until stop, unless a bot runs it.
 func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop func(), err error) {
 	if url := cfg.Direct().Reveal(); url != "" {
 		return url, func() {}, nil

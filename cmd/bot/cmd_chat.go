@@ -53,7 +53,7 @@ func (c chatCmd) overrides() []config.Override {
 	return all
 }
 
-// Run talks with the configured model over the same engine as serve, until the input ends.
+// Run talks with the configured model over the engine of serve, until the input ends.
 func (c chatCmd) Run(ctx context.Context, app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedLLM, c.overrides()...)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Display: t, Version: version})
 }
 
-// terminal is a transport with one conversation: a person at a keyboard.
+// terminal is a transport with one conversation.
 type terminal struct {
 	in      io.Reader
 	out     io.Writer
@@ -87,7 +87,7 @@ type terminal struct {
 	answered chan struct{}
 	typed    []string // lines typed during an answer
 	mu       sync.Mutex
-	shown    string // part of the streamed answer
+	shown    string // streamed part of the answer
 }
 
 var (
@@ -95,7 +95,7 @@ var (
 	_ chat.Display   = (*terminal)(nil)
 )
 
-// Run accepts one line at a time and waits for its answer. A /stop typed meanwhile ends the answer; other lines wait for it.
+// Run accepts one line at a time and waits for its answer. A /stop typed meanwhile ends the answer; other lines wait.
 // The end of the input stops the bot.
 func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	defer t.end()
@@ -122,7 +122,6 @@ func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	}
 }
 
-// maxTyped bounds the lines typed during an answer.
 const maxTyped = 100
 
 // waitingMark appears when the first word of an answer takes longer than waitingAfter.
@@ -131,7 +130,7 @@ const (
 	waitingAfter = time.Second
 )
 
-// next returns the next line; false at the end of the input or of the bot.
+// next returns false at the end of the input or of the bot.
 func (t *terminal) next(ctx context.Context, lines <-chan string) (string, bool) {
 	if len(t.typed) > 0 {
 		line := t.typed[0]
@@ -151,7 +150,7 @@ func stopsAnswer(line string) bool {
 	return c.Name == "stop" && c.Use != nil && c.Arg == ""
 }
 
-// wait returns true when the answer is shown, and false when the bot stops first. A /stop has an answer of its own.
+// wait returns true when the answer is shown, and false when the bot stops first. A /stop has its own answer.
 func (t *terminal) wait(ctx context.Context, lines <-chan string, accept chat.Accept) (bool, error) {
 	slow := time.NewTimer(waitingAfter)
 	defer slow.Stop()
@@ -256,7 +255,7 @@ func (t *terminal) Text(text string, reset bool) {
 // Tool shows nothing.
 func (t *terminal) Tool(string) {}
 
-// Thought implements [chat.Live]: reasoning is not shown.
+// Thought shows nothing.
 func (t *terminal) Thought(string) {}
 
 // Visible implements [chat.Live].

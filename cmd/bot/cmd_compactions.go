@@ -116,7 +116,6 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// showCompaction prints an attempt row by row, then the text of its newest summary.
 func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
@@ -164,7 +163,6 @@ func (e compactionView) freed() string {
 	return fmt.Sprintf("%d freed", e.TokensBefore-e.TokensAfter)
 }
 
-// came describes the outcome of an attempt for a table.
 func (e compactionView) came() string {
 	switch {
 	case !e.UndoneAt.IsZero():
@@ -178,7 +176,6 @@ func (e compactionView) came() string {
 
 func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }
 
-// events describes the range that a compaction summarized.
 func (e compactionView) events() string {
 	if e.EndSeq < e.StartSeq {
 		return "-"

@@ -13,7 +13,7 @@ type configCmd struct {
 	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`
 }
 
-// configFile names a config by the flag or by a positional argument.
+// configFile names a config by flag or positional argument.
 type configFile struct {
 	configFlag
 	File string `arg:"" optional:"" help:"The config file, in place of --config."`

@@ -26,8 +26,7 @@ type compactionsCostCmd struct {
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// costView is a sum in the output of --json. The cost is in the unit of the configured prices; null if no model had a
-// price.
+// costView is a sum in the output of --json. The cost is in the unit of the configured prices; null without a price.
 type costView struct {
 	Period           string       `json:"period,omitempty"`
 	Session          sessions.Key `json:"session,omitempty"`
@@ -49,7 +48,6 @@ func viewCost(c spend.Cost) costView {
 	return v
 }
 
-// line returns a row of the table.
 func (v costView) line() string {
 	cost := "no price"
 	if v.Cost != nil {
@@ -99,7 +97,7 @@ type callsListCmd struct {
 	By    string `enum:"month,day" default:"month" help:"Sum by month or by day (default: ${default})."`
 }
 
-// callView is a count of calls in the output of --json. The row of all APIs has no api, and the limit of its month.
+// callView is a count of calls in the output of --json. The row of all APIs has no api, and its month's limit.
 type callView struct {
 	Period string `json:"period"`
 	API    string `json:"api,omitempty"`
@@ -107,7 +105,7 @@ type callView struct {
 	Limit  *int64 `json:"limit,omitempty"` // 0: no bound
 	Left   *int64 `json:"left,omitempty"`  // absent without a bound
 	Level  string `json:"level,omitempty"`
-	// RefusedUntil is the end of a refusal of the month by DingTalk; absent if there is none.
+	// RefusedUntil ends DingTalk's refusal of the month; absent without one.
 	RefusedUntil *time.Time `json:"refused_until,omitempty"`
 }
 
@@ -125,7 +123,6 @@ func viewCalls(c sessions.CallCount) callView {
 	return v
 }
 
-// line returns a row of the table.
 func (v callView) line(at clock) string {
 	limit, left, refused := "-", "-", "-"
 	if v.Limit != nil {
@@ -159,7 +156,6 @@ type callsResumeCmd struct {
 	JSON bool `help:"One JSON object."`
 }
 
-// resumedView is the result of bot calls resume in the output of --json.
 type resumedView struct {
 	Month        string     `json:"month"`
 	RefusedUntil *time.Time `json:"refused_until"` // null: the calls were not refused
@@ -187,7 +183,6 @@ func (c callsResumeCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// write prints the result as a table.
 func (v resumedView) write(out io.Writer, at clock, done sessions.ResumedCalls) error {
 	refused := "not refused"
 	if v.RefusedUntil != nil {

@@ -12,7 +12,6 @@ import (
 	"ebb/sql/admin"
 )
 
-// debtsCmd is bot debts: owed flushes.
 type debtsCmd struct{ listFlags }
 
 // debtView is an owed flush in the output of --json: the events FromSeq+1 to ThroughSeq.
@@ -29,7 +28,6 @@ func viewDebt(d admin.Debt) debtView {
 	return debtView{Session: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
 }
 
-// allSessions reads a list without a limit to some sessions.
 func allSessions[T any](read func(*sql.Store, context.Context, []sessions.Key, int) ([]T, error)) func(*sql.Store, context.Context, int) ([]T, error) {
 	return func(s *sql.Store, ctx context.Context, limit int) ([]T, error) { return read(s, ctx, nil, limit) }
 }

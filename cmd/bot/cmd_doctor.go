@@ -21,7 +21,6 @@ type doctorCmd struct {
 	Card string `placeholder:"GROUP" help:"Try the card template with one card in this group, by its conversation id. Takes 4 of the month's API calls."`
 }
 
-// checkTimeout bounds each of the doctor's checks.
 const checkTimeout = 15 * time.Second
 
 // Run checks the requirements of serve, one line each. It fails if a check fails.
@@ -60,7 +59,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// tryCard tries the card template with one card in a group, a line for each step. No other check takes calls of the month.
+// tryCard delivers one card, a line for each step. No other check takes calls of the month.
 func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, group string) (bad bool) {
 	step := func(name string, run func(context.Context) (string, error)) (ok bool) {
 		return !diagnose(ctx, out, cfg, name, func(ctx context.Context, _ *config.Config) (string, error) { return run(ctx) })
@@ -80,8 +79,7 @@ func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, group strin
 	return !step("card calls", trial.Close) || !good
 }
 
-// load reads the config and prints its faults. A config that lacks only credentials is returned for the other checks;
-// any other invalid one is not.
+// load prints the config's faults. It returns an invalid config only if that lacks just credentials.
 func (c doctorCmd) load(app *App) (cfg *config.Config, bad bool) {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
 	if wrong, ok := errors.AsType[*config.Error](err); ok {
@@ -125,7 +123,7 @@ func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	})
 }
 
-// checkStreaming has each model stream an answer, because the first token reveals a hanging model early.
+// checkStreaming has each model stream, because the first token reveals a hanging model early.
 func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
@@ -140,7 +138,7 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	var all sync.WaitGroup
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
-			if err := check(ctx, client, m.Name); err != nil { // the error's name of the model is Ebb's, so the provider's is added
+			if err := check(ctx, client, m.Name); err != nil { // with the provider's name of the model, since the error has Ebb's
 				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, strings.TrimPrefix(err.Error(), "model "+m.Name+": "))
 			}
 		})
@@ -188,7 +186,7 @@ func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 // maxSkew bounds the clock's offset. Leases use the database's clock, but webhooks expire by ours.
 const maxSkew = 30 * time.Second
 
-// checkClock compares our clock with the date of DingTalk's response.
+// checkClock reads the date of DingTalk's response.
 func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
 	if err != nil {

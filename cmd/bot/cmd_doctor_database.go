@@ -36,7 +36,6 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	return fmt.Sprintf("%s, %s pending", where, countOf(pending, "migration")), nil
 }
 
-// countOf formats a number with its noun.
 func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -44,7 +43,7 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// checkLeads connects to every address. direct is the server's own address.
+// checkLeads connects to every address. direct is the server's own.
 func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (string, error) {
 	server, err := sql.Trace(ctx, direct)
 	switch {
@@ -74,7 +73,6 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	return "database.url and database.direct_url answer: " + way(through), nil
 }
 
-// way describes the server behind an address, and a pooler before it.
 func way(l sql.Lead) string {
 	if l.Between == sql.Nothing {
 		return "PostgreSQL " + l.Version

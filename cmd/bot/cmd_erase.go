@@ -14,13 +14,11 @@ import (
 	"ebb/sql"
 )
 
-// sureFlags are the flags of irreversible commands.
 type sureFlags struct {
 	configFlag
 	Yes bool `help:"Do it: it can't be taken back."`
 }
 
-// requireYes refuses a command without --yes.
 func (f sureFlags) requireYes(what string) error {
 	if f.Yes {
 		return nil
@@ -28,7 +26,7 @@ func (f sureFlags) requireYes(what string) error {
 	return usageError{fmt.Errorf("%s can't be taken back; say --yes to do it", what)}
 }
 
-// withWaits returns a context in which an erasure logs to stderr that it waits for a turn or upkeep.
+// withWaits lets an erasure log to stderr that it waits for a turn or upkeep.
 func withWaits(ctx context.Context, app *App) context.Context {
 	log, _ := gateway.NewLogger(config.LogConfig{Level: "info", Format: "auto"}, app.Stderr)
 	return log.WithContext(ctx)
@@ -94,7 +92,7 @@ type sessionsDeleteCmd struct {
 	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`
 }
 
-// Run deletes a session. Bots may continue to serve: a later message creates the session again.
+// Run deletes a session while bots may serve: a later message creates it again.
 func (c sessionsDeleteCmd) Run(ctx context.Context, app *App) error {
 	if err := c.requireYes("an erasure of a person"); err != nil {
 		return err

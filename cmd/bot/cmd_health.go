@@ -10,7 +10,7 @@ import (
 	"ebb/bot/config"
 )
 
-// healthCmd is bot healthcheck, for images without a shell.
+// healthCmd is for images without a shell.
 type healthCmd struct {
 	Config string `short:"c" help:"Take the address from admin.listen of this config file."`
 	Addr   string `default:"127.0.0.1:8080" help:"host:port as in admin.listen (default: ${default})."`

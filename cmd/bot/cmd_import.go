@@ -34,7 +34,7 @@ type sessionsImportCmd struct {
 // maxImport keeps a wrong file out of memory, in bytes.
 const maxImport = 256 << 20
 
-// Run stores the conversation as a new session, with the same methods as live messages.
+// Run stores the conversation as a new session, by the methods for live messages.
 func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -118,7 +118,7 @@ type importer struct {
 	stored  int // messages
 }
 
-// checkScope refuses a group whose members each have a session. The choice by /scope precedes the configuration.
+// checkScope refuses a group whose members each have a session. A choice by /scope precedes the configuration.
 func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) error {
 	if im.cmd.Private {
 		return nil
@@ -172,7 +172,7 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// log stores the messages turn by turn: user messages, then their answers.
+// log stores turn by turn: user messages, then their answers.
 func (im *importer) log(ctx context.Context) error {
 	all := im.kept.messages
 	for at := 0; at < len(all); {
@@ -197,7 +197,7 @@ func (im *importer) log(ctx context.Context) error {
 	return nil
 }
 
-// turn stores the user messages from to said and the answers said to end as one turn.
+// turn stores the user messages from to said and the answers said to end.
 func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 	var t sessions.Turn
 	defer func() {
@@ -238,7 +238,7 @@ func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 	return nil
 }
 
-// accept stores message i as pending and returns its event's id. It is idempotent.
+// accept is idempotent.
 func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 	m := im.kept.messages[i]
 	kind := sessions.Group
@@ -307,8 +307,7 @@ func (im *importer) summarize(ctx context.Context) error {
 	return err
 }
 
-// dated returns events with the times of the file, instead of the time of the import. An event without a time in the
-// file has none.
+// dated returns events with the times of the file, if any, instead of the time of the import.
 func (im *importer) dated(events []sessions.Event) []sessions.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -320,5 +319,4 @@ func (im *importer) dated(events []sessions.Event) []sessions.Event {
 	return out
 }
 
-// maxNamed bounds the identifiers of a note.
 const maxNamed = 24

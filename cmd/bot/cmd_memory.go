@@ -72,7 +72,6 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// dash formats an id for a table.
 func dash(id sessions.UserID) string {
 	if id == "" {
 		return "-"
@@ -80,7 +79,6 @@ func dash(id sessions.UserID) string {
 	return string(id)
 }
 
-// person formats an id for a table, with the nick if known.
 func person(id sessions.UserID, nick string) string {
 	return dash(sessions.UserID(memory.PersonOf(id, nick)))
 }
@@ -112,7 +110,6 @@ func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// noMemory explains an unknown id.
 func noMemory(id int64, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("there is no memory %d; bot memory list shows them", id)}
@@ -120,7 +117,6 @@ func noMemory(id int64, err error) error {
 	return err
 }
 
-// memoryShown is the output of bot memory show --json.
 type memoryShown struct {
 	memoryView
 	Flush   *flushView   `json:"flush"`   // the flush that saved it; null for a turn
@@ -202,7 +198,6 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// exporter writes an export as Markdown, or as JSON without the headings.
 type exporter struct {
 	out    io.Writer
 	enc    *json.Encoder
@@ -221,13 +216,12 @@ func (e *exporter) put(head string, value any, line string) error {
 	return err
 }
 
-// exportedFact is a memory in an export; type distinguishes it from a message.
+// exportedFact has a type to distinguish it from a message.
 type exportedFact struct {
 	Type string `json:"type"`
 	memoryView
 }
 
-// saidView is a message in an export.
 type saidView struct {
 	Type string `json:"type"`
 	eventView
@@ -235,7 +229,6 @@ type saidView struct {
 	Private bool   `json:"private"`
 }
 
-// noPerson explains an unknown person.
 func noPerson(who string, err error) error {
 	if errors.Is(err, sessions.ErrNotFound) {
 		return usageError{fmt.Errorf("nothing is kept about %q; bot sessions export shows the ids of people as sender_id", who)}
@@ -269,7 +262,6 @@ func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// unshareable words the reason why a memory can't be promoted.
 func unshareable(why manage.Refusal, m memory.Memory) string {
 	switch why {
 	case manage.TeamAlready:
@@ -324,7 +316,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// preview lists the data that the erasure would delete, and requests --yes.
+// preview lists what the erasure would delete.
 func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at clock) error {
 	_, chain, err := s.MemoryByID(ctx, c.ID)
 	if err != nil {

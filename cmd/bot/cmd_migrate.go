@@ -53,7 +53,7 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// withNewDatabase is withDatabase for commands that may create a private database.
+// withNewDatabase may create a private database.
 func withNewDatabase(ctx context.Context, app *App, f configFlag, do func(cfg *config.Config, url string) error) error {
 	cfg, err := config.Load(f.Config, app.Getenv, config.NeedNothing)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"ebb/sql"
 )
 
-// restartsCmd is bot restarts: the restart report of each process.
 type restartsCmd struct{ listFlags }
 
 type restartView struct {

@@ -26,11 +26,11 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if console, _ := gateway.LogFormat(cfg.Log, app.Stderr); err == nil || console || ofCaller(err) {
 		return err
 	}
-	log.Error().Err(err).Msg("Stopped by a fault") // a JSON line, so that alerts on the level match it
+	log.Error().Err(err).Msg("Stopped by a fault") // a JSON line, for alerts on the level
 	return errReported
 }
 
-// ofCaller reports whether an error concerns the command line or the config, which the caller can correct.
+// ofCaller reports whether the caller can correct the error, in the command line or the config.
 func ofCaller(err error) bool {
 	var usage usageError
 	var config *config.Error

@@ -35,7 +35,7 @@ type keyFlags struct {
 	Key string `arg:"" help:"The session's key, as bot sessions list shows it."`
 }
 
-// view calls read with the session. A private chat is in the audit before.
+// view puts a private chat in the audit before read.
 func (f keyFlags) view(ctx context.Context, app *App, read func(context.Context, *sql.Store, sessions.Session, clock) error) error {
 	return withManager(ctx, app, f.configFlag, func(m *manage.Manager, st *sql.Store, at clock) error {
 		s, err := st.Session(ctx, sessions.Key(f.Key))
@@ -91,7 +91,6 @@ type sessionsExportCmd struct {
 	JSON bool `help:"One JSON object a line."`
 }
 
-// exportPage bounds the events in memory.
 const exportPage = 2000
 
 // Run exports a session's log.

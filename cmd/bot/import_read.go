@@ -15,10 +15,9 @@ import (
 	"ebb/sessions"
 )
 
-// kept is a conversation of an older bot.
 type kept struct {
 	messages []keptMessage
-	// consolidated is the number of leading messages that the older bot had summarized.
+	// consolidated counts the leading messages that the older bot had summarized.
 	consolidated   int
 	consolidatedAt time.Time // zero if the file has none
 	summary        string    // empty if the file has none
@@ -31,20 +30,18 @@ type keptMessage struct {
 	sentAt time.Time // zero if the file has none
 }
 
-// place is a message's position in a file.
 type place struct {
 	line int    // from 1
 	path string // such as messages[3]; empty in a file with one message a line
 }
 
-// keptHead holds the metadata of a conversation. Other fields of older bots are ignored.
+// keptHead is the metadata; other fields are ignored.
 type keptHead struct {
 	Consolidated   *int   `json:"last_consolidated"`
 	ConsolidatedAt string `json:"last_consolidated_at"`
 	Summary        string `json:"summary"`
 }
 
-// keptLine is one message of a file.
 type keptLine struct {
 	Role       string     `json:"role"`
 	Content    *string    `json:"content"`
@@ -55,7 +52,7 @@ type keptLine struct {
 	ToolCallID string     `json:"tool_call_id"`
 }
 
-// keptCall is a tool call in the form of the chat completions API.
+// keptCall has the form of the chat completions API.
 type keptCall struct {
 	ID       string `json:"id"`
 	Function struct {
@@ -64,7 +61,7 @@ type keptCall struct {
 	} `json:"function"`
 }
 
-// keptReader reads one file. Its errors name file, line and field.
+// keptReader's errors name file, line and field.
 type keptReader struct {
 	name string
 	zone *time.Location // for times without a zone
@@ -72,7 +69,7 @@ type keptReader struct {
 	open []string // ids of calls without a result so far
 }
 
-// readKept reads a conversation from one JSON object with "messages", or from lines of JSON: metadata, then messages.
+// readKept reads one JSON object with "messages", or lines of JSON: metadata, then messages.
 func readKept(name string, data []byte, zone *time.Location) (kept, error) {
 	r := &keptReader{name: name, zone: zone}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -234,7 +231,7 @@ func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 	return nil
 }
 
-// finish checks the rules that depend on the whole file.
+// finish checks the rules of the whole file.
 func (r *keptReader) finish() error {
 	all := r.out.messages
 	if len(all) == 0 {
@@ -252,7 +249,7 @@ func (r *keptReader) finish() error {
 	return r.fail(last.line, "messages: none is a user's")
 }
 
-// wrong refuses a field of a message, or the whole message for an empty field.
+// wrong refuses a field, or the whole message for an empty one.
 func (r *keptReader) wrong(at place, field, format string, args ...any) error {
 	name := at.path
 	if field != "" {
@@ -268,7 +265,7 @@ func (r *keptReader) fail(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.name, line, fmt.Sprintf(format, args...))
 }
 
-// jsonProblem describes a fault of a JSON text without showing the text, with the field if known.
+// jsonProblem does not show the text; field is empty if unknown.
 func jsonProblem(err error) (field, problem string) {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		want := wrong.Type.String()
@@ -280,7 +277,7 @@ func jsonProblem(err error) (field, problem string) {
 	return "", err.Error()
 }
 
-// parseTime parses a time of an older bot, with or without a zone. An empty text is the zero time.
+// parseTime parses a time with or without a zone. An empty text is the zero time.
 func parseTime(text string, zone *time.Location) (time.Time, bool) {
 	if text == "" {
 		return time.Time{}, true

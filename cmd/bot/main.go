@@ -1,5 +1,5 @@
-// Command bot is Ebb, a DingTalk group bot with long-term memory. `bot serve` runs the gateway; the other commands are
-// for operators. The tour of the code is the documentation of package bot.
+// Command bot is Ebb, a DingTalk group bot with long-term memory. `bot serve` runs the gateway; other commands are for
+// operators. The documentation of package bot is the tour of the code.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"ebb/bot/config"
 )
 
-// cli is the grammar of the command line. Each command is a type with a Run method, in its own cmd_*.go.
+// cli has a type with a Run method for each command, in its own cmd_*.go.
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the gateway until a signal, then drain."`
 	Chat        chatCmd        `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
@@ -53,7 +53,7 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], app))
 }
 
-// awaitSignals handles the signals that end a process. It closes ready when it listens.
+// awaitSignals closes ready when it listens.
 func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), ready chan<- struct{}) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -65,11 +65,11 @@ func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), read
 	obey(signals, cancel, app.Stderr, exit)
 }
 
-// sameStop is the time after the first signal in which others count as the same stop, because a supervisor may signal a
+// sameStop is the time after the first signal in which others count as the same stop: a supervisor may signal a
 // process and then its group.
 const sameStop = time.Second
 
-// obey ends the context at the first signal, and the process at a later one outside sameStop.
+// obey ends the context at the first signal, and the process at one later than sameStop.
 func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
 	cancel(fmt.Errorf("signal: %v", <-signals))
 	began := time.Now()
@@ -83,7 +83,6 @@ func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Wr
 	}
 }
 
-// execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, app *App) int {
 	var exited *int // exit code of --help; kong continues after it
 	parser, err := kong.New(&cli{},
@@ -109,7 +108,6 @@ func execute(ctx context.Context, args []string, app *App) int {
 	return report(app.Stderr, cmd.Run())
 }
 
-// canonical translates the usual words for help and version.
 func canonical(args []string) []string {
 	switch {
 	case len(args) == 0:
@@ -122,7 +120,6 @@ func canonical(args []string) []string {
 	return args
 }
 
-// report prints an error and returns its exit code.
 func report(stderr io.Writer, err error) int {
 	var config *config.Error
 	var usage usageError
@@ -145,7 +142,7 @@ func report(stderr io.Writer, err error) int {
 
 type versionCmd struct{}
 
-// Run prints the version, the commit if the build knows it, and the Go release.
+// Run prints the version, the commit if known, and the Go release.
 func (versionCmd) Run(app *App) error {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

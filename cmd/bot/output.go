@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// printable passes text to a terminal without control sequences: control characters other than newline and tab become
-// "?". A model's answer or a nick could otherwise move the cursor, set the title or hide earlier text.
+// printable replaces control characters other than newline and tab by "?". A model's answer or a nick could otherwise
+// move the cursor, set the title or hide earlier text.
 type printable struct {
 	out  io.Writer
 	lead bool // the last byte may begin a control character of two bytes, U+0080 to U+009F
@@ -68,7 +68,6 @@ func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T)
 	})
 }
 
-// views converts all rows to their --json form.
 func views[T, V any](all []T, view func(T) V) []V {
 	out := make([]V, len(all))
 	for i, x := range all {
@@ -77,7 +76,6 @@ func views[T, V any](all []T, view func(T) V) []V {
 	return out
 }
 
-// writeRows prints two columns: names and values.
 func writeRows(out io.Writer, rows [][2]string) error {
 	return write(out, func(w io.Writer) {
 		for _, r := range rows {
@@ -97,7 +95,6 @@ type clock struct{ zone *time.Location }
 
 func (c clock) head(name string) string { return fmt.Sprintf("%s (%s)", name, c.zone) }
 
-// cell formats a time for such a column.
 func (c clock) cell(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -105,7 +102,6 @@ func (c clock) cell(t time.Time) string {
 	return t.In(c.zone).Format("2006-01-02 15:04:05")
 }
 
-// full formats a single time with its zone.
 func (c clock) full(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -113,7 +109,7 @@ func (c clock) full(t time.Time) string {
 	return c.cell(t) + " " + c.zone.String()
 }
 
-// ending returns the end of an error for a table, because the cause stands last.
+// ending keeps the end of an error for a table, where the cause stands.
 func ending(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 120 {
@@ -122,7 +118,6 @@ func ending(s string) string {
 	return s
 }
 
-// excerpt returns the beginning of a text for a table.
 func excerpt(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 80 {

@@ -17,7 +17,7 @@ import (
 	"ebb/sql/facts"
 )
 
-// sessionView is a session in the output of --json. Scripts may rely on its names.
+// sessionView is the output of --json. Scripts may rely on its names.
 type sessionView struct {
 	Session          sessions.Key              `json:"session"`
 	RobotCode        sessions.RobotCode        `json:"robot_code"`
@@ -65,8 +65,7 @@ func viewSession(s sessions.Session) sessionView {
 	}
 }
 
-// eventView is an event of the log in the output of --json. The export names the conversation once, and omits delivery
-// data such as webhooks.
+// eventView is the output of --json, without delivery data such as webhooks. The export names the conversation once.
 type eventView struct {
 	ID         int64               `json:"id"`
 	Seq        int64               `json:"seq"`
@@ -99,8 +98,7 @@ func viewEvent(e sessions.Event) eventView {
 	return v
 }
 
-// said returns the time of an event by the sender's clock, or the time of its storage. An imported event is stored long
-// after it was sent.
+// said prefers the sender's clock: an imported event is stored long after it was sent.
 func (v eventView) said() time.Time {
 	if v.SentAt.IsZero() {
 		return v.CreatedAt
@@ -132,12 +130,12 @@ type compactionView struct {
 	RequestedBy  string          `json:"requested_by,omitempty"`
 	UndoneAt     time.Time       `json:"undone_at,omitzero"`
 	ErasedAt     time.Time       `json:"erased_at,omitzero"` // in place of undone_at after an erasure
-	// Only for a single attempt: the receipts of its flushes, and the text of its summary.
+	// Only for a single attempt.
 	Flushes []receiptView `json:"flushes,omitzero"`
 	Summary string        `json:"summary,omitzero"`
 }
 
-// receiptView lists the memories that one flush saved, by id.
+// receiptView lists the ids of memories that one flush saved.
 type receiptView struct {
 	StartSeq   int64   `json:"start_seq"`
 	EndSeq     int64   `json:"end_seq"`
@@ -158,7 +156,7 @@ func viewReceipts(receipts []facts.FlushReceipt) []receiptView {
 	return out
 }
 
-// String formats the receipt in a row.
+// String is one line.
 func (r receiptView) String() string {
 	var out strings.Builder
 	if r.EndSeq < r.StartSeq {
@@ -200,7 +198,7 @@ func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) compactionView
 	}
 }
 
-// auditWords describes an audit's figures, in reading order.
+// auditWords are in reading order.
 var auditWords = []struct{ key, says string }{
 	{"source_tokens", "summarized, tokens in full"},
 	{"summary_tokens", "summary, tokens"},
@@ -223,7 +221,7 @@ var auditWords = []struct{ key, says string }{
 	{"memories", "saved to memory"},
 }
 
-// auditRows formats an audit for a table: described figures first, then all others.
+// auditRows puts described figures first.
 func auditRows(audit string) [][2]string {
 	if strings.TrimSpace(audit) == "" {
 		return nil
@@ -250,7 +248,7 @@ func auditRows(audit string) [][2]string {
 	return rows
 }
 
-// auditText formats one value of an audit; empty for a value without information.
+// auditText is empty for a value without information.
 func auditText(key string, value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -282,7 +280,7 @@ func auditText(key string, value any) string {
 	}
 }
 
-// rawOrNone returns a JSON text unchanged; nil for an empty one.
+// rawOrNone returns nil for an empty text.
 func rawOrNone(text string) json.RawMessage {
 	if text == "" {
 		return nil
@@ -317,7 +315,6 @@ type memoryView struct {
 
 func viewMemory(m memory.Memory) memoryView { return memoryView(m) }
 
-// said returns the time at which a memory was said, or stored if that is unknown.
 func (m memoryView) said() time.Time {
 	if m.SaidAt.IsZero() {
 		return m.CreatedAt
@@ -325,7 +322,6 @@ func (m memoryView) said() time.Time {
 	return m.SaidAt
 }
 
-// state says whether a memory is in force, and names its successor.
 func (m memoryView) state(now time.Time) string {
 	switch {
 	case m.SupersededBy != 0:

@@ -10,7 +10,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 )
 
-// watchCalls reads the calls of other replicas in the background until stop is called. It does nothing without DingTalk.
+// watchCalls reads the calls of other replicas until stop. It does nothing without DingTalk.
 func (g *gateway) watchCalls(ctx context.Context) (stop func()) {
 	if g.calls == nil {
 		return func() {}
@@ -18,7 +18,7 @@ func (g *gateway) watchCalls(ctx context.Context) (stop func()) {
 	return inBackground(ctx, g.calls.Watch)
 }
 
-// callBudget returns the reader of the month's calls for /status; nil without DingTalk.
+// callBudget is for /status; nil without DingTalk.
 func (g *gateway) callBudget() func() command.CallBudget {
 	if g.calls == nil {
 		return nil

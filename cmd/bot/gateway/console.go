@@ -23,7 +23,7 @@ func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
 	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
-// policyOf returns the compaction settings in force for a session: its own over its group's over the common ones.
+// policyOf returns a session's settings in force: its own over its group's over the common ones.
 func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.Settings {
 	return func(session sessions.Session) compaction.Settings {
 		cfg := inForce()
@@ -71,7 +71,7 @@ func (g *gateway) rights(person sessions.UserID) console.Rights {
 	return r
 }
 
-// openLogin returns the login by DingTalk, or nil if it is not configured. tokens has the application's token.
+// openLogin returns nil if the login is not configured. tokens has the application's token.
 func (g *gateway) openLogin(tokens login.Tokens) pages.Identity {
 	d, l := g.cfg.DingTalk, g.cfg.Admin.DingTalkLogin
 	if l.RedirectURI == "" {
@@ -83,7 +83,7 @@ func (g *gateway) openLogin(tokens login.Tokens) pages.Identity {
 	})
 }
 
-// settings returns the newest configuration, and its keys that are in force only after a restart.
+// settings returns the newest configuration, and its keys that need a restart.
 func (g *gateway) settings() ([]byte, []string, error) {
 	newest := g.inForce.Load()
 	_, restart := g.cfg.Changes(newest)
@@ -91,7 +91,6 @@ func (g *gateway) settings() ([]byte, []string, error) {
 	return text, restart, err
 }
 
-// privacy returns the part of the configuration in force that concerns data about people.
 func (g *gateway) privacy() console.Privacy {
 	live := g.inForce.Load()
 	p := console.Privacy{
@@ -106,7 +105,7 @@ func (g *gateway) privacy() console.Privacy {
 	return p
 }
 
-// hostOf returns the host of an address. The rest of it may hold secrets.
+// hostOf drops the rest of an address, which may hold secrets.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -115,7 +114,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// consoleOf serves the console of a gateway once it runs.
+// consoleOf refuses requests until the gateway runs.
 func consoleOf(running *atomic.Pointer[gateway]) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g := running.Load(); g != nil {

@@ -10,11 +10,10 @@ import (
 	"ebb/memory/embed"
 )
 
-// embedRetries is the number of immediate retries in the background. A search makes one attempt, because its time is
-// short.
+// embedRetries is for the background. A search makes one attempt, because its time is short.
 const embedRetries = 2
 
-// openEmbedder returns the client of the configured embeddings endpoint; nil without one.
+// openEmbedder returns nil without a configured endpoint.
 func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	if e.BaseURL == "" {
 		return nil, nil
@@ -24,8 +23,7 @@ func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	})
 }
 
-// fillVectors embeds rows without a vector in the background until stop is called. It does nothing without an endpoint,
-// and pauses while another replica is the leader.
+// fillVectors embeds rows without a vector until stop, on the leader. It does nothing without an endpoint.
 func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	if g.embedder == nil {
 		return func() {}
@@ -38,7 +36,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	return inBackground(ctx, f.Run)
 }
 
-// inBackground runs work until stop is called, which waits for its end.
+// inBackground returns a stop that waits for the end of work.
 func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup

@@ -39,13 +39,13 @@ import (
 	"ebb/sql/pg"
 )
 
-// gateway is one running replica and its parts, in the order of construction.
+// gateway has its parts in the order of construction.
 type gateway struct {
 	cfg       *config.Config
-	inForce   atomic.Pointer[config.Config] // the newest one that was accepted: what can change without a restart is of it
+	inForce   atomic.Pointer[config.Config] // the newest accepted one, for values that change without a restart
 	private   *localpg.Server               // nil with an external database
 	store     *sql.Store
-	model     *openai.Client   // the client of the configuration in force
+	model     *openai.Client   // the client of inForce
 	embedder  *openai.Embedder // nil without an endpoint
 	replica   sessions.ReplicaID
 	transport chat.Transport
@@ -57,7 +57,7 @@ type gateway struct {
 	location  *time.Location
 }
 
-// Options are the choices of a caller besides the configuration.
+// Options are a caller's choices besides the configuration.
 type Options struct {
 	Transport chat.Transport // nil: DingTalk
 	Display   chat.Display   // nil: DingTalk cards, as configured
@@ -121,7 +121,6 @@ func buildInfo(version string) prometheus.Collector {
 	return info
 }
 
-// open builds a gateway that is ready to run.
 func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, o Options) (*gateway, error) {
 	loc, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
@@ -147,7 +146,7 @@ func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry
 	return g, nil
 }
 
-// openStore starts or finds PostgreSQL, migrates the schema and connects. It waits for an unavailable database, because
+// openStore starts or finds PostgreSQL, migrates the schema and connects. It waits for an unavailable database:
 // replicas may start first after a power cut.
 func (g *gateway) openStore(ctx context.Context) error {
 	url := g.cfg.Database.URL.Reveal()
@@ -190,8 +189,8 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// schema migrates the database. With database.migrate off it only checks for pending migrations, because statements
-// fail on an older schema. A role without access to the migrations passes.
+// schema only checks for pending migrations with database.migrate off, because statements fail on an older schema. A
+// role without access to the migrations passes.
 func (g *gateway) schema(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
@@ -212,7 +211,6 @@ func (g *gateway) schema(ctx context.Context, url string) error {
 	return nil
 }
 
-// openDingTalk returns the transport of the configured application.
 func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 	d, a := g.cfg.DingTalk, g.cfg.Agent
 	c := dingtalk.Config{
@@ -290,7 +288,6 @@ func Remember(m config.MemoryConfig) view.Remember {
 	return r
 }
 
-// replicaID returns a unique name with the configured one as prefix.
 func replicaID(cfg *config.Config) sessions.ReplicaID {
 	name := cfg.Cluster.ReplicaID
 	if name == "" {
@@ -312,8 +309,7 @@ func (g *gateway) ready(ctx context.Context) error {
 	return g.bot.Ready()
 }
 
-// databaseReason is the database fault that /readyz shows, or nil. It omits the server's message, because anyone may
-// read /readyz.
+// databaseReason omits the server's message, because anyone may read /readyz.
 func databaseReason(err error) error {
 	switch {
 	case err == nil:
@@ -324,7 +320,6 @@ func databaseReason(err error) error {
 	return errors.New("the database does not answer")
 }
 
-// close closes all parts, the private database last.
 func (g *gateway) close(ctx context.Context) {
 	if g.store != nil {
 		g.store.Close()

@@ -22,20 +22,18 @@ type Reload struct {
 	Level   *LogLevel
 }
 
-// reloader puts newer configurations in force.
 type reloader struct {
 	*gateway
 	Reload
 	total *prometheus.CounterVec
 }
 
-// The outcomes of reloads, for metrics.
 const (
 	reloadApplied = "applied"
 	reloadRefused = "refused"
 )
 
-// watchReloads loads the configuration again at each signal until stop is called. Signals during a reload are one.
+// watchReloads reloads at each signal until stop. Signals during a reload are one.
 func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
 	if o.Signals == nil {
 		return func() {}
@@ -58,7 +56,7 @@ func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
 	})
 }
 
-// run loads the configuration once. It takes over all of the values that can change, or none.
+// run takes over all values that can change, or none.
 func (r *reloader) run(ctx context.Context) {
 	log := zerolog.Ctx(ctx).Sample(nil) // each level: an administrator waits for the line
 	next, err := r.Load()
@@ -83,7 +81,7 @@ func (r *reloader) run(ctx context.Context) {
 	log.Info().Strs("keys", changed).Msg("Configuration reloaded")
 }
 
-// apply puts a configuration in force. Unchanged models keep their client, which knows the models that are down.
+// apply keeps the client of unchanged models, which knows the models that are down.
 func (r *reloader) apply(next *config.Config) error {
 	model := r.model
 	if !reflect.DeepEqual(r.inForce.Load().LLM, next.LLM) {
@@ -103,7 +101,7 @@ func (r *reloader) apply(next *config.Config) error {
 	return nil
 }
 
-// faults lists the faults of a configuration, each with its file, line and field.
+// faults lists a configuration's faults, each with its file, line and field.
 func faults(err error) []error {
 	bad, ok := errors.AsType[*config.Error](err)
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"ebb/sql"
 )
 
-// unknownHostError is a failed DNS lookup of the database's host, in one line. The driver's error has one line for each
-// attempt.
+// unknownHostError is a failed DNS lookup in one line. The driver's error has one for each attempt.
 type unknownHostError struct{ dns *net.DNSError }
 
 // Error names the host, which contains no password.
@@ -22,7 +21,7 @@ func (e unknownHostError) Error() string {
 // Unwrap returns the DNS error.
 func (e unknownHostError) Unwrap() error { return e.dns }
 
-// DatabaseFault replaces a failed DNS lookup by an error in one line, and returns any other error unchanged.
+// DatabaseFault puts a failed DNS lookup in one line, and returns any other error unchanged.
 func DatabaseFault(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return unknownHostError{dns}

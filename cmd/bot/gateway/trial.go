@@ -13,8 +13,8 @@ import (
 	"ebb/sql"
 )
 
-// OpenTrial connects a trial of the configured card template in a group. url is the direct address of the database, in
-// which calls are counted. stop is never nil.
+// OpenTrial connects a trial of the configured card template in a group. url is the direct address of the database,
+// which counts the calls. stop is never nil.
 func OpenTrial(ctx context.Context, cfg *config.Config, url, group string) (trial *card.Trial, stop func(), err error) {
 	d := cfg.DingTalk
 	if d.CardTemplateID == "" {
