@@ -116,10 +116,10 @@ func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 	if err != nil {
 		return nil, "", fmt.Errorf("listing memories: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.Memory) pages.Place { return pages.Place{ID: r.ID} })
+	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageMemoriesRow) pages.Place { return pages.Place{ID: r.ID} })
 	list := make([]memory.Memory, len(rows))
 	for i := range rows {
-		list[i] = convert.Memory(&rows[i])
+		list[i] = convert.Memory((*dbsqlc.MemoriesReadableRow)(&rows[i]))
 	}
 	if err := s.names.Name(ctx, list, func(m memory.Memory) sessions.Key { return m.SourceSession }); err != nil {
 		return nil, "", fmt.Errorf("reading the names of %d memories: %w", len(list), err)

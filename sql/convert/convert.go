@@ -166,8 +166,8 @@ func LogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 	}
 }
 
-// Memory converts a row of a fact.
-func Memory(r *dbsqlc.Memory) memory.Memory {
+// Memory converts a row of a fact. Queries for whole facts select its columns, most of them in this order.
+func Memory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 	return memory.Memory{
 		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
 		SubjectID: r.SubjectID, SaidBy: r.SaidBy, SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup,

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -467,7 +468,10 @@ func (q *Queries) PageGroupSessions(ctx context.Context, db DBTX, conversations 
 }
 
 const pageMemories = `-- name: PageMemories :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.consolidated, m.terms, m.terms_version FROM memories m
+SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
+    m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
+    m.promoted_by, m.created_at, '{}'::bigint[] AS terms
+FROM memories m
 WHERE m.id < $1::bigint
   AND ($2::text = '' OR m.scope = $2::text)
   AND ($3::text = '' OR m.subject_id = $3::text OR m.said_by = $3::text OR (m.scope = 'user' AND m.scope_id = $3::text))
@@ -491,9 +495,34 @@ type PageMemoriesParams struct {
 	MaxRows  int
 }
 
+type PageMemoriesRow struct {
+	ID            int64
+	Scope         memory.Scope
+	ScopeID       string
+	Kind          memory.Kind
+	Content       string
+	FactKey       string
+	SubjectID     sessions.UserID
+	SaidBy        sessions.UserID
+	SaidAt        *time.Time
+	SourceGroup   string
+	SourceSession sessions.Key
+	StartSeq      int64
+	EndSeq        int64
+	SupersededBy  *int64
+	SupersededAt  *time.Time
+	ExpiresAt     *time.Time
+	LastSeenAt    time.Time
+	Seen          int
+	PromotedBy    sessions.UserID
+	CreatedAt     time.Time
+	Terms         []int64
+}
+
 // PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
-// in the content; they match no memory from a private chat, which a list masks.
-func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesParams) ([]Memory, error) {
+// in the content; they match no memory from a private chat, which a list masks. The columns are those of
+// MemoriesReadable.
+func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesParams) ([]PageMemoriesRow, error) {
 	rows, err := db.Query(ctx, pageMemories,
 		arg.BeforeID,
 		arg.Scope,
@@ -508,34 +537,31 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Memory
+	var items []PageMemoriesRow
 	for rows.Next() {
-		var i Memory
+		var i PageMemoriesRow
 		if err := rows.Scan(
+			&i.ID,
 			&i.Scope,
 			&i.ScopeID,
-			&i.ID,
 			&i.Kind,
 			&i.Content,
-			&i.NormHash,
+			&i.FactKey,
 			&i.SubjectID,
+			&i.SaidBy,
+			&i.SaidAt,
+			&i.SourceGroup,
 			&i.SourceSession,
 			&i.StartSeq,
 			&i.EndSeq,
 			&i.SupersededBy,
-			&i.CreatedAt,
-			&i.FactKey,
-			&i.SaidBy,
-			&i.SaidAt,
-			&i.SourceGroup,
+			&i.SupersededAt,
 			&i.ExpiresAt,
 			&i.LastSeenAt,
 			&i.Seen,
-			&i.SupersededAt,
 			&i.PromotedBy,
-			&i.Consolidated,
+			&i.CreatedAt,
 			&i.Terms,
-			&i.TermsVersion,
 		); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,6 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/identity"
 	"ebb/sql/pg"
 )
 
@@ -158,24 +157,15 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	p := &dbsqlc.SessionsReadScopeParams{Asking: string(asking), Teams: []string{}, Groups: []string{}, SessionKeys: []string{}}
-	users := identity.ByRobot{}
+	of := newScopeIDs()
 	for _, sc := range scopes {
-		switch sc.Scope {
-		case memory.ScopeTeam:
-			p.Teams = append(p.Teams, sc.ScopeID)
-		case memory.ScopeGroup:
-			p.Groups = append(p.Groups, sc.ScopeID)
-		case memory.ScopeSession:
-			p.SessionKeys = append(p.SessionKeys, sc.ScopeID)
-		case memory.ScopeUser:
-			users.Add(sc.SourceSession, sessions.UserID(sc.ScopeID))
-			if sc.SourceGroup != "" {
-				p.Groups = append(p.Groups, sc.SourceGroup)
-			}
+		of.add(sc.Scope, sc.ScopeID, sc.SourceSession)
+		if sc.Scope == memory.ScopeUser && sc.SourceGroup != "" {
+			of.groups = append(of.groups, sc.SourceGroup)
 		}
 	}
-	if p.Users, err = s.identities.AllIDs(ctx, tx, users); err != nil {
+	p := &dbsqlc.SessionsReadScopeParams{Asking: string(asking), Teams: of.teams, Groups: of.groups, SessionKeys: of.sessions}
+	if p.Users, err = s.identities.AllIDs(ctx, tx, of.users); err != nil {
 		return err
 	}
 	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no

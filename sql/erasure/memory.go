@@ -362,34 +362,22 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 // sessions lists the places where the memory could be read and repeated, then those where it was said.
 func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	said := u.sources()
-	p := &dbsqlc.SessionsTellingParams{
-		Besides: []string{}, Teams: []string{}, SessionKeys: []string{}, Groups: []string{},
-		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
-	}
-	speakers, users := identity.ByRobot{}, identity.ByRobot{}
-	for _, key := range said {
-		p.Besides = append(p.Besides, string(key))
-	}
+	speakers, of := identity.ByRobot{}, newScopeIDs()
 	for _, m := range u.rows {
 		if m.SaidBy != "" {
 			speakers.Add(m.SourceSession, m.SaidBy)
 		}
-		switch m.Scope {
-		case memory.ScopeTeam:
-			p.Teams = append(p.Teams, m.ScopeID)
-		case memory.ScopeGroup:
-			p.Groups = append(p.Groups, m.ScopeID)
-		case memory.ScopeSession:
-			p.SessionKeys = append(p.SessionKeys, m.ScopeID)
-		case memory.ScopeUser:
-			users.Add(m.SourceSession, sessions.UserID(m.ScopeID))
-		}
+		of.add(m.Scope, m.ScopeID, m.SourceSession)
+	}
+	p := &dbsqlc.SessionsTellingParams{
+		Besides: asStrings(said), Teams: of.teams, SessionKeys: of.sessions, Groups: of.groups,
+		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
 	}
 	var err error
 	if p.Speakers, err = u.identities.AllIDs(ctx, u.Pool, speakers); err != nil {
 		return nil, err
 	}
-	if p.Users, err = u.identities.AllIDs(ctx, u.Pool, users); err != nil {
+	if p.Users, err = u.identities.AllIDs(ctx, u.Pool, of.users); err != nil {
 		return nil, err
 	}
 	var keys []sessions.Key

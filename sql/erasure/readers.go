@@ -5,9 +5,34 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
 )
+
+// scopeIDs are the ids of memories' scopes, by kind. The lists are never nil, which would be NULL in a statement.
+type scopeIDs struct {
+	teams, groups, sessions []string
+	users                   identity.ByRobot
+}
+
+func newScopeIDs() *scopeIDs {
+	return &scopeIDs{teams: []string{}, groups: []string{}, sessions: []string{}, users: identity.ByRobot{}}
+}
+
+func (x *scopeIDs) add(scope memory.Scope, id string, source sessions.Key) {
+	switch scope {
+	case memory.ScopeTeam:
+		x.teams = append(x.teams, id)
+	case memory.ScopeGroup:
+		x.groups = append(x.groups, id)
+	case memory.ScopeSession:
+		x.sessions = append(x.sessions, id)
+	case memory.ScopeUser:
+		x.users.Add(source, sessions.UserID(id))
+	}
+}
 
 // Readers are locked in the order of their keys.
 func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersLockParams) ([]string, error) {

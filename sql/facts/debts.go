@@ -99,7 +99,7 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 		if row.CorrectedElsewhere {
 			row.SupersededBy, row.SupersededAt = nil, nil
 		}
-		values = append(values, convert.Memory(&dbsqlc.Memory{
+		values = append(values, convert.Memory(&dbsqlc.MemoriesReadableRow{
 			ID: row.ID, Scope: row.Scope, ScopeID: row.ScopeID, Kind: row.Kind, Content: row.Content, FactKey: row.FactKey,
 			SubjectID: row.SubjectID, SaidBy: row.SaidBy, SaidAt: row.SaidAt, SourceGroup: row.SourceGroup,
 			SourceSession: row.SourceSession, StartSeq: row.StartSeq, EndSeq: row.EndSeq, SupersededBy: row.SupersededBy,

@@ -10,6 +10,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
 	"ebb/sql/pg"
@@ -35,7 +36,7 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory
 	}
 	memories := make([]memory.Memory, 0, len(rows))
 	for i := range rows {
-		memories = append(memories, FromRow(&rows[i]))
+		memories = append(memories, convert.Memory(&rows[i]))
 	}
 	return memories, nil
 }
@@ -73,17 +74,6 @@ func (s *Reader) Rows(
 		kept = append(kept, rows[i])
 	}
 	return kept, nil
-}
-
-// FromRow converts a row of a readable fact.
-func FromRow(r *dbsqlc.MemoriesReadableRow) memory.Memory {
-	return memory.Memory{
-		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
-		SubjectID: r.SubjectID, SaidBy: r.SaidBy, SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup,
-		SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
-		SupersededBy: pg.OrZero(r.SupersededBy), SupersededAt: pg.OrZero(r.SupersededAt), ExpiresAt: pg.OrZero(r.ExpiresAt),
-		LastSeenAt: r.LastSeenAt, Seen: r.Seen, PromotedBy: r.PromotedBy, CreatedAt: r.CreatedAt,
-	}
 }
 
 // Path is a memory's path for memory_get: memory/<scope>/<day>.md#<id>, with the day in the group's time zone.

@@ -64,7 +64,7 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 	list, total := make([]memory.Memory, 0, len(rows)), 0
 	for _, r := range rows {
 		total = int(r.Total)
-		list = append(list, convert.Memory(&dbsqlc.Memory{
+		list = append(list, convert.Memory(&dbsqlc.MemoriesReadableRow{
 			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, SubjectID: r.SubjectID,
 			SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq, SupersededBy: r.SupersededBy,
 			CreatedAt: r.CreatedAt, FactKey: r.FactKey, SaidBy: r.SaidBy, SaidAt: r.SaidAt, SourceGroup: r.SourceGroup,

@@ -159,8 +159,12 @@ ORDER BY a.id DESC LIMIT @max_rows::int;
 
 -- name: PageMemories :many
 -- PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
--- in the content; they match no memory from a private chat, which a list masks.
-SELECT m.* FROM memories m
+-- in the content; they match no memory from a private chat, which a list masks. The columns are those of
+-- MemoriesReadable.
+SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
+    m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
+    m.promoted_by, m.created_at, '{}'::bigint[] AS terms
+FROM memories m
 WHERE m.id < @before_id::bigint
   AND (@scope::text = '' OR m.scope = @scope::text)
   AND (@person::text = '' OR m.subject_id = @person::text OR m.said_by = @person::text OR (m.scope = 'user' AND m.scope_id = @person::text))

@@ -6,6 +6,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/rank"
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
 	"ebb/sql/index"
@@ -34,7 +35,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	var memories []memory.Memory
 	for _, f := range finds {
 		if f.Doc.Seq == 0 {
-			memories = append(memories, facts.FromRow(x.found[f.Place].memory))
+			memories = append(memories, convert.Memory(x.found[f.Place].memory))
 		}
 	}
 	if err := x.identities.NameIn(ctx, x.reader.Key, memories); err != nil {
