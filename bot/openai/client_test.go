@@ -316,16 +316,21 @@ func TestWhenAllFail(t *testing.T) {
 
 func TestKeysNeverShow(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"the configured key": `{"error":{"message":"Incorrect key ` + testKey + ` given"}}`,
-		"another key":        `{"error":{"message":"Incorrect API key provided: sk-proj-abc***wxyz. See the docs."}}`,
-		"a header":           `{"error":{"message":"bad header Authorization: Bearer abcdef.ghi"}}`,
-		"a page":             "<html>api_key=deadbeef</html>",
+	for name, tc := range map[string]struct{ body, left string }{
+		"the configured key": {`{"error":{"message":"Incorrect key ` + testKey + ` given"}}`, "Incorrect key *** given"},
+		"another key":        {`{"error":{"message":"Incorrect API key provided: sk-proj-abc***wxyz. See the docs."}}`, "API key provided: *** See the docs."},
+		"a key alone":        {`{"error":{"message":"no account has sk-proj-abc***wxyz today"}}`, "no account has *** today"},
+		"a header":           {`{"error":{"message":"bad header Authorization: Bearer abcdef.ghi"}}`, "Authorization: ***"},
+		"a bearer alone":     {`{"error":{"message":"unknown bearer abcdef.ghi"}}`, "unknown ***"},
+		"a page":             {"<html>api_key=deadbeef</html>", "api_key=***"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := clientOf(t, 0, openaitest.NewServer(t, openaitest.Raw(401, "application/json", body))).Generate(t.Context(), ask("你好"))
+			_, err := clientOf(t, 0, openaitest.NewServer(t, openaitest.Raw(401, "application/json", tc.body))).Generate(t.Context(), ask("你好"))
 			text := class(t, err, llm.Denied).Error()
+			if !strings.Contains(text, tc.left) {
+				t.Errorf("the error %q lacks %q", text, tc.left)
+			}
 			for _, secret := range []string{testKey, "sk-proj", "wxyz", "abcdef", "deadbeef"} {
 				if strings.Contains(text, secret) {
 					t.Errorf("%q shows in %q", secret, text)

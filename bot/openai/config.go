@@ -19,7 +19,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -206,8 +205,6 @@ func queryValues(address string) []string {
 
 const maxErrorText = 1000
 
-var keyLike = regexp.MustCompile(`(?i)\bsk-[\w*.-]{3,}|\bbearer\s+[^\s"',}]+|((api[-_ ]?key|access[-_]?token|secret|authorization)[^:=\n]{0,24}[:=]\s*["']?)(bearer\s+)?[^\s"',}]+`)
-
 // redactor removes configured keys, and similar strings, from a text and bounds its length.
 func redactor(keys []string) func(string) string {
 	var pairs []string
@@ -218,7 +215,7 @@ func redactor(keys []string) func(string) string {
 	}
 	literal := strings.NewReplacer(pairs...)
 	return func(s string) string {
-		s = keyLike.ReplaceAllString(literal.Replace(s), "${1}***")
+		s = keyLike().ReplaceAllString(literal.Replace(s), "${label}***")
 		if len(s) > maxErrorText {
 			s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
 		}

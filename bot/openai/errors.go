@@ -65,6 +65,7 @@ var (
 	saysDenied   = ruleFile.Regexp("denied")
 	saysBusy     = ruleFile.Regexp("busy")
 	saysOutput   = ruleFile.Regexp("output") // The provider refuses an answer's length.
+	keyLike      = ruleFile.Regexp("key")    // The group label stays in a masked text.
 
 	// These find refusals of a way to force a tool.
 	refusesChoice   = ruleFile.Regexp("refusesChoice")
