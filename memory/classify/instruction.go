@@ -2,12 +2,12 @@ package classify
 
 import "ebb/memory/text"
 
-// Instruction returns why a text is an instruction that poses as a fact, in words that a model can act on; empty if it
-// is none. Instructions are orders to readers of the memory, talk of prompts, and wishes to hide the bot's nature or
-// to have more readers. A wish about answers ("用中文回答我") is a preference.
+// Instruction returns why a text is an instruction that poses as a fact, for a model; empty if it is none.
+// Instructions are orders to readers of the memory, talk of prompts, and wishes to hide the bot's nature or to have
+// more readers. A wish about answers ("用中文回答我") is a preference.
 //
 // This check is the weakest of several defenses: models see memories as data, whose scope never follows from their
-// words. Full-width and invisible characters, capitals and spelled words do not hide an instruction.
+// words. It reads through full-width and invisible characters, capitals and spelled words.
 func Instruction(body string) string {
 	t := harmlessRE.union().ReplaceAllString(text.JoinSpelled(text.Canonical(body)), "□")
 	switch {
@@ -21,8 +21,7 @@ func Instruction(body string) string {
 	return ""
 }
 
-// harmlessRE finds the words of an order where they are none: prohibitions, past actions, settings of programs, wishes
-// about the manner of an answer.
+// harmlessRE finds an order's words in prohibitions, past actions, settings of programs and wishes about answers.
 var harmlessRE = phrasesOf("harmless")
 
 var widenRE = phrasesOf("widen")

@@ -2,9 +2,8 @@ package classify
 
 import "ebb/memory/text"
 
-// Junk returns why a text is no fact worth keeping, in words that a model can act on; empty if it may be one. Junk is
-// small talk and reports of it, questions, requests, parts of prompts, output of memory tools, and texts without
-// words. A short text may be a fact: "周会周三", "Bob: CTO".
+// Junk returns why a text is no fact worth keeping, for a model; empty if it may be one. A short text may be a fact:
+// "周会周三", "Bob: CTO".
 func Junk(body string) string {
 	t := text.Canonical(body)
 	bare := text.Words(t)
@@ -47,7 +46,7 @@ var scaffoldRE = phrasesOf("scaffold")
 // toolTalkRE matches talk about saving, in the form of [text.Words].
 var toolTalkRE = phrasesOf("toolTalk")
 
-// smallTalkRE matches texts of small talk only, in the form of [text.Words].
+// smallTalkRE matches the form of [text.Words].
 var smallTalkRE = wordsOf("smallTalk")
 
 var reportRE = phrasesOf("report")

@@ -9,8 +9,8 @@ import (
 	"ebb/sessions"
 )
 
-// Refusal is the reason why an item is not stored; a zero one means that it is. Why continues the name of the field.
-// Kind is a category for counts: an item with one is never kept in any wording, one without is malformed.
+// Refusal is the reason why an item is not stored; zero: it is. Why continues the name of the field. An item with a
+// Kind is never kept in any wording, one without is malformed.
 type Refusal struct{ Why, Kind string }
 
 // The kinds of text that is never kept.
@@ -21,8 +21,8 @@ const (
 	Personal   = "personal data"
 )
 
-// Refuse returns why a text is never kept, in words that a model can act on. It checks the text also without its lead:
-// "记住：", "please note:" or a speaker's name make no fact of it.
+// Refuse returns why a text is never kept, for a model, also without its lead: "记住：", "please note:" or a speaker's
+// name make no fact of it.
 func Refuse(text string) Refusal {
 	said, asked, by := leadless(text, nil)
 	texts := []string{text}
@@ -64,15 +64,15 @@ func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
 	return Refusal{}
 }
 
-// isChatter reports small talk or a request only. Unlike [Junk] it accepts short answers: "Bob: QA" may state a role.
+// isChatter, unlike [Junk], accepts short answers: "Bob: QA" may state a role.
 func isChatter(body string) bool {
 	t := text.Canonical(body)
 	bare := text.Words(t)
 	return smallTalkRE().MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
-// leadless removes the speaker and a request to remember from the beginning of a text, in any order. asked and by
-// report which of them it had. A word that the roster lacks, as in "Status: done", is removed too, without by.
+// leadless removes speaker and request to remember from the beginning; asked and by report which of them. A word that
+// the roster lacks, as in "Status: done", goes without by.
 func leadless(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
 	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
 	const leads = 4 // more are not seen in practice
@@ -91,24 +91,23 @@ func leadless(body string, roster map[string]sessions.UserID) (said string, aske
 	return said, asked, by
 }
 
-// SpeakerLead returns the speaker's name at the beginning of a text, with the mark or verb behind it; empty for none.
+// SpeakerLead returns the speaker's name at the beginning of a text, with the mark or verb behind it.
 func SpeakerLead(text string) string { return speakerLeadRE().FindString(text) }
 
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
 
 var (
-	// askedLeadRE finds a request to remember with the words around it.
 	askedLeadRE = ruleFile.Regexp("askedLead")
 	// speakerLeadRE matches a name, its id, and the colon or verb of speaking.
 	speakerLeadRE = ruleFile.Regexp("speakerLead")
 
-	// askingRE finds a request to remember at the head of a stored text.
+	// askingRE finds a request to remember in a stored text.
 	askingRE  = ruleFile.Regexp("asking")
 	speakerRE = ruleFile.Regexp("speaker")
 )
 
-// TrimLead removes the speaker's name and a request to remember: "张伟：记住我的工位在 B 区" becomes 我的工位在 B 区. A name before a
-// colon goes only if the rest speaks of its speaker or asks to remember, as it may be the subject.
+// TrimLead removes the speaker's name and a request to remember: "张伟：记住我的工位在 B 区" becomes 我的工位在 B 区. Without such a
+// request or words about the speaker, the name stays: it may be the subject.
 func TrimLead(content string) string {
 	text := strings.TrimSpace(content)
 	if m := speakerRE().FindStringSubmatchIndex(text); m != nil {

@@ -5,8 +5,7 @@ import (
 	"ebb/memory/text"
 )
 
-// SelfReference reports whether a text's speaker speaks of themself: 我, 本人, I, my and so on. It does not count 我们,
-// our, or words that contain such a word (自我, I/O, phase I).
+// SelfReference reports 我, 本人, I, my and so on, but not 我们, our, or words with them inside (自我, I/O, phase I).
 func SelfReference(body string) bool {
 	return selfRE.MatchString(ordinalRE.union().ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
@@ -14,12 +13,10 @@ func SelfReference(body string) bool {
 // ordinalRE finds the Roman number one.
 var ordinalRE = phrasesOf("ordinal")
 
-// selfRE heeds that a Chinese character next to 我 can make a plural or another word of it.
 var selfRE = phrasesOf("self")
 
-// Candidate reports whether a text may hold something worth remembering. It asks to be remembered, describes its
-// speaker, or has the words, dates, amounts or identifiers of decisions and duties. The check is cheap; a flush reads
-// the marked messages.
+// Candidate reports whether a text may be worth remembering: it asks for that, describes its speaker, or has the marks
+// of decisions and duties. The check is cheap; a flush reads the marked messages.
 func Candidate(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -36,8 +33,7 @@ func Candidate(body string) bool {
 	return false
 }
 
-// AsksToRemember reports an explicit request, as in "记住：…" and "please note that …". A question whether the bot
-// remembers is none.
+// AsksToRemember reports an explicit request, such as "记住：…" and "please note that …".
 func AsksToRemember(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		if f := text.Canonical(s); askedRE.MatchString(f) && (!isQuestion(f) || politeRE.MatchString(f)) {
@@ -47,8 +43,7 @@ func AsksToRemember(body string) bool {
 	return false
 }
 
-// RecallQuestion reports whether a text asks about, or builds on, earlier talk: "上次定的是什么", "do you remember", a
-// question about a past day or the speaker.
+// RecallQuestion reports whether a text asks about, or builds on, earlier talk: "上次定的是什么", "do you remember".
 func RecallQuestion(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)

@@ -12,8 +12,8 @@ import (
 	"ebb/memory/text"
 )
 
-// phraseList matches any of its patterns. Most messages match none of many lists, so only patterns with a required
-// word in the text are compiled and tried.
+// phraseList matches any of its patterns. Most messages match none, so only patterns with a required word in the text
+// are compiled and tried.
 type phraseList struct {
 	union    func() *regexp.Regexp
 	patterns func() []phrasePattern
@@ -24,7 +24,7 @@ type phrasePattern struct {
 	needed []string // every match contains one of these; empty: unknown
 }
 
-// newPhraseList makes a list for folded texts. It reads the patterns at its first use.
+// newPhraseList makes a list for folded texts, from patterns read at its first use.
 func newPhraseList(patterns func() []string) phraseList {
 	return phraseList{
 		union: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns(), "|")) }),
@@ -52,7 +52,7 @@ func (l phraseList) MatchString(folded string) bool {
 	return false
 }
 
-// maxNeeds bounds the words by which one part of a pattern is known.
+// maxNeeds bounds the required words of a part of a pattern.
 const maxNeeds = 64
 
 // requiredWords lists words of which every match contains one; empty if there is no such list.
@@ -92,7 +92,7 @@ func requiredWords(e *syntax.Regexp) []string {
 	return nil
 }
 
-// charsOf lists the characters of a small class, given as pairs of first and last ones.
+// charsOf expands a small class of first and last characters.
 func charsOf(ranges []rune) []string {
 	var all []string
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -106,8 +106,7 @@ func charsOf(ranges []rune) []string {
 	return all
 }
 
-// rarer reports whether texts contain one of a less often than one of b. One Chinese character and two Latin letters
-// are about equally common.
+// rarer compares a's words in texts with b's. One Chinese character and two Latin letters are about equally common.
 func rarer(a, b []string) bool {
 	if len(a) == 0 || len(a) > maxNeeds || len(b) == 0 {
 		return len(a) > 0 && len(a) <= maxNeeds && len(b) == 0
@@ -125,7 +124,6 @@ func rarer(a, b []string) bool {
 	return len(a) < len(b)
 }
 
-// shortest leaves out words that contain another one of them.
 func shortest(words []string) []string {
 	slices.SortFunc(words, func(a, b string) int {
 		if len(a) != len(b) {

@@ -9,15 +9,14 @@ import (
 	"ebb/sessions/redact"
 )
 
-// HasCredential reports whether a text states a credential, in any character width, or the remains of a redacted one.
-// The mark alone is no secret: "logs show [redacted]".
+// HasCredential reports a credential, in any character width, or the remains of a redacted one. The mark alone is
+// none: "logs show [redacted]".
 func HasCredential(body string) bool {
 	plain := norm.NFKC.String(text.DropInvisible(body))
 	return redact.HasSecret(body) || redact.HasSecret(plain) || shellRE().MatchString(plain) || loginRE().MatchString(plain)
 }
 
 var (
-	// markRE finds the mark in place of a credential.
 	markRE = ruleFile.Regexp("mark")
 	// shellRE finds the name or account of a credential with the mark behind it.
 	shellRE = ruleFile.Regexp("shell")
@@ -26,11 +25,10 @@ var (
 	clauseRE = text.LazyRegexp(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 
-// leastRest is the number of words or Chinese characters that make a statement without a figure.
+// leastRest is the number of words that make a statement without a figure.
 const leastRest = 5
 
-// DropRedacted removes the remains of credentials, and clauses that hold nothing else. It keeps the text next to them,
-// such as a database's place and owner.
+// DropRedacted removes the remains of credentials, and clauses that hold nothing else.
 func DropRedacted(body string) string {
 	if !markRE().MatchString(body) {
 		return body

@@ -6,26 +6,24 @@ import (
 	"ebb/memory/text"
 )
 
-// Sensitive reports whether a text states a person's private data: health, pay, identity numbers, bank or travel
-// papers, belief, orientation, convictions, home address (a street with a number). General talk ("工资系统由 Bob 负责"),
-// programs about these, and diets, which colleagues must know, are not sensitive. For credentials see
-// redact.HasSecret.
+// Sensitive reports a person's private data: health, pay, identity numbers, bank or travel papers, belief,
+// orientation, convictions, home address. Exceptions are general talk ("工资系统由 Bob 负责"), programs, and diets, which
+// colleagues must know. For credentials see redact.HasSecret.
 func Sensitive(body string) bool {
 	f := text.JoinSpelled(productRE.union().ReplaceAllString(text.Canonical(body), "□"))
 	return sensitiveRE.MatchString(f) || identityCardRE.MatchString(f) || holdsCard(f)
 }
 
 var (
-	// productRE finds products and fields of study that are named after a sensitive topic.
+	// productRE finds products and fields of study with the name of a sensitive topic.
 	productRE = phrasesOf("product")
 
 	sensitiveRE = phrasesOf("sensitive")
 
-	// identityCardRE finds numbers of Chinese identity cards: place, date of birth, serial and check digit.
 	identityCardRE = phrasesOf("identityCard")
 
-	// cardRE finds candidates of 13 to 19 digits. Numbers of DingTalk and of logs are as long: the check digit
-	// excludes most of them, and a card begins with 3 to 6.
+	// cardRE finds candidates. Numbers of DingTalk and of logs are as long: the check digit excludes most, and a card
+	// begins with 3 to 6.
 	cardRE = ruleFile.Regexp("card")
 )
 
@@ -39,7 +37,7 @@ func holdsCard(folded string) bool {
 	return false
 }
 
-// luhn checks a number's last digit, after H. P. Luhn, US patent 2950048 of 1960.
+// luhn checks the last digit, after H. P. Luhn, US patent 2950048 of 1960.
 func luhn(digits string) bool {
 	sum := 0
 	for i := range len(digits) {

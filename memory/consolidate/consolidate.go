@@ -1,5 +1,4 @@
-// Package consolidate replaces the oldest facts of an overfull scope by fewer ones. A result that lost a number, a
-// name or most of a fact is refused.
+// Package consolidate replaces the oldest facts of an overfull scope by fewer ones.
 package consolidate
 
 import (
@@ -29,7 +28,7 @@ type Consolidator struct {
 	Context  int                   // the window, in tokens
 }
 
-// ErrLossy says that the new facts lack something that the old ones name. The old facts stay.
+// ErrLossy says that the new facts lack a number, a name or most of an old fact. The old facts stay.
 var ErrLossy = errors.New("the consolidated facts lack something that the old ones name")
 
 const (
@@ -108,8 +107,7 @@ func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) 
 	}, nil
 }
 
-// parseDrafts checks that the drafts are fewer than the old facts and name all that these do. Scope and subject are
-// those of the old facts, whatever the model says.
+// parseDrafts keeps scope and subject of the old facts, whatever the model says.
 func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
 	if c.Arguments == "" {
 		return nil, draft.ErrNotSaved
@@ -139,7 +137,6 @@ func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, 
 	return drafts, nil
 }
 
-// patternOf is the common part of all drafts that replace old.
 func patternOf(old []memory.Memory) (memory.Draft, error) {
 	first := old[0]
 	d := memory.Draft{
@@ -159,8 +156,8 @@ func patternOf(old []memory.Memory) (memory.Draft, error) {
 	return d, nil
 }
 
-// checkComplete requires every number and identifier of the old facts, and half of the terms of each. Its error goes
-// to a log, and so has the fact's number instead of its words.
+// checkComplete requires every number and identifier of the old facts, and half of each fact's terms. Its error goes
+// to a log, and so names no content.
 func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {
@@ -190,7 +187,7 @@ func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	return nil
 }
 
-// exactNames lists the tokens with a digit or a mark inside, or in capitals.
+// exactNames lists tokens with a digit or mark inside, or in capitals.
 func exactNames(body string) []string {
 	var out []string
 	for _, t := range text.Tokenize(body) {

@@ -18,7 +18,7 @@ type Span struct {
 	Yearly   bool // a day or month without a year: From is the likeliest one
 }
 
-// Holds reports whether a time is in a span or, of a yearly one, in the same days of another year.
+// Holds reports whether a time is in a span or, if it is yearly, in its days of another year.
 func (s Span) Holds(t time.Time) bool {
 	if !s.Yearly {
 		return !t.Before(s.From) && t.Before(s.To)
@@ -30,12 +30,10 @@ func (s Span) Holds(t time.Time) bool {
 func (s Span) OneDay() bool { return s.From.AddDate(0, 0, 1).Equal(s.To) }
 
 // Resolve adds the date in brackets behind each relative date of a text, counted from said in its zone: "明天" becomes
-// "明天（2026-11-22）", "next Friday" "next Friday (2026-11-27)". A week, month or year gets its span or number. Weeks
-// begin on Monday. With a zero said the text stays as it is.
+// "明天（2026-11-22）". A week, month or year gets its span or number. Weeks begin on Monday. A zero said changes nothing.
 //
-// Text with a date in brackets stays, so that a second call changes nothing. Recurring days ("每周五", "every Friday",
-// "周一到周五") mean no date. A day of the week is the next one, today included, or the last one if words in the past tense
-// surround it.
+// Text with a date in brackets stays, so that a second call changes nothing. Recurring days ("每周五", "周一到周五") mean no
+// date. A day of the week is the next one, today included, or the last one next to the past tense.
 func Resolve(body string, said time.Time) string {
 	if said.IsZero() {
 		return body
@@ -54,10 +52,9 @@ func Resolve(body string, said time.Time) string {
 	return b.String()
 }
 
-// Find returns the days that a question means, in the order of its words and in now's zone. It reads relative dates
-// like [Resolve], dates in figures and with names of months. Questions look back: a day of the week is the last one,
-// today included, and a date without a year is at most a month ahead. A long text is searched only at its beginning
-// and end.
+// Find returns the days that a question means, in its order and in now's zone: relative dates as in [Resolve], dates
+// in figures and with names of months. Questions look back: a day of the week is the last one, today included, and a
+// date without a year at most a month ahead. A long text is searched only at its beginning and end.
 func Find(query string, now time.Time) []Span {
 	var spans []Span
 	for _, m := range allDates.find(text.Clip(query), startOfDay(now), true) {
@@ -73,8 +70,7 @@ type dateMention struct {
 	rule    *dateRule
 }
 
-// dateGrammar finds all rules' matches with one expression in one pass. For the meaning, each rule is then matched
-// against a few words.
+// dateGrammar finds the matches of all rules in one pass, and tries each rule on a few words only.
 type dateGrammar struct {
 	re    func() *regexp.Regexp
 	short func() *regexp.Regexp // enough for texts without any of the dateWords
@@ -104,7 +100,6 @@ func (g dateGrammar) patterns() []string {
 	return list
 }
 
-// places lists all rules' matches as pairs of byte offsets.
 func (g dateGrammar) places(text string) [][]int {
 	if !hasDateWord(text) {
 		return g.short().FindAllStringIndex(text, -1)
@@ -112,8 +107,8 @@ func (g dateGrammar) places(text string) [][]int {
 	return g.re().FindAllStringIndex(text, -1)
 }
 
-// find lists the mentions in a text, relative to day. With back, a day of the week is in the past unless the text says
-// otherwise, and a date next to another one excludes neither.
+// find reads mentions relative to day. With back, a day of the week is past unless the text says otherwise, and
+// adjacent dates count each.
 func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
 	if !mayDate(text) {
 		return nil
@@ -151,10 +146,10 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 	return found
 }
 
-// addedRE matches each form that [Resolve] adds, and codes of these forms.
+// addedRE also matches codes of these forms.
 var addedRE = text.LazyRegexp(`\s*[(（]([0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?: (?:至|to) [0-9]{4}-[0-9]{2}-[0-9]{2})?)?)?)[)）]`)
 
-// Strip removes the dates in brackets that [Resolve] would add again. Codes in brackets stay.
+// Strip removes the dates that [Resolve] would add again, and no codes in brackets.
 func Strip(resolved string) string {
 	var b strings.Builder
 	done := 0
@@ -218,14 +213,12 @@ func hasDateWord(text string) bool {
 	return slices.ContainsFunc(dateWords, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// dateCharacters has one of every date with Chinese in it.
 const dateCharacters = "年月周天日号晚早晨夜儿期拜季"
 
-// dateWords has a part of every English date without a figure.
+// dateWords are in every English date without a figure.
 var dateWords = strings.Fields("day week month quarter year tomorrow tonight night morning afternoon evening mon tue wed thu fri sat sun " +
 	"jan feb mar apr may jun jul aug sep oct nov dec")
 
-// mean fills in the span of a mention from the first rule that matches its words.
 func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	words = text.Canonical(words)
 	for _, r := range g.rules {
@@ -238,7 +231,6 @@ func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
 	return false
 }
 
-// formatSpan writes a span in the text's kind of brackets.
 func formatSpan(s Span, chinese bool) string {
 	if chinese {
 		return "（" + writeSpan(s, " 至 ") + "）"
@@ -246,7 +238,7 @@ func formatSpan(s Span, chinese bool) string {
 	return " (" + writeSpan(s, " to ") + ")"
 }
 
-// writeSpan writes a span as a day, a month, a year, or its first and last day.
+// writeSpan writes a day, a month, a year, or the first and last day.
 func writeSpan(s Span, to string) string {
 	last := s.To.AddDate(0, 0, -1)
 	switch {
@@ -260,14 +252,13 @@ func writeSpan(s Span, to string) string {
 	return s.From.Format(time.DateOnly) + to + last.Format(time.DateOnly)
 }
 
-// clause is a stretch of text between ends of sentences.
 type clause struct {
 	from, to int
 	habit    bool // it speaks of a recurring event
 	ahead    bool // it speaks of the future
 }
 
-// at returns the clause around an offset, which is not before this one. Each clause is read once.
+// at returns the clause around an offset at or behind it.
 func (c clause) at(text string, offset int) clause {
 	if c.to > offset {
 		return c
@@ -313,14 +304,13 @@ func isDated(text string, at, end int) bool {
 	return dateBeforeRE().MatchString(text[max(0, at-window):at]) || dateBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
-// isRange reports whether a day of the week is an end of "周一到周五", which mostly means every week.
+// isRange finds ends of "周一到周五", which mostly means every week.
 func isRange(text string, at, end int) bool {
 	const window = 24
 	return rangeBeforeRE().MatchString(text[max(0, at-window):at]) || rangeBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
-// lookAlikes are dates that are parts of other words next to these characters: Chinese has no blanks. "明天" is none in
-// "说明天气情况".
+// lookAlikes are no dates next to these characters: Chinese has no blanks, and "说明天气情况" contains "明天".
 var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "明", before: "光文声说聪透表证黎照注英简鲜严申查阐标写"},
 	{first: "后天", before: "先以之今最午雨饭然天", behind: "性赋"},
@@ -342,7 +332,7 @@ var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "月", before: "一二三四五六七八九十每个0123456789０１２３４５６７８９"},
 }
 
-// insideWord reports whether a match is part of another word or of a longer number.
+// insideWord reports a part of another word or of a longer number.
 func insideWord(text string, at, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	behind, _ := utf8.DecodeRuneInString(text[end:])
@@ -369,20 +359,19 @@ func insideWord(text string, at, end int) bool {
 	return false
 }
 
-// domainRE matches the rest of a host name, as behind "monday" in "monday.com".
+// domainRE matches the rest of "monday.com" behind "monday".
 var domainRE = ruleFile.Regexp("domain")
 
-// IsTime reports whether a folded text consists of times only: dates, hours, parts of the day, and their connectives.
+// IsTime reports whether a folded text has only dates, hours, parts of the day, and their connectives.
 func IsTime(folded string) bool { return timeRE().MatchString(folded) }
 
-// timeWords are common words of dates and times, for the index: on each message, the grammar would take longer than
-// all else.
+// timeWords serve the index, which can't afford the grammar for each message.
 var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
 november december recently summer winter spring fall morning evening
 昨 今天 明天 今年 去年 前天 上周 下周 上月 上个月 下月 下个月 星期 周一 周二 周三 周四 周五 周六 周日 周末 最近 刚刚`)
 
-// HasTimeWord reports whether a folded text has a word of time, a date in figures or a year. It is cheap and coarse.
+// HasTimeWord reports a word of time, a date in figures or a year in a folded text, cheaply and coarsely.
 func HasTimeWord(folded string) bool {
 	digits := 0
 	for _, r := range folded {
@@ -405,8 +394,8 @@ func startOfDay(t time.Time) time.Time {
 // Mentions reports whether a text has the form of a date in it.
 func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
 
-// NamesPast reports whether a text names a past day, or a date in figures or with its month. Only a clock could show
-// whether those are past; a search for them does no harm.
+// NamesPast reports a past day, or a date in figures or with its month. Without a clock those may be past; a search
+// for them does no harm.
 func NamesPast(text string) bool {
 	day := time.Date(2000, 6, 14, 0, 0, 0, 0, time.UTC) // a Wednesday: any day separates before from after
 	if !mayDate(text) {

@@ -1,3 +1,2 @@
-// Package dates finds dates in Chinese and English text and computes the days that they mean. Relative dates count
-// from the day of the text. rules.tsv has the expressions, rules.go the days of each.
+// Package dates finds dates in Chinese and English text and computes their days, from expressions in rules.tsv.
 package dates

@@ -16,8 +16,7 @@ var ruleLines string
 
 var ruleFile = rules.Read(ruleLines)
 
-// dateRule is one way to write a date. days gets the folded groups of its pattern and the reference day; false says
-// that they mean no date.
+// dateRule is one way to write a date. days gets the folded groups of its pattern; false says that they mean no date.
 type dateRule struct {
 	name    string // its list in rules.tsv
 	english bool   // every match has one of the dateWords
@@ -29,8 +28,7 @@ type dateRule struct {
 
 const chineseDigits = "一二两三四五六七八九十"
 
-// relativeDates are relative to the day of the text; allDates are dates of any kind. Longer words precede those that
-// they contain.
+// relativeDates count from the day of the text. Longer words precede those that they contain.
 var (
 	relativeRules = append(chineseRules, allEnglish(englishRules)...)
 	relativeDates = newDateGrammar(relativeRules...)
@@ -185,8 +183,8 @@ var englishRules = []*dateRule{
 	}},
 }
 
-// absoluteRules are for questions only: a fact keeps the date that it names. A date without a year is the last such
-// one, or the next one if that is at most a month ahead.
+// absoluteRules are for questions only: a fact keeps the date that it names. A date without a year is the last one, or
+// the next one within a month.
 var absoluteRules = []*dateRule{
 	{name: "dateInFigures", days: func(m []string, day time.Time) (Span, bool) {
 		year, _ := number(m[1])
@@ -239,7 +237,6 @@ var absoluteRules = []*dateRule{
 	}},
 }
 
-// timeRE matches texts of a time's words only: dates, parts of the month, week and day, hours, holidays, connectives.
 var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), ruleFile.Exprs("timePart")...), "|") + `)+$`)
 
 var (
@@ -252,7 +249,6 @@ var (
 	}
 )
 
-// offset reads 上, 本 and 下 as steps, one for each.
 func offset(which string) int { return strings.Count(which, "下") - strings.Count(which, "上") }
 
 // number reads figures, an English count or a Chinese number under a hundred.
@@ -287,7 +283,7 @@ func shiftDays(s Span, days int) Span {
 
 func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
-// weekday returns a named day of the week that begins on monday; 末 is its Saturday and Sunday.
+// weekday returns a named day of the week; 末 is Saturday and Sunday.
 func weekday(monday time.Time, name string) Span {
 	if name == "末" {
 		return Span{From: monday.AddDate(0, 0, 5), To: monday.AddDate(0, 0, 7)}
@@ -302,7 +298,6 @@ func weekday(monday time.Time, name string) Span {
 	return oneDay(monday.AddDate(0, 0, n))
 }
 
-// nextIfPast moves a past span of this week to the next one.
 func nextIfPast(s Span, day time.Time) Span {
 	if s.To.After(day) {
 		return s
@@ -310,7 +305,7 @@ func nextIfPast(s Span, day time.Time) Span {
 	return shiftDays(s, 7)
 }
 
-// addMonths keeps the day of the month, or takes the last day of a shorter month.
+// addMonths takes the last day of a shorter month.
 func addMonths(day time.Time, n int) time.Time {
 	first := time.Date(day.Year(), day.Month()+time.Month(n), 1, 0, 0, 0, 0, day.Location())
 	return first.AddDate(0, 0, min(day.Day(), first.AddDate(0, 1, -1).Day())-1)
@@ -342,7 +337,7 @@ func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
-// lastDate returns a day of the calendar, without a year the last one.
+// lastDate is the last one without a year.
 func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	if n, ok := number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
@@ -387,7 +382,7 @@ func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	return Span{}, false
 }
 
-// half reads 半个月 as fifteen days and 半年 as six months; other halves are no dates.
+// half reads 半个月 as fifteen days, 半年 as six months, and no other halves.
 func half(unit string, sign int, day time.Time) (Span, bool) {
 	switch unit {
 	case "个月":

@@ -12,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: the other
-// voices may repeat anything.
+// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: the
+// others may repeat anything.
 type voice int
 
 const (
@@ -23,7 +23,7 @@ const (
 	assistant
 )
 
-// witness is a text of the log that a fact can have been drawn from.
+// witness is a possible source of a fact.
 type witness struct {
 	voice voice
 	seq   int64 // 0 before its turn has committed
@@ -40,7 +40,7 @@ type evidence struct {
 	foreign   bool           // a quote's or a tool's words are among them
 }
 
-// evidenceOf reads the events of a chat. Speakers count as naming themselves, by every name in the roster.
+// evidenceOf lets speakers name themselves by every name in the roster.
 func evidenceOf(c Chat) evidence {
 	ev := evidence{seen: map[string]int{}}
 	names := map[sessions.UserID]map[string]bool{}
@@ -83,7 +83,7 @@ func evidenceOf(c Chat) evidence {
 	return ev
 }
 
-// OwnWords separates the sender's words from quoted ones: the message that it replies to, and lines marked as quoted.
+// OwnWords separates a sender's words from the replied message and lines marked as quoted.
 func OwnWords(e sessions.Event) (words, others string) {
 	var mine, theirs []string
 	text := e.Content
@@ -104,13 +104,11 @@ func OwnWords(e sessions.Event) (words, others string) {
 	return strings.Join(mine, ""), strings.Join(theirs, "\n")
 }
 
-// The shares that make a text a fact's support.
 const (
 	supportShare = 0.3  // share of the fact's terms
 	ownShare     = 0.75 // share of the best foreign text's score, from which a person's own words count as the source
 )
 
-// support is the source of a fact, with its range of events.
 type support struct {
 	witness
 
@@ -118,7 +116,7 @@ type support struct {
 	start, end int64
 }
 
-// supportOf prefers the own words of the named speaker. Among equals the last one wins, as it is in force.
+// supportOf prefers the own words of the named speaker, and the last of equals, as it is in force.
 func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
@@ -154,8 +152,8 @@ func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	return support{}
 }
 
-// score weighs a fact's terms in a text: rare ones more, those with digits twice. It is not ok with too few of them.
-// The writer's names count only with other words, for a nick may be any text.
+// score weighs a fact's terms in a text: rare ones more, those with digits twice. With too few it is not ok. The
+// writer's names count only with other words, for a nick may be any text.
 func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
 	held, named := 0, 0
 	for t := range terms {
@@ -183,8 +181,8 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, true
 }
 
-// outweighs reports whether people's words have as many terms of a fact that no text supports as any retold line has.
-// Paraphrases and translations share few terms with their source. Terms with digits count twice.
+// outweighs reports whether people's words have as many of a fact's terms as each retold line. It is for facts without
+// support: paraphrases and translations share few terms.
 func (ev evidence) outweighs(content string, retold []string) bool {
 	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
@@ -213,10 +211,10 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 	return said > 0 && said >= restated
 }
 
-// near is the distance in events between parts of one fact, such as a question and its answer.
+// near is the distance in events of parts of one fact, such as question and answer.
 const near = 3
 
-// supportNear extends a witness by neighbours of the same voice that hold missing terms.
+// supportNear adds neighbours of the same voice with missing terms.
 func (ev evidence) supportNear(at int, terms map[string]bool) support {
 	w := ev.witnesses[at]
 	s := support{witness: w, found: true, start: w.seq, end: w.seq}
@@ -240,8 +238,7 @@ func (ev evidence) supportNear(at int, terms map[string]bool) support {
 	return s
 }
 
-// asksToRemember reports whether a person asked to keep the fact, in its source or in the message that the turn
-// answers.
+// asksToRemember looks at the fact's source and at the message that the turn answers.
 func (ev evidence) asksToRemember(s support) bool {
 	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true

@@ -8,20 +8,19 @@ import (
 	"ebb/sessions"
 )
 
-// Chat is a conversation's place and people, for routing.
 type Chat struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
 	Conversation sessions.ConversationID
 	Private      bool
-	// Roster maps the speakers' names and ids to their ids.
+	// Roster has the speakers' ids by name and id.
 	Roster map[string]sessions.UserID
 	// Person is the bot's partner in a private chat.
 	Person sessions.UserID
-	// Said are the events that facts can come from, in order. Messages of an uncommitted turn have no Seq.
+	// Said are the possible sources in order. Messages of an uncommitted turn have no Seq.
 	Said []sessions.Event
-	// Retold is text that the model saw besides Said, such as summaries. It may repeat anyone's words, a tool's too. A
-	// fact that no event supports comes from there unless people's words in Said have more of it.
+	// Retold is other text that the model saw, such as summaries. It may repeat anyone. A fact without support comes
+	// from there unless people's words in Said have more of it.
 	Retold []string
 	// Location is the zone of relative dates; nil: UTC.
 	Location *time.Location
@@ -54,8 +53,8 @@ func ReaderOf(c Chat) memory.Reader {
 	return r
 }
 
-// RosterOf maps speakers by id, by the label of transcripts, and by nick if it is one person's alone. People choose
-// their nicks: none can take another person's id or label.
+// RosterOf maps speakers by id, by transcript label, and by unambiguous nick. People choose their nicks: none can take
+// another person's id or label.
 func RosterOf(events []sessions.Event) map[string]sessions.UserID {
 	ids, labels, nicks := map[string]sessions.UserID{}, map[string]sessions.UserID{}, map[string]sessions.UserID{}
 	name := func(names map[string]sessions.UserID, name string, id sessions.UserID) {

@@ -14,13 +14,13 @@ import (
 	"ebb/sessions"
 )
 
-// Route decides the readers, speaker, source and time of the facts that a model wants to keep. refused has reasons for
-// those that may not be kept.
+// Route decides readers, speaker, source and time of the facts that a model wants to keep. refused has reasons for
+// others.
 //
 // In a private chat people's statements about themselves follow them, and the rest stays in that chat. In a group
 // statements about oneself are the speaker's and read in this group only; all others are the group's. The state of
 // work is the session's for a while, and so is a fact that only a quote, a tool or the model stated. A wish about
-// answers is its author's preference, whatever a model calls it, and never a rule for others.
+// answers is its author's preference, whatever a model calls it.
 func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string) {
 	drafts, faults := RouteFacts(facts, c)
 	for _, f := range faults {
@@ -58,7 +58,7 @@ func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []c
 	return drafts, refused
 }
 
-// isPersonal checks fields alone and together: the content may hold an amount, and the key say that it is pay.
+// isPersonal also checks fields together: the content may hold an amount, and the key say that it is pay.
 func isPersonal(f memory.Fact) bool {
 	of := strings.TrimSpace(f.Subject + " " + f.Key)
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
@@ -91,7 +91,7 @@ func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 	case f.Kind == memory.KindTask:
 		d.ExpiresAt = expiryOf(d, c)
 	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.outweighs(f.Content, c.Retold)):
-		// Whose words they are is not known, or they are a stranger's.
+		// Unknown people said it, or a stranger.
 	case c.Private:
 		if aboutPerson(d, f, c) {
 			d.SubjectID = c.Person
@@ -114,8 +114,7 @@ func aboutPerson(d memory.Draft, f memory.Fact, c Chat) bool {
 		(d.SaidBy == "" || d.SaidBy == c.Person)
 }
 
-// keyFor adds the name of a person without a known id: the birthdays of two strangers are two facts. Successive owners
-// of one thing share a key.
+// keyFor adds the name of a person without a known id, but not of a value: owners of one thing share a key.
 func keyFor(f memory.Fact, c Chat) string {
 	key := text.NormalizeKey(f.Key)
 	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || reconcile.IsValue(f.Subject, f.Content, f.Key) {
@@ -126,7 +125,7 @@ func keyFor(f memory.Fact, c Chat) string {
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// expiryOf is the task TTL after it was said, or after the last day that it names within a year.
+// expiryOf is the task TTL after the statement, or after the last day that it names within a year.
 func expiryOf(d memory.Draft, c Chat) time.Time {
 	ttl := c.TaskTTL
 	if ttl <= 0 {
@@ -142,8 +141,7 @@ func expiryOf(d memory.Draft, c Chat) time.Time {
 	return last.Add(ttl)
 }
 
-// asAnswerStyle makes a fact about the style of answers a preference of its speaker, whatever kind the model chose. A
-// fact that names another person stays as it is.
+// asAnswerStyle makes a wish about answers a preference of its speaker, unless it names another person.
 func asAnswerStyle(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
 	if !classify.AnswerStyle(f.Content) {
 		return f, false

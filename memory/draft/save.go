@@ -27,9 +27,9 @@ const MaxFacts = 20
 type Save struct {
 	Facts   []memory.Fact `json:"facts"`
 	Nothing bool          `json:"nothing_to_save"`
-	// Full says that the call has [MaxFacts] items or more: there may be more to save.
+	// Full says that there may be more to save than [MaxFacts].
 	Full bool `json:"-"`
-	// Refused counts the items that are never kept, by kind, such as instruction.
+	// Refused counts the items that are never kept, by [classify.Refusal] kind.
 	Refused map[string]int `json:"-"`
 }
 
@@ -64,12 +64,11 @@ func SaveSchema() map[string]any {
 // ErrNotSaved says that the model neither saved a fact nor said that there is none.
 var ErrNotSaved = errors.New("model did not call memory_save")
 
-// ErrUnfit says that every fact of a call was refused for its content, such as credentials, small talk and
-// instructions.
+// ErrUnfit says that every fact of a call was refused for its content.
 var ErrUnfit = errors.New("what it holds is never kept")
 
-// ParseSave reads the arguments of a call. Malformed items are left out and listed in rejected. Arguments without a
-// usable fact or nothing_to_save are an error, which wraps ErrUnfit if every item was well formed and refused.
+// ParseSave reads the arguments of a call; rejected lists malformed items. Arguments with neither a usable fact nor
+// nothing_to_save are an error, which wraps [ErrUnfit] if every item was refused for its content.
 func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	var in struct {
 		Facts   []json.RawMessage `json:"facts"`
@@ -106,8 +105,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
 
-// splitFact splits a fact into parts short enough to be stored. The first alone takes the key, which has one value,
-// and the replaced fact, which has one successor.
+// splitFact gives the first part alone the key, which has one value, and the replaced fact, which has one successor.
 func splitFact(f memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	for i, part := range text.Split(f.Content, memory.MaxContent) {
@@ -168,7 +166,7 @@ func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 	return f, classify.Refusal{}
 }
 
-// memoryID reads an id as models write it: 12, "12", "#12" or "[#12]". Nothing, null and "" are none, 0.
+// memoryID reads 12, "12", "#12" and "[#12]". Nothing, null and "" are none, 0.
 func memoryID(raw json.RawMessage) (id int64, ok bool) {
 	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
 	if text == "" || text == "null" || text == "0" {

@@ -16,8 +16,8 @@ import (
 	"ebb/sessions/retry"
 )
 
-// Filler stores vectors of texts. The storage keeps its progress across stops. A new model starts over; the former
-// one's vectors are deleted once the new ones are complete.
+// Filler stores vectors of texts. The storage keeps its progress. A new model starts over; the former one's vectors
+// are deleted once the new ones are complete.
 type Filler struct {
 	Store     memory.Vectors
 	Embedder  memory.Embedder
@@ -34,7 +34,7 @@ type Filler struct {
 const (
 	defaultBatch = 64
 	defaultPause = 5 * time.Second
-	// shortText is the number of first characters that are tried of a refused text.
+	// shortText is the number of characters that are tried of a refused text.
 	shortText = 400
 	// probe is a text that any working endpoint accepts.
 	probe = "hello"
@@ -58,8 +58,7 @@ func (f *Filler) fillOnce(ctx context.Context) error {
 	return err
 }
 
-// Fill stores vectors of all texts without one, and returns their number, also with an error. It is not safe for
-// concurrent use.
+// Fill stores all missing vectors and returns their number, also with an error. It is not safe for concurrent use.
 func (f *Filler) Fill(ctx context.Context) (int, error) {
 	if f.limiter == nil {
 		f.limiter = rate.NewLimiter(rate.Inf, 1)
@@ -91,7 +90,6 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 	return done, nil
 }
 
-// embedBatch stores vectors of some texts; equal texts share one.
 func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int, error) {
 	var known []memory.Unembedded
 	var vectors [][]float32
@@ -123,8 +121,8 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 	return len(known), err
 }
 
-// embed halves texts that the endpoint does not take together, down to one, which gets an empty vector. After an error
-// it returns the vectors of those before.
+// embed halves refused batches down to one text, which gets an empty vector. After an error it returns the vectors so
+// far.
 func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -149,7 +147,7 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 	return all, err
 }
 
-// embedOne tries the beginning of a refused text. If the endpoint refuses every text, the fault is not the text's.
+// embedOne tries the beginning of a refused text. If the endpoint refuses every text, the text is not at fault.
 func (f *Filler) embedOne(ctx context.Context, text string, refusal error) ([][]float32, error) {
 	if runes := []rune(text); len(runes) > shortText {
 		got, err := f.request(ctx, []string{string(runes[:shortText])})

@@ -10,21 +10,20 @@ import (
 	"ebb/sessions"
 )
 
-// Render writes the longest beginning of events that takes at most limit tokens as fenced data, and returns their
-// number. A first event that is too long is shortened.
+// Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. A first
+// event that is too long is shortened.
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
 type Flusher struct {
 	Store memory.Store
 	Model memory.Model
-	// Name is the configured model that reads; empty for the default, the chat's. If another one fails, the chat's is
-	// asked once.
+	// Name is the configured model that reads; empty for the chat's, which also replaces a failing one once.
 	Name   string
 	Render Render
 	Fence  memory.Fencer
 	// Talk removes events outside the conversation, such as commands; nil: there are none.
 	Talk func([]sessions.Event) []sessions.Event
-	// Clean removes secrets from a text, before a cut could leave half of one. Nil: [sessions.Redact].
+	// Clean removes secrets before a cut could leave half of one. Nil: [sessions.Redact].
 	Clean    func(text string) string
 	Count    func(text string) int // tokens
 	Language string                // zh or en
@@ -40,12 +39,12 @@ type FlushRequest struct {
 	Session sessions.Session
 	Lease   sessions.Lease
 	Through int64
-	// Epoch marks the cycle as flushed. The session's own FlushEpoch leaves the mark as it is.
+	// Epoch marks the cycle as flushed; the session's own FlushEpoch does not.
 	Epoch int
 	// Trigger is the cause, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
 	Trigger string
-	// Budget bounds the tokens of requests and answers; 0: no bound. The flush fails with [ErrSpent] after the part
-	// that reaches it.
+	// Budget bounds the tokens of requests and answers; 0: no bound. The part that reaches it is the last, with
+	// [ErrSpent].
 	Budget int
 }
 
@@ -55,9 +54,9 @@ type Outcome struct {
 	Facts   []memory.Draft
 	Nothing bool // the model said so, or there was no event to read
 	Through int64
-	// Passed are the skipped events: no model read them while it read others, and none of their facts were saved.
+	// Passed are skipped events, from which no fact was saved.
 	Passed []int64
-	// Refused counts, by kind such as instruction, the model's tries to save facts that are never kept.
+	// Refused counts, by kind such as instruction, tries to save facts that are never kept.
 	Refused   map[string]int
 	Calls     int
 	Usage     sessions.Usage // usage of all calls
@@ -92,7 +91,7 @@ func (o Outcome) String() string {
 
 const page = 500
 
-// The reasons of a flush that failed by itself; other errors are the model's.
+// Other errors are the model's.
 var (
 	// ErrUnusable says that no fact could be stored from the arguments of a call.
 	ErrUnusable = errors.New("model called memory_save with nothing usable")
@@ -134,7 +133,6 @@ type reading struct {
 	stale int             // full calls in a row without a new fact of it
 }
 
-// part is a request that reads a beginning of the queue.
 type part struct {
 	memory.CallRequest
 	events           []sessions.Event

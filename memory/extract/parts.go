@@ -15,10 +15,9 @@ import (
 const (
 	// estimateMargin is the possible error of our token counts, as a factor.
 	estimateMargin = 1.2
-	// requestFrame is the size of a request without its texts, in tokens.
+	// requestFrame is the rest of a request in tokens.
 	requestFrame = 128
-	// maxAnswer is the requested output in tokens. Facts are short, but a model that thinks aloud needs room: with
-	// less, some answers come back empty.
+	// maxAnswer is the requested output in tokens: with less, a model that thinks aloud may answer nothing.
 	maxAnswer = 8192
 )
 
@@ -43,7 +42,7 @@ func (r *reading) nextPart(ctx context.Context) (part, error) {
 // queryLength is the number of people's last characters by which known facts are searched.
 const queryLength = 2000
 
-// nearest lists the known facts closest to people's words, filled up with the newest.
+// nearest lists the known facts closest to people's words, then the newest.
 func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
 	var words []string
 	room := queryLength
@@ -88,7 +87,7 @@ func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []se
 	return known, nil
 }
 
-// knownFacts fences the known memories with their ids, the nearest first, up to an eighth of the window.
+// knownFacts fences the known memories with their ids, up to an eighth of the window.
 func (r *reading) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
@@ -128,7 +127,7 @@ func (r *reading) sized(p part) part {
 
 const maxHalved = 4
 
-// halve reports whether there is a smaller part: the same request would overflow forever.
+// halve reports whether the part became smaller: the same request would overflow forever.
 func (r *reading) halve(p *part) bool {
 	if r.halved >= maxHalved {
 		return false

@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// maxPending is the number of failed events in a row after which the model seems to fail at everything.
+	// maxPending is the number of failed events in a row that puts the model at fault.
 	maxPending = 3
 	// maxPassed bounds the skipped events of one flush. The next goes on from there.
 	maxPassed = 20
-	// lastTry is the number of failed flushes in a row after which events are skipped without a readable one for
-	// comparison.
+	// lastTry is the number of failed flushes in a row before events are skipped without a read one for comparison.
 	lastTry = 3
 	// lookBack is the number of events before the range in which the first ones' command is searched.
 	lookBack = 8
@@ -129,7 +128,7 @@ func (r *reading) keepLastMessage(events []sessions.Event) {
 	}
 }
 
-// doneThrough is the highest possible cursor: the position before the next event of the queue.
+// doneThrough is the highest possible cursor.
 func (r *reading) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
@@ -145,10 +144,9 @@ func (r *reading) dropEvents(n int) {
 	r.fresh, r.again = nil, 0
 }
 
-// limitParts lets the parts of the next n events hold at most half of them.
+// limitParts halves the parts of the next n events.
 func (r *reading) limitParts(n int) { r.span, r.left = n/2, n }
 
-// storePart stores the facts of a part. A full call may have left facts out: see readAgain.
 func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model string) error {
 	r.prove()
 	drafts := r.route(p.events, s)
@@ -187,8 +185,8 @@ func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model str
 }
 
 // readAgain queues a part that filled a call for another reading, with the stored facts shown as known. fresh says
-// that at least half of its facts were new. The part is halved when it yields few new facts or was read too often. It
-// returns false if the part is done: a model that only repeats known facts left nothing out.
+// that at least half of its facts were new. The part is halved when it yields few or was read too often. It is done,
+// false, if the model only repeats known facts.
 func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
@@ -215,14 +213,14 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 	return true
 }
 
-// finishPart ends a part that filled its calls, and reads the following ones as if none had.
+// finishPart also reads the following parts as if none had filled a call.
 func (r *reading) finishPart(events []sessions.Event) {
 	r.dropEvents(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
-// probe reports whether the second half of a part has a new fact, after a second reading without one. A model that
-// always starts at the beginning may not have reached it; one that repeats itself has no other facts.
+// probe reads the second half of a part whose second reading had no new fact: a model that always starts at the
+// beginning may not have reached it.
 func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
@@ -283,8 +281,7 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	return nil
 }
 
-// route makes drafts of the facts that may be kept. A fact without a known source gets the range of all events, by
-// which an erasure of one of them finds it.
+// route gives a fact without a known source the range of all events, by which an erasure of one finds it.
 func (r *reading) route(events []sessions.Event, s draft.Save) []memory.Draft {
 	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL

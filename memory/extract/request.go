@@ -14,8 +14,8 @@ import (
 )
 
 // ask requests the facts of a part. After an unusable answer it asks once more with the reason, after an overflow for
-// half, after a refusal by the provider without known facts. At last the chat's model replaces the flush's own, for
-// this part and those to come.
+// half, after a refusal without known facts. At last the chat's model replaces the flush's own, for this part and
+// those to come.
 func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
@@ -49,11 +49,10 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 	}
 }
 
-// maxReasons bounds the reasons that a model sees, in characters.
+// maxReasons is in characters.
 const maxReasons = 2000
 
-// addReasons asks for a better answer than c. Facts in prose are asked for in the right form. Reasons of refused
-// arguments are passed as data: they may hold the model's words.
+// addReasons asks for prose in the right form. Reasons of refused arguments are data: they may hold the model's words.
 func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
 		if c.Text != "" {
@@ -71,7 +70,7 @@ func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
 	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }
 
-// saveOf reads an answer. If every fact is of a kind that is never kept, there is nothing to save.
+// saveOf takes a call of never kept facts as nothing to save.
 func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	if c.Arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
@@ -92,8 +91,8 @@ const (
 	lineTokens = 200       // tokens of an event's line and fence besides the text
 )
 
-// cutFirst replaces a next event that exceeds limit tokens by pieces, so that its middle is read too. Results of tools
-// are shown by their ends on purpose.
+// cutFirst replaces a too long next event by pieces, so that its middle is read too. Results of tools are shown by
+// their ends on purpose.
 func (r *reading) cutFirst(limit int) {
 	e, room := r.queue[0], max(limit/2, limit-lineTokens)
 	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
@@ -108,7 +107,7 @@ func (r *reading) cutFirst(limit int) {
 	r.replaceFirst(texts)
 }
 
-// cutInTwo reports whether the next event was long enough for that.
+// cutInTwo reports whether the next event was long enough.
 func (r *reading) cutInTwo() bool {
 	text := r.clean(r.queue[0].Content)
 	half := r.tokensOf(text)/2 + 1
@@ -147,10 +146,10 @@ func (r *reading) replaceFirst(texts []string) {
 	}
 }
 
-// tokensOf is the size of a text in a transcript, where it stands as JSON.
+// tokensOf counts a text as JSON, as in transcripts.
 func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
-// pieces cuts a text at the ends of sentences.
+// pieces cuts at the ends of sentences.
 func (r *reading) pieces(body string, room int) []string {
 	tokens, chars := r.tokensOf(body), len([]rune(body))
 	if tokens <= room || chars < 2 {
@@ -173,7 +172,7 @@ func (r *reading) ends(text string, room int) string {
 	}
 }
 
-// charEnd is the last end of a character in the first n bytes of a text.
+// charEnd is the last end of a character in n bytes.
 func charEnd(text string, n int) int {
 	if len(text) <= n {
 		return len(text)

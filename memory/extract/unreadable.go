@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// prove notes that the model reads: the unread events before are then at fault themselves.
+// prove notes that the model reads: unread events before are at fault themselves.
 func (r *reading) prove() {
 	r.proved = true
 	if len(r.pending) > 0 {
@@ -15,7 +15,7 @@ func (r *reading) prove() {
 	}
 }
 
-// passed notes skipped events, those once that were read in pieces.
+// passed notes skipped events, those in pieces once.
 func (r *reading) passed(seqs ...int64) {
 	for _, seq := range seqs {
 		if n := len(r.out.Passed); n == 0 || r.out.Passed[n-1] != seq {
@@ -24,8 +24,8 @@ func (r *reading) passed(seqs ...int64) {
 	}
 }
 
-// skipEvent leaves out an event that the model fails at alone. It counts only once the model reads a later event,
-// since a provider may begin to fail at everything. After several failures in a row the model is at fault.
+// skipEvent leaves out an event that the model fails at alone. It counts only once the model reads a later one, since
+// a provider may begin to fail at everything. After several in a row the model is at fault.
 func (r *reading) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.wrapError(err)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// expandQuery adds a part of the best texts' terms that the query lacks to each score: a light form of RM3, after N.
-// Abdul-Jaleel and others, "UMass at TREC 2004". Existing texts then support each other.
+// expandQuery adds a part of the best texts' other terms to each score: a light form of RM3, after N. Abdul-Jaleel and
+// others, "UMass at TREC 2004".
 func (p *Pool) expandQuery() {
 	terms := p.expansionTerms()
 	if len(terms) == 0 {
@@ -26,7 +26,6 @@ func (p *Pool) expandQuery() {
 	}
 }
 
-// expansionTerms weights the terms that separate the best texts from the rest.
 func (p *Pool) expansionTerms() map[uint32]float64 {
 	best := make([]int, 0, feedbackDocs+1) // kept in order: a whole sort of a large pool takes longer than the rest
 	for i := range p.docs {

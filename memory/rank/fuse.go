@@ -7,10 +7,9 @@ const fuseRank = 60
 // Fuse makes one ranking of two, each best first and without repeats. The second, by meaning, counts weight, from 0 to
 // 1, against 1 of the first, by words.
 //
-// The order is reciprocal rank fusion with one change. The original puts all results by meaning alone behind all
-// results by words as soon as the weight is below 1. Here the first n results have the n/(1+weight) best by words and
-// the n*weight/(1+weight) best by meaning. So neither side loses its best results, and an empty side leaves the other
-// unchanged.
+// The order is reciprocal rank fusion with one change. The original puts all results by meaning alone behind all by
+// words as soon as the weight is below 1. Here the first n results have the n/(1+weight) best by words and the
+// n*weight/(1+weight) best by meaning. An empty side leaves the other unchanged.
 func Fuse[K comparable](words, meaning []K, weight float64) []K {
 	if !(weight > 0) { // NaN too
 		weight = 0
@@ -50,7 +49,6 @@ func (f *fusion[K]) add(ranking []K, weight float64) {
 	}
 }
 
-// owed is the first of the best share of a ranking that is not done.
 func (f *fusion[K]) owed(ranking []K, share float64) (next K, ok bool) {
 	const rounding = 1e-9 // 3 * (1/3) is 1
 	for _, k := range ranking[:min(int(share+rounding), len(ranking))] {
@@ -61,7 +59,6 @@ func (f *fusion[K]) owed(ranking []K, share float64) (next K, ok bool) {
 	return next, false
 }
 
-// best is the first undone one with the highest score.
 func (f *fusion[K]) best() (found K) {
 	top := -1.0
 	for _, k := range f.all {

@@ -10,14 +10,14 @@ import (
 	"ebb/memory/text"
 )
 
-// Bounds of one text's index, all of which a search reads with the text. A longer text keeps first the terms that
-// match by themselves, so that names and numbers precede single characters and everyday words.
+// Bounds of one text's index, all of which a search reads. A longer text keeps first the terms that match by
+// themselves, such as names and numbers.
 const (
 	maxTerms   = 512
 	maxRepeats = 4 // repeats of one term: the score grows little with more
 )
 
-// flagMask covers the bits of the key that holds a text's flags; see [Keys].
+// flagMask covers the bits of a text's flags in a key; see [Keys].
 const (
 	flagBase uint32 = 0xEBB0E000
 	flagMask uint32 = 0xFF
@@ -26,8 +26,8 @@ const (
 	flagTime     uint32 = 1 << 1
 )
 
-// Scope is the upper half of the keys of a session, group, person or team. Keys of one scope lie together in an index,
-// so that a message changes few of its pages.
+// Scope is the upper half of the keys of a session, group, person or team: they lie together, so that a message
+// changes few pages of an index.
 type Scope uint32
 
 // ScopeOf hashes the parts of a scope's name; their boundaries count.
@@ -38,7 +38,6 @@ func (s Scope) KeyFor(key int64) int64 { return s.key(lowHash(key)) }
 
 func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
 
-// lowHash is the lower half of a key: its term's hash.
 func lowHash(key int64) uint32 { return uint32(key & math.MaxUint32) }
 
 // hash is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
@@ -61,8 +60,8 @@ func termHash(text string) uint32 {
 	return h
 }
 
-// Keys are a text's index keys in a scope: the hash of scope and term for each occurrence, so that their number is the
-// text's length. One more key holds flags for the ranking: a question, a time.
+// Keys are a text's index keys in a scope, one for each occurrence of a term, so that their number is its length. One
+// more key holds the flags for the ranking.
 func Keys(s Scope, body string) []int64 {
 	folded := text.Fold(body)
 	terms := foldedTerms(folded)
@@ -84,8 +83,7 @@ func Keys(s Scope, body string) []int64 {
 	return append(keys, s.key(flagBase|flagsOf(folded)))
 }
 
-// flagsOf runs for every message, and so uses no regular expressions: they would take as long as the rest of the
-// indexing.
+// flagsOf runs for every message: regular expressions would double its time.
 func flagsOf(text string) uint32 {
 	var flags uint32
 	if isQuestion(text) {

@@ -1,7 +1,7 @@
 package rank
 
-// Piece is the part of a text, at most size characters, with most terms of a query and some words before them. Any
-// part but the beginning starts with an ellipsis.
+// Piece is the part of a text, at most size characters, with most terms of a query and some words before them. A part
+// behind the beginning starts with an ellipsis.
 func (q Query) Piece(text string, size int) string {
 	runes := []rune(text)
 	if len(runes) <= size {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Doc is an event or a memory that a query may find, without its words.
+// Doc is an event or a memory, without its words.
 type Doc struct {
 	Seq       int64 // place of an event in its log; 0 for a memory
 	At        time.Time
@@ -16,7 +16,6 @@ type Doc struct {
 	Keys      []int64  // see [Keys]
 }
 
-// doc is a [Doc] with its counts for a query.
 type doc struct {
 	Doc
 	counts  []uint8 // counts of each term of the query
@@ -82,7 +81,7 @@ func (p *Pool) Add(docs ...Doc) {
 	}
 }
 
-// Common adds the number of texts with a key's term, in and outside the pool. Numbers of several scopes add up.
+// Common adds the number of texts with a key's term, in and outside the pool; scopes add up.
 func (p *Pool) Common(key int64, n int) {
 	if i, ok := p.index[lowHash(key)]; ok {
 		p.common[i] += float64(n)
@@ -97,8 +96,8 @@ type Match struct {
 	Why   []string
 }
 
-// Rank returns the n best, best first, and none if no text holds enough of the query's terms: a chance match is worse
-// than no result.
+// Rank returns the n best, best first, and none if no text holds enough of the query: a chance match is worse than no
+// result.
 func (p *Pool) Rank(n int) []Match {
 	order := p.score()
 	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
@@ -118,8 +117,7 @@ func (p *Pool) Rank(n int) []Match {
 	return finds
 }
 
-// Adjacent are the places of events outside the pool, up to reach before and after the n best events: an answer need
-// not repeat the question's words.
+// Adjacent are the places of events outside the pool, up to reach around the n best events, which may be answers.
 func (p *Pool) Adjacent(n int) []int64 {
 	known := make(map[int64]bool, len(p.docs))
 	for i := range p.docs {

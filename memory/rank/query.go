@@ -67,7 +67,6 @@ func ParseQuery(body string, now time.Time) Query {
 	return q
 }
 
-// widen adds synonyms. A query of many words needs none.
 func (q *Query) widen(known map[string]int) {
 	if len(q.terms) > maxWidened {
 		return
@@ -100,7 +99,7 @@ type Person struct {
 	Nick string
 }
 
-// AddPeople adds the participants: a named one counts as the speaker or the subject of a text.
+// AddPeople adds participants: a named one counts as a text's speaker or subject.
 func (q *Query) AddPeople(people ...Person) {
 	for _, p := range people {
 		if !text.ContainsWord(q.text, text.Fold(p.Nick)) {
@@ -118,7 +117,7 @@ func (q *Query) AddPeople(people ...Person) {
 	q.noTerms = !slices.ContainsFunc(q.terms, selectsTexts)
 }
 
-// HasNoTerms reports whether the query has no word to look for, as in "what did we talk about yesterday?".
+// HasNoTerms reports a query without topic, as in "what did we talk about yesterday?".
 func (q Query) HasNoTerms() bool { return q.noTerms }
 
 // People are the ids of the named participants.
@@ -166,8 +165,7 @@ func selectsTexts(t wanted) bool {
 // EventKeys are the query's keys for the events of a scope, perhaps none.
 func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
 
-// MemoryKeys are the query's keys for the memories of a scope. They include people's names, since a memory has its
-// subject's name as a term.
+// MemoryKeys include people's names, unlike [Query.EventKeys]: a memory has its subject's name as a term.
 func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
 
 func (q Query) keys(s Scope, memories bool) []int64 {

@@ -5,7 +5,7 @@ const (
 	sameExtra = 12  // terms of an event beyond twice those of the memory
 )
 
-// Repeats reports whether an event says little more than a memory that was drawn from it.
+// Repeats reports whether an event says little more than a memory drawn from it.
 func Repeats(event, memory Doc) bool {
 	has := make(map[uint32]bool, len(event.Keys))
 	for _, k := range event.Keys {

@@ -6,15 +6,14 @@ import (
 )
 
 // The parameters of BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
-// 2009. Messages of a chat are short, so that their length says little: b is 0.3, not 0.75.
+// 2009. Messages are short, so that length says little: b is 0.3, not 0.75.
 const (
 	saturation = 1.2
 	lengthPart = 0.3
 )
 
-// score returns the places of the pool's texts, best first. Scores by words, neighbours and sitting are added, and
-// then multiplied by speaker, time and role. So a named person's text is found though only the question before it has
-// the words.
+// score returns places, best first. Scores by words, neighbours and sitting are added, then multiplied by speaker,
+// time and role: a named person's text is found though only the question before it has the words.
 func (p *Pool) score() []int {
 	weights, average := p.weights(), p.averageLength()
 	for i := range p.docs {
@@ -63,7 +62,7 @@ func (p *Pool) weights() []float64 {
 	return weights
 }
 
-// maxScore is the score of a text of average length with every term of the query once.
+// maxScore is that of a text of average length with every term once.
 func (p *Pool) maxScore() float64 {
 	sum := 0.0
 	for i, w := range p.weights() {
@@ -82,12 +81,12 @@ func (p *Pool) averageLength() float64 {
 	return max(sum/float64(max(len(p.docs), 1)), 1)
 }
 
-// saturated is the part of BM25 for the count of a term in a text, whose length is relative to the average.
+// saturated is BM25's part for one term; length is relative to the average.
 func saturated(count, length float64) float64 {
 	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
 }
 
-// Once is the weight of one occurrence of a term; length is relative to the average. Short texts get more.
+// Once is the weight of one occurrence; length is relative to the average. Short texts get more.
 func Once(length float64) float64 { return saturated(1, length) }
 
 func bm25(counts []uint8, weights []float64, length float64) float64 {
@@ -100,8 +99,7 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 	return sum
 }
 
-// justifies reports whether a text justifies a result. Words of nearly every chat do not, unless the query has no
-// other.
+// justifies is false for words of nearly every chat, unless the query has no other.
 func (p *Pool) justifies(d *doc) bool {
 	for i, c := range d.counts {
 		if c > 0 && (p.q.noTerms || selectsTexts(p.q.terms[i]) || p.q.terms[i].name) {
@@ -111,7 +109,6 @@ func (p *Pool) justifies(d *doc) bool {
 	return p.q.noTerms && d.base > 0
 }
 
-// events are the places of events, in the order of their log.
 func (p *Pool) events() []int {
 	var events []int
 	for i := range p.docs {
@@ -162,7 +159,6 @@ func (p *Pool) sittings(events []int) []float64 {
 	return scores
 }
 
-// neighbours is the score added by surrounding events of the same sitting.
 func (p *Pool) neighbours(events []int, at int) float64 {
 	d, sum := &p.docs[events[at]], 0.0
 	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {
@@ -187,7 +183,6 @@ func (p *Pool) neighbours(events []int, at int) float64 {
 	return sum
 }
 
-// factor is the weight of a text's properties besides its words.
 func (q Query) factor(d *doc, assistant bool) float64 {
 	f := q.dateFactor(d.At)
 	if q.names(d.Doc) {

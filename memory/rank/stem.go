@@ -2,7 +2,7 @@ package rank
 
 import "ebb/memory/text"
 
-// stem also maps irregular forms and everyday variants: "went" and "going" are "go", "pics" is a photograph.
+// stem also maps irregular forms and variants: "went" and "going" are "go", "pics" is a photograph.
 func stem(word string) string {
 	if base, ok := irregular[word]; ok {
 		word = base

@@ -2,8 +2,7 @@ package rank
 
 import "strings"
 
-// synonyms are everyday words of like meaning, English ones as stems, Chinese ones as pairs of characters. A text may
-// share a query's meaning and none of its words.
+// synonyms have English words as stems, Chinese ones as pairs of characters.
 var synonyms = func() map[string][]string {
 	table := make(map[string][]string)
 	for group := range strings.SplitSeq(synonymWords, ";") {
@@ -20,8 +19,8 @@ var synonyms = func() map[string][]string {
 	return table
 }()
 
-// synonymWords are groups of synonyms, divided by semicolons. The word before > is a synonym of all words behind it,
-// which are none of each other.
+// synonymWords are groups, divided by semicolons. The word before > is a synonym of all behind it, which are none of
+// each other.
 const synonymWords = `job career occupation profession;doctor physician;hospital clinic;pet>dog cat puppy kitten;dog puppy;cat kitten;hobby pastime;
 car vehicle auto;trip travel journey vacation;child>son daughter boy girl;buy purchase;gift present;house home apartment;
 begin start;finish complete;help assist support;movie cinema film;sad upset unhappy;happy glad joy;scared afraid fear;

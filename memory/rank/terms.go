@@ -6,7 +6,7 @@ import (
 	"ebb/memory/text"
 )
 
-// kind decides the weight of a term, and whether the term alone makes a text a candidate.
+// kind decides a term's weight, and whether it alone makes a text a candidate.
 type kind uint8
 
 const (
@@ -24,8 +24,7 @@ type term struct {
 	at    int // in the folded text, in characters
 }
 
-// termsOf are the terms of a text in order, with repeats. In Chinese, which has no blanks, they are characters and
-// pairs, except stop characters.
+// termsOf are the terms of a text in order, with repeats: Chinese characters and pairs, except stop characters.
 func termsOf(body string) []term { return foldedTerms(text.Fold(body)) }
 
 func foldedTerms(folded string) []term {
@@ -43,7 +42,7 @@ func foldedTerms(folded string) []term {
 // maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
-// appendWords adds the words of a run, and the whole if it is a name with digits.
+// appendWords also adds the whole run if it is a name with digits.
 func appendWords(terms []term, run string, at int) []term {
 	parts := text.Parts(run)
 	if len(parts) > 1 && len(run) <= maxWord && strings.ContainsAny(run, "0123456789_@") {

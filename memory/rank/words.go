@@ -27,8 +27,7 @@ take give back today yesterday last next even still first done down off own
 discuss discussed discussion talked chat conversation ask asked question answer
 今天 昨天 明天 前天 最近 上次 上周 下周 之前 以前 后来 刚才 时候 时间 事情 东西 内容 情况 问题 讨论 聊天 说过 提到 知道 觉得`)
 
-// stopChars are Chinese characters with little topic: pronouns, particles, question words, numbers and measures. A
-// pair of two is no term.
+// stopChars are Chinese characters with little topic. A pair of two is no term.
 var stopChars = func() map[rune]bool {
 	chars := make(map[rune]bool)
 	for _, r := range "的了是我你他她它们在有和与就都而及或着也很到说要去会那这个上吗呢吧啊呀哦嗯哈么什怎哪谁为把被让从对向给以于之其聊谈" +
@@ -38,7 +37,7 @@ var stopChars = func() map[rune]bool {
 	return chars
 }()
 
-// irregular maps English forms that no rule explains to their base.
+// irregular maps irregular English forms to their base.
 var irregular = func() map[string]string {
 	forms := make(map[string]string)
 	for line := range strings.SplitSeq(irregularForms, ";") {

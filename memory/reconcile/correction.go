@@ -8,23 +8,23 @@ import (
 	"ebb/memory/text"
 )
 
-// nearShare is the share of common trigrams that makes near duplicates.
+// nearShare is the share of common trigrams of near duplicates.
 const nearShare = 0.85
 
 var (
-	// fillers are characters and words that two wordings of one fact may differ in.
+	// fillers may differ in two wordings of one fact.
 	fillers = text.WordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
 		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
 		that this it its then so also very just been their his her our my your`)
-	// turns are short words that change the meaning of a sentence: no two facts that differ in one are the same.
+	// turns are short words that change a meaning: facts that differ in one are not the same.
 	turns = text.WordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
 		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
 		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 		october november december one two three four five six seven eight nine ten first second third last next`)
 )
 
-// addsNothing reports whether a stored content has all words of a new, similar one in the same order, and besides them
-// no number and no turn such as "not".
+// addsNothing reports whether a stored content has all words of a similar new one in order, and else no number or
+// turn.
 func addsNothing(content, stored string) bool {
 	said, has := essence(content), essence(stored)
 	at := 0
@@ -39,7 +39,6 @@ func addsNothing(content, stored string) bool {
 	return at == len(said)
 }
 
-// essence is the tokens of a text without fillers.
 func essence(body string) []string {
 	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
@@ -56,7 +55,7 @@ func hasMark(content string) bool {
 }
 
 // corrects returns how much a marked content reads as a correction of a stored fact; 0: not at all. It must repeat the
-// subject, the text before the stored value, and state another value.
+// text before the stored value, and state another value.
 func corrects(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
 		return 0 // it states several things, of which one at most is corrected
@@ -92,8 +91,8 @@ func corrects(content, stored string) float64 {
 	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
-// sameSubject reports whether a marked content is about a stored fact's subject only: a new train number corrects only
-// the old one. Only the clause with the mark counts; others may give the reason.
+// sameSubject accepts the stored fact's subject only: a new train number corrects only the old one. Only the clause
+// with the mark counts; others may give the reason.
 func sameSubject(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
 	clauses := clausesOf(text.Fold(content))
@@ -124,7 +123,6 @@ func subjectOf(content string) map[string]bool {
 }
 
 // IsValue reports whether a person is the value of a content's key, such as the owner of a thing, and not its subject.
-// The words besides the name, or before the value, are then those of the key.
 func IsValue(name, content, key string) bool {
 	named, keyed := contentTokens(text.Tokenize(name)), contentTokens(text.Tokenize(key))
 	about, rest := subjectOf(content), contentTokens(text.Tokenize(withoutMarks(content)))
@@ -152,15 +150,15 @@ func IsValue(name, content, key string) bool {
 	return said > 0
 }
 
-// Words that say nothing about a fact's subject: many things are one, or it is the speaker.
+// Words without a subject: many things are one, or it is the speaker.
 var (
 	kinds = text.WordSet(`项目 系统 服务 模块 平台 团队 小组 部门 产品 公司 环境 版本 办公室 我们 你们 他们 咱们 大家 本组 本次 这次 最终 最新 新的 project system service
 		module platform team group product company department environment version office final latest new current currently we you they i he she`)
 	persons = text.WordSet("我 你 他 她 它 咱 该 本")
 )
 
-// ofTwoThings reports whether two contents with a common key name two subjects besides it, without a common word.
-// Chinese terms are pairs of characters, and of the shorter one half must differ: 测试环境 and 生产环境 are two.
+// ofTwoThings reports whether two contents with a common key name two subjects. Chinese terms are pairs of characters,
+// and of the shorter one half must differ: 测试环境 and 生产环境 are two.
 func ofTwoThings(a, b, key string) bool {
 	x, y := besidesKey(a, key), besidesKey(b, key)
 	if len(x) == 0 || len(y) == 0 {
@@ -178,8 +176,7 @@ func ofTwoThings(a, b, key string) bool {
 	return 2*shared < min(len(x), len(y))
 }
 
-// besidesKey are a content's terms before its value and besides its key; empty if it does not name the value as the
-// key's.
+// besidesKey are the terms before the value, without the key's; empty if the value is not the key's.
 func besidesKey(content, key string) map[string]bool {
 	keyed := contentTokens(text.Tokenize(key))
 	for _, clause := range clausesOf(withoutNow(classify.TrimLead(content))) {
@@ -254,8 +251,7 @@ func markAt(folded string) int {
 
 var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will become call name equal`)
 
-// valueAt is the position of the value: behind the first copula with at least two meaningful tokens before it, or the
-// end.
+// valueAt is behind the first copula after two meaningful tokens, or the end.
 func valueAt(tokens []string) int {
 	before := 0
 	for i, t := range tokens {
@@ -279,7 +275,7 @@ func contentTokens(tokens []string) map[string]bool {
 	return set
 }
 
-// weighty reports whether terms suffice to name a subject: two Latin words, or four Chinese characters.
+// weighty terms suffice to name a subject: two Latin words, or four Chinese characters.
 func weighty(about map[string]bool) bool {
 	n := 0
 	for t := range about {
@@ -292,7 +288,7 @@ func weighty(about map[string]bool) bool {
 	return n >= 4
 }
 
-// numeric reports a number, in digits or in Chinese, or the name of a day.
+// numeric also reports Chinese numbers and names of days.
 func numeric(tokens map[string]bool) bool {
 	for t := range tokens {
 		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {

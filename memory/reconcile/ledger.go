@@ -18,8 +18,8 @@ type Decision struct {
 	By         int64   // the newer memory that corrects it, so that it is stored as history only; 0: none
 }
 
-// Ledger has the memories of one scope that drafts are compared with: those in force, superseded ones that a draft may
-// read like, and their successors.
+// Ledger has the memories of one scope for comparison: those in force, superseded ones that a draft may read like, and
+// their successors.
 type Ledger struct {
 	rows []ledgerRow
 }
@@ -35,7 +35,7 @@ func (l *Ledger) Add(m memory.Memory) {
 	l.rows = append(l.rows, ledgerRow{Memory: m, normal: text.Normalize(classify.TrimLead(m.Content))})
 }
 
-// Names reports whether a draft names no memory to replace, or one that its chat may read.
+// Names reports whether a draft replaces no memory, or one that its chat may read.
 func (l *Ledger) Names(d memory.Draft) bool {
 	return d.Replaces == 0 || slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == d.Replaces && mayKnow(d, r.Memory) })
 }
@@ -51,14 +51,13 @@ func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 	return out
 }
 
-// mayKnow reports whether the draft's chat may know of a memory of the same scope, and correct it. People's statements
-// about themselves are known in private and in the group where they were made. A memory of the team is corrected by
-// the group of its origin.
+// mayKnow reports whether the draft's chat may know and correct a memory of the same scope. People's statements about
+// themselves are known in private and in the group of their origin, which alone corrects memories of the team.
 func mayKnow(d memory.Draft, m memory.Memory) bool {
 	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
 }
 
-// Successors lists the memories that superseded ids that are still in force in their group; see [Ledger.Decide].
+// Successors lists the memories that superseded those of ids still in force in their group; see [Ledger.Decide].
 func (l *Ledger) Successors(ids []int64) []int64 {
 	var out []int64
 	for _, r := range l.rows {
@@ -109,11 +108,9 @@ func saidAt(m memory.Memory) time.Time {
 // laterThan counts a zero time as now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
-// same returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one that was
-// corrected after the draft was said.
-//
-// Statements about a person from two conversations differ in their readers, and two people may say the same about
-// themselves. A fact of the team has no such bounds.
+// same returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one corrected after
+// the draft was said. Statements about a person from two conversations differ in their readers, and two people may say
+// the same about themselves.
 func (l *Ledger) same(d memory.Draft) int64 {
 	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
 	for i := range l.rows {
@@ -151,17 +148,16 @@ func sameReaders(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser || m.SourceGroup == d.SourceGroup
 }
 
-// sameSource reports whether a draft may be another value of a memory of its scope. People's statements about
-// themselves, and memories of the team, belong to the conversation of their origin.
+// sameSource reports whether a draft may be another value of a memory. People's statements about themselves, and
+// memories of the team, belong to the conversation of their origin.
 func sameSource(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser && d.Scope != memory.ScopeTeam || m.SourceGroup == d.SourceGroup
 }
 
-// oneSubject reports whether two facts in the same words can be about one person, who may be unknown.
+// oneSubject accepts an unknown person as any.
 func oneSubject(a, b sessions.UserID) bool { return a == b || a == "" || b == "" }
 
-// inForce reports whether a memory is in force for the draft's chat. A correction in private leaves a memory in force
-// in the group where it was said.
+// inForce counts a memory that was corrected in private as in force in the group where it was said.
 func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
 	if m.SupersededBy == 0 {
 		return true
@@ -172,26 +168,25 @@ func (l *Ledger) inForce(d memory.Draft, m memory.Memory) bool {
 	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool { return r.ID == m.SupersededBy && r.SourceGroup != m.SourceGroup })
 }
 
-// alikeInLength excludes most near duplicates early. It leaves some room, as repeated trigrams count once.
+// alikeInLength excludes most pairs early, with some room: repeated trigrams count once.
 func alikeInLength(a, b string) bool {
 	x, y := float64(utf8.RuneCountInString(a)), float64(utf8.RuneCountInString(b))
 	return min(x, y) >= 0.7*max(x, y)
 }
 
-// compatible reports whether two wordings can be of one fact: about one person, and of no two keys.
+// compatible wordings are about one person, and of no two keys.
 func compatible(d memory.Draft, m memory.Memory) bool {
 	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
 }
 
-// correctedAfter reports whether the memory that superseded another one was said at that time or later.
 func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	return slices.ContainsFunc(l.rows, func(r ledgerRow) bool {
 		return r.ID == by && !at.IsZero() && !saidAt(r.Memory).Before(at)
 	})
 }
 
-// corrected lists the memories in force that a draft gives another value: those with its key or the id that it names,
-// or else those that its words correct.
+// corrected lists the memories in force that a draft gives another value: those of its key or named id, or else those
+// that its words correct.
 func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	var out []memory.Memory
 	named := int64(0)
@@ -230,8 +225,8 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	return out
 }
 
-// sameThing reports whether a draft and a memory are values of one key, about one person or of one thing. Without a
-// subject, a key such as "owner" can be that of many things: the texts must not name two.
+// sameThing compares key and person. Without a person, a key such as "owner" can be that of many things: the texts
+// must not name two.
 func sameThing(d memory.Draft, m memory.Memory) bool {
 	switch key := text.NormalizeKey(d.Key); {
 	case key == "" || m.Key != key || !sameSource(d, m):
@@ -244,7 +239,6 @@ func sameThing(d memory.Draft, m memory.Memory) bool {
 	return !ofTwoThings(d.Content, m.Content, d.Key)
 }
 
-// successor is the memory in force that id, or its successors, led to.
 func (l *Ledger) successor(d memory.Draft, id int64) int64 {
 	for range l.rows {
 		at := slices.IndexFunc(l.rows, func(r ledgerRow) bool { return r.ID == id })

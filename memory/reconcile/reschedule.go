@@ -14,9 +14,7 @@ import (
 
 // reschedules reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin
 // with the same words, with only a time behind. The speaker counts only for events that can be anybody's own, such as
-// a day off.
-//
-// It finds moves that [corrects] misses, by or behind the name of another speaker.
+// a day off. It finds moves that [corrects] misses, by or behind the name of another speaker.
 func reschedules(d memory.Draft, m memory.Memory) bool {
 	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
@@ -38,7 +36,7 @@ func reschedules(d memory.Draft, m memory.Memory) bool {
 	return same || !classify.SelfReference(to[1]) && !ownAffairRE().MatchString(to[1])
 }
 
-// splitSpeaker parts a content, in the form for matching, from the speaker's name before it.
+// splitSpeaker returns the form for matching, and the name before it.
 func splitSpeaker(content string) (said, by string) {
 	said = text.Canonical(content)
 	if m := classify.SpeakerLead(content); m != "" {
@@ -58,7 +56,7 @@ func matchParts(text string, patterns []*regexp.Regexp) []string {
 	return nil
 }
 
-// headOf is the dated event, without words that stand before or behind any event.
+// headOf is the dated event, without words that fit any event.
 func headOf(words string) string { return text.Normalize(headTrimRE().ReplaceAllString(words, "")) }
 
 //go:embed rules.tsv

@@ -1,3 +1,2 @@
-// Package show writes memories, search hits and events of the log as text for a model, page by page, and as a person's
-// export. Paths are virtual: no path names a file.
+// Package show writes memories, hits and events as text for a model, page by page, and as a person's export.
 package show

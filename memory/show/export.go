@@ -27,7 +27,7 @@ var recordWords = map[memory.RecordKind][2]string{
 	memory.RecordLogin:      {"控制台登录", "login of the console"}, memory.RecordAction: {"控制台操作", "action in the console"},
 }
 
-// ExportRecord is a record as a line of Markdown: time, kind, content, and the tokens of usage.
+// ExportRecord is a line of Markdown: time, kind, content, and the tokens of usage.
 func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	words := []string{wordIn(recordWords[r.Kind], string(r.Kind), lang)}
 	if text := oneLine(r.Text); text != "" {
@@ -44,7 +44,7 @@ func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	return fmt.Sprintf("- %s · %s\n", at, strings.Join(words, " · "))
 }
 
-// ExportFact is a memory as a line of Markdown: time, place, content.
+// ExportFact is a line of Markdown: time, place, content.
 func ExportFact(m memory.Memory, loc *time.Location, lang string) string {
 	at := m.SaidAt
 	if at.IsZero() {
@@ -88,7 +88,7 @@ func wordIn(word [2]string, other, lang string) string {
 	return word[0]
 }
 
-// ExportSaid is a message as a line of Markdown: time, place, content.
+// ExportSaid is a line of Markdown: time, place, content.
 func ExportSaid(s memory.PersonMessage, loc *time.Location, lang string) string {
 	at := s.Event.CreatedAt
 	if m := s.Event.Message; m != nil && !m.SentAt.IsZero() {

@@ -27,8 +27,7 @@ var (
 // maxRead bounds the memories of one path.
 const maxRead = 1000
 
-// Get reads a page of a virtual path, from 1. Its errors are written for the model, except those that wrap
-// [ErrUnreadable].
+// Get reads a page of a virtual path, from 1. Its errors are for the model, except those that wrap [ErrUnreadable].
 func Get(ctx context.Context, s memory.Store, r memory.Reader, path string, page int, log LogReader) (string, error) {
 	if m := eventPath.FindStringSubmatch(path); m != nil {
 		from, through, ok := ParseSpan(m[1])
@@ -88,7 +87,6 @@ func callGet(path string, page int) string {
 	return CallOf(sessions.GetTool, "path", path, "page", page)
 }
 
-// digestLines are the digests of a date in a scope, line by line.
 func digestLines(ctx context.Context, s memory.Digests, r memory.Reader, scope, date string, loc *time.Location) ([]string, error) {
 	day, err := time.ParseInLocation(time.DateOnly, date, loc)
 	if err != nil {

@@ -26,7 +26,6 @@ func HitLine(h memory.Hit, loc *time.Location) string {
 	return fmt.Sprintf("- %s (%s): %s\n", h.Path, about, strings.Join(strings.Fields(h.Content), " "))
 }
 
-// valueLines shows a memory with its source, and its former and later values.
 func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
 	values, err := s.Values(ctx, r, id)
 	if err != nil {

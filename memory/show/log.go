@@ -18,17 +18,17 @@ import (
 type LogReader struct {
 	Library memory.ReadStore
 	Key     sessions.Key
-	// Current are the running turn's events, which the log lacks, with the numbers of their commit to come.
+	// Current are the running turn's events, not in the log yet, with their numbers to come.
 	Current  []sessions.Event
 	Room     int // bytes of a page; 0: the default
 	Location *time.Location
 }
 
-// readAhead is the number of events that one page reads from the log.
+// readAhead is the number of events that one page reads.
 const readAhead = 20
 
-// Whole reads the events from..through in order. page counts the pages of a first event that needs several. call
-// writes the call that reads a range from a page on.
+// Whole reads the events from..through. page counts the pages of a long first event. call writes the call that reads a
+// range from a page on.
 func (r LogReader) Whole(ctx context.Context, from, through int64, page int, call func(span string, page int) string) (string, error) {
 	most := readAhead
 	if page > 1 {
@@ -81,8 +81,7 @@ func (r LogReader) long(seq, through int64, parts []string, page int, call func(
 	return fmt.Sprintf("event %d, page %d of %d%s\n%s", seq, page, len(parts), next, parts[page-1])
 }
 
-// Find lists a page of matches, the newest last. whole writes the call that reads one event, before the call for older
-// events.
+// Find lists a page of matches, the newest last. whole and before write the calls for one event and for older events.
 func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq int64) string, before func(seq int64) string) (string, error) {
 	room := roomOf(r.Room)
 	q.Chars = min(q.Chars, room/4) // a character takes at most four bytes
@@ -133,12 +132,11 @@ func (r LogReader) line(e sessions.Event) string {
 	for _, c := range e.ToolCalls {
 		text += fmt.Sprintf(" [called %s %s]", c.Name, c.Arguments)
 	}
-	// A line of a message that looks like the head of an event is marked: a message can't forge an event.
+	// A message can't forge the head of an event.
 	text = forgedHead.ReplaceAllString(text, "$1> $2")
 	return fmt.Sprintf("#%d %s %s: %s\n", e.Seq, e.CreatedAt.In(r.Location).Format("2006-01-02 15:04"), who, text)
 }
 
-// forgedHead finds text behind a line break that looks like the head of an event.
 var forgedHead = regexp.MustCompile(`([\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}]*[#＃][\s\p{Z}]*\p{Nd})`)
 
 var rangePath = regexp.MustCompile(`^#?(\d{1,18})(?:\s*[-–~]\s*#?(\d{1,18}))?$`)

@@ -13,7 +13,7 @@ const (
 	pageFrame = 200 // for the line that names the page and the next call
 )
 
-// roomOf is the size of a page's text for a caller with room bytes; 0: no own bound.
+// roomOf is the size of a page's text; a room of 0 has no own bound.
 func roomOf(room int) int {
 	if room <= 0 || room > maxPage {
 		room = maxPage
@@ -21,8 +21,8 @@ func roomOf(room int) int {
 	return max(leastPage, room-pageFrame)
 }
 
-// Page returns one page of a text, from 1, at most room bytes. Unless it is the only one, its first line names it and
-// the call for the next. Without these lines, the pages in order are the text.
+// Page returns one page of a text, from 1, at most room bytes. Unless it is the only one, a first line names it and
+// the call for the next. Without these lines, the pages are the text.
 func Page(text string, page, room int, call func(page int) string) string {
 	parts := chunks(text, roomOf(room))
 	switch page = max(1, page); {
@@ -36,7 +36,7 @@ func Page(text string, page, room int, call func(page int) string) string {
 	return fmt.Sprintf("page %d of %d; next: %s\n%s", page, len(parts), call(page+1), parts[page-1])
 }
 
-// chunks cuts at a near line break if there is one, and never inside a character.
+// chunks cuts at a near line break, and never inside a character.
 func chunks(text string, room int) []string {
 	var out []string
 	for len(text) > room {

@@ -1,4 +1,3 @@
-// Package similarity decides whether a text repeats another one, with other words around it or nearly: by trigrams
-// with equal numbers, and by identifiers and phrases. Forgetting a fact depends on it, to find the messages and
-// replies that repeat the fact.
+// Package similarity decides whether a text repeats another one, nearly or among other words. Forgetting a fact
+// depends on it.
 package similarity

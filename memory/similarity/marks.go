@@ -9,8 +9,8 @@ import (
 	"ebb/memory/text"
 )
 
-// Marks identify a text: identifiers, such as numbers, addresses and codes, and phrases, the parts between
-// punctuation. Both are long enough not to coincide by accident.
+// Marks identify a text: numbers, addresses and codes, and phrases, the parts between punctuation. Both are long
+// enough not to coincide by accident.
 const (
 	minIdentifier  = 5  // bytes
 	MinPhrase      = 6  // characters of a phrase with Chinese in it
