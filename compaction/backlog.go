@@ -7,9 +7,9 @@ const (
 	maxHalvings = 4
 )
 
-// Part is the cut of one attempt and commit: all that [Policy.Plan] releases, or its oldest part if that exceeds half
-// of the window. Each consecutive failure halves the part, so that attempts get cheaper. Recent is that of the whole
-// plan. A source that no summary can shorten is ErrTooLittle.
+// Part is the cut of one attempt: all that [Policy.Plan] releases, or its oldest part if that exceeds half of the
+// window. Consecutive failures halve it, so that attempts get cheaper. Recent is that of the whole plan. A source that
+// no summary can shorten is ErrTooLittle.
 func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	cut, err = p.Plan(w, s)
 	if err != nil || p.Segment > 0 {
@@ -48,7 +48,7 @@ func (p Policy) partCount(w Window, s State, tokens int) int {
 	return max(1, (tokens+most-1)/most)
 }
 
-// Backlog is the size in tokens of the events that may leave now, and the estimated number of attempts; 0 if none can.
+// Backlog is the size in tokens of the events that may leave now, and the estimated number of attempts.
 func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	cut, err := p.Plan(w, s)
 	if err != nil {
@@ -62,8 +62,8 @@ func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	return TokensOf(s.Tail[:starts[min(parts*p.Segment, len(starts)-1)]]), parts
 }
 
-// closedStarts lists the turn starts up to an index at which every tool call has its result. Calls without a result
-// are ignored when the context overflows, as in [Policy.Plan].
+// closedStarts lists the turn starts up to an index without open tool calls. In a context that overflows no call
+// counts as open.
 func (p Policy) closedStarts(w Window, s State, end int) []int {
 	giveUp := p.exceedsWindow(w, s)
 	open := make([]int, len(s.Tail)+1) // exchanges that begin before an index minus those that end there

@@ -26,8 +26,7 @@ func BatchSize(perReply, fixed, recent, summary int, cachePrice float64) int {
 	return int(math.Sqrt(2 * float64(max(0, perReply)) * max(0, k) / c))
 }
 
-// batchTokens is the source size at which a cut pays off: [BatchSize], at least the minimal growth and the commit
-// gate's minimum, at most half of the target.
+// batchTokens is the source size at which a cut pays off, at most half of the target.
 func (p Policy) batchTokens(w Window, s State, cut Cut) int {
 	turns := max(1, len(TurnStarts(s.Tail)))
 	summary := w.Summary

@@ -31,7 +31,7 @@ const (
 // MaxFlushFailures in a row end the attempts of a cycle; the range stays owed.
 const MaxFlushFailures = 3
 
-// Decide names the work that a context requires, with w in the provider's tokens. A flush goes before a compaction.
+// Decide names the work that a context requires, with w in the provider's tokens.
 func (p Policy) Decide(w Window, s State) Need {
 	s.Tokens = max(0, s.Tokens)
 	n := Need{
@@ -59,9 +59,8 @@ func (p Policy) exceedsLimits(s State, cut Cut) bool {
 	return p.HardLimit > 0 && cut.Index >= p.HardLimit || p.ContextSize > 0 && len(s.Tail) > p.ContextSize
 }
 
-// softTrigger names the first trigger that fired and may wait for the reply. The size trigger pauses until the context
-// reaches Session.RearmTokens. The others count from the last compaction, so they pause only after an attempt that
-// changed nothing.
+// softTrigger names the first trigger that may wait for the reply. The size trigger pauses until Session.RearmTokens.
+// The others count from the last compaction, so they pause only after an attempt that changed nothing.
 func (p Policy) softTrigger(w, ours Window, s State, cut Cut) string {
 	small := s.Tokens < s.Session.RearmTokens
 	switch {
@@ -88,8 +87,7 @@ func (p Policy) softTrigger(w, ours Window, s State, cut Cut) string {
 	return ""
 }
 
-// cooldownOver counts from the last compaction or the session's creation. A clock that went backwards counts as over;
-// the next compaction corrects it.
+// cooldownOver counts from the last compaction or the session's creation. A clock that went backwards counts as over.
 func (p Policy) cooldownOver(s State) bool {
 	at := p.CooledAt(s.Session)
 	return !at.IsZero() && !s.Now.Before(at)
@@ -107,8 +105,8 @@ func (p Policy) CooledAt(s sessions.Session) time.Time {
 	return last.Add(p.Cooldown)
 }
 
-// LeastCooldown is the number of events that a compaction by cooldown needs. The default is half of the window, which
-// exists to avoid a compaction for each message.
+// LeastCooldown is the number of events that a compaction by cooldown needs: by default half of the window, to avoid
+// one for each message.
 func (p Policy) LeastCooldown() int {
 	if p.CooldownMin > 0 {
 		return p.CooldownMin

@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// leastTail is the number of events that a tail in messages keeps even above its token share.
+// leastTail is the number of events that a tail in messages keeps above its token share.
 const leastTail = 8
 
 // Plan selects the part of the tail that leaves. w is in counted tokens, see [Window.Counted]. The cut lies at the
@@ -38,13 +38,13 @@ func (p Policy) Plan(w Window, s State) (Cut, error) {
 	return Cut{Index: closed, Through: lastSeq(gone), Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}, nil
 }
 
-// exceedsWindow reports whether a view fills the window. Open calls then hold back no cut.
+// exceedsWindow reports a full window, where open calls hold back no cut.
 func (p Policy) exceedsWindow(w Window, s State) bool {
 	return s.Fixed+s.SummaryTokens+TokensOf(s.Tail) >= w.Usable()
 }
 
-// segmentEnd is the end of the oldest Segment turns if enough answered turns follow, else 0. Events before the first
-// question belong to the first turn.
+// segmentEnd is the end of the oldest Segment turns if enough answered turns follow, else 0. The first turn has the
+// events before it.
 func (p Policy) segmentEnd(tail []sessions.Event, starts []int) int {
 	if tail[0].Role != sessions.RoleUser {
 		starts = starts[1:]
@@ -59,8 +59,8 @@ func (p Policy) segmentEnd(tail []sessions.Event, starts []int) int {
 	return starts[p.Segment]
 }
 
-// tailStart is the start of the raw tail, always that of a turn. available is the budget of conversation and
-// summaries, room the rest next to the continued summary: a long summary shortens the tail.
+// tailStart is the start of the raw tail, and of a turn. available is the budget of conversation and summaries, room
+// the rest next to the continued summary.
 func (p Policy) tailStart(tail []sessions.Event, starts []int, available, room int) int {
 	budget := min(int(p.TailShare*float64(available)), room)
 	keep, tokens := len(tail), 0
@@ -88,7 +88,7 @@ func (p Policy) takesTurn(events, tokens, budget, room int) bool {
 	return p.TailMessages > 0
 }
 
-// closedBefore moves a cut left to a turn start at which every call has its result. giveUp ignores calls without one.
+// closedBefore moves a cut left to a turn start without open calls; giveUp ignores calls without a result.
 func closedBefore(tail []sessions.Event, starts []int, at int, giveUp bool) int {
 	all := pairCalls(tail)
 	for parted := true; parted; {

@@ -28,7 +28,7 @@ type Policy struct {
 	TailShare    float64 // share of Window.Available; an upper bound if TailMessages is set
 
 	// Offload: large tool results leave the view before a summary is made.
-	OffloadOver   int     // least tokens of a large result
+	OffloadOver   int     // tokens above which a result is large
 	OffloadAt     float64 // share of Window.Trigger at which it begins
 	OffloadEnough int     // freed tokens that make a summary unnecessary
 
@@ -41,8 +41,8 @@ type Policy struct {
 	Marker         string // line above the summaries in a view
 	TailMarker     string // line between summaries and raw events
 
-	// Flush extracts memory at Window.FlushAt and before a compaction, once a cycle. FlushLag delays the second one
-	// until this number of tokens is unflushed.
+	// Flush extracts memory at Window.FlushAt and before a compaction, once a cycle. FlushLag is the least number of
+	// unflushed tokens for the second one.
 	Flush    bool
 	FlushLag int
 	// Inline compacts before the next answer instead of after the last one.
@@ -79,11 +79,11 @@ type Settings struct {
 	Enabled bool // false disables automatic compaction
 	Window  Window
 	Policy  Policy
-	// DailyTokens bounds a session's daily input and output tokens of flushes and compactions; 0: none.
+	// DailyTokens bounds a session's daily tokens of flushes and compactions; 0: none.
 	DailyTokens int
 }
 
-// Validate checks the policy and its window. The error joins a [FieldError] for each problem.
+// Validate is [Policy.Validate] with the window.
 func (s Settings) Validate() error { return s.Policy.Validate(s.Window) }
 
 // Policies are those that a configuration may name.

@@ -12,8 +12,8 @@ const (
 	healFrame     = 32
 )
 
-// SummaryTarget is the length in tokens to request for a summary of a cut: a quarter of its source and continued
-// summary, within the room that [Window.Target] leaves. w is in counted tokens.
+// SummaryTarget is the length in tokens to request: a quarter of the source and continued summary, within the room of
+// [Window.Target]. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	most := w.Summary
 	if p.SummaryTokens > 0 {
@@ -22,9 +22,8 @@ func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	return max(MinSummary, min(most, w.Available(s.Fixed)-cut.Recent, max(MinTarget, cut.Source/4+p.replacedTokens(s))))
 }
 
-// LongestSummary is the maximum of a cut's summaries in tokens. It leaves the context [Window.MinBatch] below the size
-// trigger once the rest of the plan has left too. A summary of [Policy.SummaryTarget] with healed identifiers always
-// fits.
+// LongestSummary is the maximum of a cut's summaries in tokens. It leaves [Window.MinBatch] below the size trigger
+// once the whole plan has left. A summary of [Policy.SummaryTarget] with healed identifiers always fits.
 func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
 	most := w.MaxSummary()
 	if !p.Tokens {
@@ -42,11 +41,10 @@ func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
 	return min(most, max(room, target+HealAllowance(target)))
 }
 
-// HealAllowance is the number of tokens that healing may add to a draft with a budget, without marks: each adds up to
-// six.
+// HealAllowance is the number of tokens that healing may add to a draft, without marks: each adds up to six.
 func HealAllowance(budget int) int { return budget/RequiredShare + healFrame }
 
-// minFreed is the least number of freed tokens that pays for a request with an uncached prefix.
+// minFreed tokens pay for a request with an uncached prefix.
 const minFreed = 512
 
 // MaxRatio is the longest summary relative to its source.
@@ -56,8 +54,8 @@ const MaxRatio = 0.8
 const spareSummary = 256
 
 // Progress is the commit gate: an error is the reason not to commit. source and summary are the tokens of the
-// summarized part before and after; source is 0 without a summary. A compaction by count only has to be shorter than
-// its source, or short, since its rhythm is its purpose.
+// summarized part before and after; source is 0 without a summary. By count, a summary only has to be shorter than its
+// source, or short: its rhythm is its purpose.
 func (p Policy) Progress(before, after, source, summary int) error {
 	freed := before - after
 	switch most := p.MostSummary(source); {
@@ -70,7 +68,7 @@ func (p Policy) Progress(before, after, source, summary int) error {
 	return nil
 }
 
-// MostSummary is the longest summary in tokens that counts as progress for a source.
+// MostSummary is the longest summary in tokens that counts as progress.
 func (p Policy) MostSummary(source int) int {
 	most := int(MaxRatio * float64(source))
 	if p.triggersByCount() {
@@ -79,8 +77,8 @@ func (p Policy) MostSummary(source int) int {
 	return min(most-1, source-minFreed-2*tokens.MessageOverhead)
 }
 
-// RearmAfter is Session.RearmTokens after an attempt that left a number of tokens. Without a trigger by size, a
-// success arms at once, a failure after a little growth.
+// RearmAfter is Session.RearmTokens after an attempt that left tokens. Without a trigger by size, a success arms at
+// once, a failure after a little growth.
 func (p Policy) RearmAfter(w Window, tokens int, gained bool) int {
 	switch {
 	case p.Tokens || p.Batch && !gained:

@@ -17,8 +17,7 @@ const (
 )
 
 // Prune lists the tool results that the view shortens from now on: long ones to their two ends, those before the last
-// three turns to a note. A shortened or offloaded result stays, so that a view never changes twice. Modes without
-// pruning return nothing.
+// three turns to a note. A view never changes a result twice. Modes without pruning return nothing.
 func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.Shown {
 	if p.Mode != SummaryPlusPrune && p.Mode != PruneOnly {
 		return nil
@@ -43,10 +42,10 @@ func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.
 	return out
 }
 
-// pruneMark begins every shortened result with the event's number, which no author of a result could know.
+// pruneMark has the event's number, which no author of a result could know.
 func pruneMark(e sessions.Event) string { return fmt.Sprintf("[Event %d: ", e.Seq) }
 
-// isPruned reports whether a result is shown shortened; shortened ones never exceed this length.
+// isPruned relies on the bound of shortened results.
 func isPruned(e sessions.Event) bool {
 	return strings.HasPrefix(e.Content, pruneMark(e)) && utf8.RuneCountInString(e.Content) <= pruneOver
 }
@@ -70,11 +69,11 @@ func oneLine(name string) string {
 
 const maxToolName = 64
 
-// readsResults reports whether a tool reads offloaded results: offloading its pages would loop. query_history's lists
-// are offloaded, since memory_get reads them in pages.
+// readsResults prevents a loop: the tool's pages are offloaded results. query_history's lists are offloaded, since
+// memory_get reads them in pages.
 func readsResults(tool string) bool { return tool == sessions.GetTool }
 
-// leastOffload is the maximum of a reference in tokens: offloading a smaller result gains nothing.
+// leastOffload is the maximum of a reference in tokens: offloading less gains nothing.
 const leastOffload = 400
 
 const previewBytes = 240
@@ -93,8 +92,8 @@ func (p Policy) largeResults(tail []sessions.Event) []sessions.Event {
 	return out
 }
 
-// Offload lists the tool results of the tail that leave the view, with their references, and the freed tokens. The
-// events need their whole bodies. A result is never interpreted: only the store assigns addresses.
+// Offload lists the results that leave the view, with their references, and the freed tokens. The events need their
+// whole bodies. A result is never interpreted: only the store assigns addresses.
 func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sessions.Shown, freed int) {
 	if !p.offloadsAt(w, s) {
 		return nil, 0
@@ -109,7 +108,7 @@ func (p Policy) Offload(w Window, s State, count func(string) int) (shown []sess
 	return shown, freed
 }
 
-// Reference is the text in place of an offloaded result. ok is false for short results and those of memory_get.
+// Reference replaces an offloaded result. ok is false for short results and those of memory_get.
 func Reference(e sessions.Event) (text string, ok bool) {
 	if e.Role != sessions.RoleTool || readsResults(e.ToolName) {
 		return "", false
@@ -124,8 +123,7 @@ func referenceText(e sessions.Event) string {
 		sessions.BlobPath(blob), oneLine(e.ToolName), len(e.Content), sessions.BlobCall(blob), tokens.HeadTail(e.Content, previewBytes))
 }
 
-// StillDue reports whether a summary is due after offloading: the context is above the trigger, and too little was
-// freed for the next turns.
+// StillDue reports whether a summary is due after offloading, which freed too little for the next turns.
 func (p Policy) StillDue(w Window, tokensAfter, freed int) bool {
 	return tokensAfter >= w.Trigger() && freed < p.OffloadEnough
 }

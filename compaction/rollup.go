@@ -6,8 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// SegmentTarget is the requested length of a new summary in tokens: a third of the budget of all segments, next to a
-// roll-up of half.
+// SegmentTarget is the requested length of a new summary in tokens: a third of the budget, next to a roll-up of half.
 func (p Policy) SegmentTarget(target int) int {
 	if p.Rolling || p.RollUpTokens <= 0 {
 		return target
@@ -23,8 +22,8 @@ func (p Policy) RollUpTarget(target int) int {
 	return max(MinSummary, p.RollUpTokens/2)
 }
 
-// RollUpDue reports whether the active summaries and a new one are too many or too long, and the older ones can be
-// rolled up. A rolling summary replaces the others by itself.
+// RollUpDue reports whether the active summaries and a new one are too many or too long. A rolling summary replaces
+// the others by itself.
 func (p Policy) RollUpDue(active []sessions.Summary, newest int) bool {
 	if p.Rolling || len(active) < 2 || len(AfterEmptied(active)) < len(active) {
 		return false
@@ -41,8 +40,8 @@ func TokensIn(active []sessions.Summary) int {
 	return n
 }
 
-// AfterEmptied lists the summaries after the last one that an erasure emptied. That one keeps its place until its
-// range is summarized again; a continuation would lose the range.
+// AfterEmptied lists the summaries after the last one that an erasure emptied. It keeps its place until its range is
+// summarized again; a continuation would lose the range.
 func AfterEmptied(active []sessions.Summary) []sessions.Summary {
 	for i, s := range slices.Backward(active) {
 		if s.Emptied() {

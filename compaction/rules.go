@@ -69,8 +69,8 @@ var needs = []struct {
 	{[]string{"cache_price"}, `policy "balanced"`, func(p Policy) bool { return p.Batch }},
 }
 
-// Needs returns the requirement of a configuration key, such as `policy "turns"`, and whether a policy meets it. has
-// is nil for a key of every policy.
+// Needs returns the requirement of a configuration key, such as `policy "turns"`, and a test for it; nil for a key of
+// every policy.
 func Needs(key string) (what string, has func(Policy) bool) {
 	for _, n := range needs {
 		if slices.Contains(n.keys, key) {

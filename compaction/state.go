@@ -28,8 +28,7 @@ type Cut struct {
 	Recent  int   // tokens that stay
 }
 
-// Reasons to compact nothing. A retry before the context changes is useless. ErrBlockedHead and ErrTooLittle match
-// ErrAllRecent too.
+// Reasons to compact nothing, until the context changes. ErrBlockedHead and ErrTooLittle match ErrAllRecent too.
 var (
 	ErrAllRecent       = errors.New("everything in the view is recent")
 	ErrBlockedHead     = fmt.Errorf("blocked_head: a tool call that waits for its result begins the view: %w", ErrAllRecent)
@@ -43,8 +42,7 @@ type toolExchange struct{ call, result int }
 // pending stands for a missing result.
 const pending = math.MaxInt
 
-// pairCalls pairs tool calls with results. Providers reuse ids: a call whose id comes again before its result has
-// none.
+// pairCalls leaves a call without a result if its id comes again before one: providers reuse ids.
 func pairCalls(tail []sessions.Event) []toolExchange {
 	var out []toolExchange
 	open := map[string]int{}
@@ -68,8 +66,8 @@ func pairCalls(tail []sessions.Event) []toolExchange {
 	return out
 }
 
-// TurnStarts lists the user messages that do not follow a user message, since waiting messages are answered together.
-// Events before the first one count as a turn; summaries belong to no turn.
+// TurnStarts lists the first of adjacent user messages, since waiting ones are answered together. Events before the
+// first one count as a turn; summaries belong to no turn.
 func TurnStarts(events []sessions.Event) []int {
 	var starts []int
 	var before sessions.Role
@@ -103,7 +101,7 @@ func lastSeq(events []sessions.Event) (seq int64) {
 	return seq
 }
 
-// MinSummary is the minimum of a summary in any window, MinTarget that of a requested one, in tokens.
+// MinSummary is the minimum of a summary in tokens, MinTarget that of a requested one.
 const (
 	MinSummary = 64
 	MinTarget  = 120

@@ -33,7 +33,6 @@ const LeastBudget = 1000
 
 type faults []*FieldError
 
-// wantSetting adds a fault unless ok; with are the keys that the setting is compared with.
 func (f *faults) wantSetting(ok bool, key string, got any, want string, with ...string) {
 	if !ok {
 		*f = append(*f, &FieldError{key, got, want, with})
@@ -86,8 +85,7 @@ func (w Window) checkRoom(f *faults) {
 	}
 }
 
-// Counted converts the window into our counter's tokens. factor is the provider's count relative to ours, as
-// [Calibrate] learns it.
+// Counted converts the window into our counter's tokens. factor is the provider's count relative to ours.
 func (w Window) Counted(factor float64) Window {
 	if factor > 0 { // false for NaN
 		for _, n := range []*int{&w.Context, &w.Reserve, &w.Threshold} {
@@ -118,8 +116,7 @@ func (w Window) FlushAt() int { return min(int(float64(w.Trigger())*w.FlushRatio
 // work. It is monotonic in MaxTokens.
 func (w Window) Target() int { return min(w.MaxTokens(), w.mostTarget()) }
 
-// mostTarget is the largest Target at any share. It leaves room for the growth of [Window.RearmAfter], as far as a
-// small Trigger allows.
+// mostTarget leaves room for the growth of [Window.RearmAfter], as far as a small Trigger allows.
 func (w Window) mostTarget() int {
 	t := w.Trigger()
 	return max(int(leastTarget*float64(t)), t-max(w.MinBatch(), t/5))
@@ -140,8 +137,8 @@ const leastBatch = 1000
 // MinBatch is the minimum growth between two compactions.
 func (w Window) MinBatch() int { return max(leastBatch, w.Trigger()/20) }
 
-// RearmAfter is the context size that re-arms the size trigger after an attempt. A failed one waits for more growth; a
-// quiet session is never retried.
+// RearmAfter is the context size that re-arms the size trigger. A failed attempt waits for more growth; a quiet
+// session is never retried.
 func (w Window) RearmAfter(tokens int, gained bool) int {
 	part := w.Trigger() / 4
 	if gained {

@@ -13,8 +13,8 @@ type OverfullScope struct {
 	Held    int
 }
 
-// FactGroup is a set of memories that may be consolidated, of one source, speaker and subject or none. The new
-// memories then have the same readers and name their speaker.
+// FactGroup is a set of memories that may be consolidated: with one source, speaker and subject, so that the readers
+// stay the same.
 type FactGroup struct {
 	Scope   Scope
 	ScopeID string
@@ -27,14 +27,14 @@ type FactGroup struct {
 
 // ConsolidationStore is the storage of a consolidate.Consolidator.
 type ConsolidationStore interface {
-	// OverfullScopes lists scopes with more than limit memories in force, the fullest first, those behind after. The
-	// zero value is the beginning.
+	// OverfullScopes lists scopes with more than limit memories in force behind after, the fullest first; zero is the
+	// beginning.
 	OverfullScopes(ctx context.Context, limit int, after OverfullScope) ([]OverfullScope, error)
 	// FactGroups lists a scope's groups of two or more memories, the largest first.
 	FactGroups(ctx context.Context, c OverfullScope) ([]FactGroup, error)
 	// Oldest lists the oldest memories in force of a group, at most limit.
 	Oldest(ctx context.Context, p FactGroup, limit int) ([]Memory, error)
-	// Consolidate replaces old by the drafts, atomically. It fails with [sessions.ErrConflict] if one of old is no
+	// Consolidate replaces old by the drafts, atomically, or fails with [sessions.ErrConflict] if one of old is no
 	// longer in force.
 	Consolidate(ctx context.Context, old []Memory, drafts []Draft) (Receipt, error)
 }

@@ -12,22 +12,21 @@ type FlushQueue interface {
 	// Owed is the owed flush of a session, or [sessions.ErrNotFound].
 	Owed(ctx context.Context, key sessions.Key) (Debt, error)
 
-	// DebtsDue lists owed flushes behind after, the oldest first, at most limit. Their leases are free, stale or
-	// owner's. Their pause since the last failure is over: a minute, doubled with each failure, at most an hour.
+	// DebtsDue lists owed flushes behind after, the oldest first. Leases are free, stale or owner's. The pause since
+	// the last failure is over: a minute, doubled with each failure, at most an hour.
 	DebtsDue(ctx context.Context, owner sessions.ReplicaID, after FlushCandidate, limit int) ([]OwedFlush, error)
 
-	// Idle lists sessions that were silent for rest and less than a week, and have to flush a marked message or
-	// [IdleEvents] events. The longest idle come first, those behind after, at most limit. Sessions of other living
-	// replicas and those with an owed flush are left out.
+	// Idle lists sessions behind after that were silent for rest and at most a week, the longest first. They have to
+	// flush a marked message or [IdleEvents] events. Sessions of other living replicas and with an owed flush are left
+	// out.
 	Idle(ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after FlushCandidate, limit int) ([]FlushCandidate, error)
 }
 
-// IdleEvents is five messages with their answers, which an idle session flushes though none is marked. To the patterns
-// that mark, plain facts ("the staging database is in Shanghai") look like small talk.
+// IdleEvents are flushed though none is marked: plain facts ("the staging database is in Shanghai") look like small
+// talk. They are five messages with answers.
 const IdleEvents = 10
 
-// FlushCandidate is a session for a flush in the background, and all that the decision needs. It is also a position in
-// a list, with the zero value as the beginning.
+// FlushCandidate is a session for a flush in the background, and a position in a list; zero is the beginning.
 type FlushCandidate struct {
 	Key          sessions.Key
 	Since        time.Time // time of the first failure or of the last word
@@ -44,12 +43,11 @@ type OwedFlush struct {
 // MaintenanceStore is the storage of memory's periodic jobs.
 type MaintenanceStore interface {
 	ConsolidationStore
-	// IsLeader reports whether a replica is the first of the living ones, which alone does costly work. During a
-	// takeover two replicas may get true.
+	// IsLeader reports whether a replica is the first living one, which alone does costly work. During a takeover two
+	// may get true.
 	IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool, error)
-	// DeleteExpired deletes memories that were unreadable for long, and returns their number.
+	// DeleteExpired deletes memories that were unreadable for long, and counts them.
 	DeleteExpired(ctx context.Context) (int, error)
-	// IndexBacklog indexes up to limit events and as many memories that have no index. A number below limit means that
-	// none is left.
+	// IndexBacklog indexes up to limit events and memories each. A number below limit means that none is left.
 	IndexBacklog(ctx context.Context, limit int) (int, error)
 }

@@ -11,8 +11,8 @@ import (
 	"ebb/sessions/redact"
 )
 
-// KindDigest is a group's day in a few hundred words. No model saves it and no view pins it; searches find it, and
-// readers open it under the path of its day.
+// KindDigest is a group's day. No model saves it and no view pins it; searches find it, and readers open it under the
+// path of its day.
 const KindDigest Kind = "digest"
 
 // The rules of digests.
@@ -25,23 +25,23 @@ const (
 
 // Digests keeps one digest for each group and day. Transactions and leases are as in [Store].
 type Digests interface {
-	// DigestsDue lists days with talk and without a digest, by day, oldest first, then by session key, those behind
-	// after. Leases are free, stale or owner's. A day is left out while a message of it or of an earlier day waits for
-	// its answer. Days with fewer than [DigestLeast] messages are settled on the way.
+	// DigestsDue lists days with talk and without a digest behind after, by day, then by session key. Leases are free,
+	// stale or owner's. A day is left out while a message of it or of an earlier day waits. Days with fewer than
+	// [DigestLeast] messages are settled on the way.
 	DigestsDue(ctx context.Context, owner sessions.ReplicaID, days []Day, after DigestDue) ([]DigestDue, error)
 
-	// DigestEvents returns the words of people and the bot on a day in order, behind the event after, at most limit.
-	// Tool results and erased events are left out.
+	// DigestEvents returns the words of people and the bot on a day in order, behind the event after. Tool results and
+	// erased events are left out.
 	DigestEvents(ctx context.Context, d DigestDue, after int64, limit int) ([]sessions.Event, error)
 
-	// StoreDigest stores a digest, settles its day and returns the memory's id. Without content it only settles the
-	// day. It fails with [sessions.ErrConflict] if the day is settled already.
+	// StoreDigest stores a digest and settles its day; without content it only settles. A settled day is
+	// [sessions.ErrConflict].
 	StoreDigest(ctx context.Context, l sessions.Lease, d Digest) (int64, error)
 
 	// PutOffDigest stores the reason of a failure. The day is due again after [DigestRest].
 	PutOffDigest(ctx context.Context, l sessions.Lease, f DigestFailure) error
 
-	// DigestsOf lists the digests from the time from until to that a reader may see.
+	// DigestsOf lists the digests in [from, to) that a reader may see.
 	DigestsOf(ctx context.Context, r Reader, from, to time.Time) ([]Memory, error)
 }
 
@@ -92,8 +92,8 @@ func ClockOf(s string) (hour, minute int, err error) {
 	return t.Hour(), t.Minute(), nil
 }
 
-// DaysEnded lists the last [DigestDays] days whose digest is due, the oldest first: from the given time of the next
-// day on. Days begin at midnight in loc and may have 23 or 25 hours.
+// DaysEnded lists those of the last [DigestDays] days that are due, from a time of the next day on, oldest first. Days
+// begin at midnight in loc and may have 23 or 25 hours.
 func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	year, month, day := now.In(loc).Date()
 	var out []Day
@@ -117,7 +117,7 @@ func midnight(year int, month time.Month, day int, loc *time.Location) time.Time
 	return t
 }
 
-// DigestScope is the group of a session, or the session itself where members have sessions of their own.
+// DigestScope is a session's group, or the session where members have sessions of their own.
 func DigestScope(s sessions.Session) (scope Scope, id string) {
 	if group := GroupID(s.RobotCode, s.ConversationID); group == string(s.Key) {
 		return ScopeGroup, group
@@ -125,7 +125,7 @@ func DigestScope(s sessions.Session) (scope Scope, id string) {
 	return ScopeSession, string(s.Key)
 }
 
-// DigestTitle is the first line of a digest, in zh or en. It has the date, so that a search for it finds the digest.
+// DigestTitle is the first line, in zh or en, with the date for searches.
 func DigestTitle(d Day, language string) string {
 	noon := d.From.Add(d.To.Sub(d.From) / 2)
 	if language == "en" {
@@ -134,8 +134,7 @@ func DigestTitle(d Day, language string) string {
 	return fmt.Sprintf("# %s 群聊日报（星期%s）", d.Date, []string{"日", "一", "二", "三", "四", "五", "六"}[noon.Weekday()])
 }
 
-// DigestBody removes credentials and lines about a person's health, pay and the like from a digest. It may become
-// empty.
+// DigestBody removes credentials and lines about health, pay and the like. It may become empty.
 func DigestBody(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// Scope is the kind of readers of a memory. A scope id names one of the kind: a person, a conversation, a session.
+// Scope is the kind of readers of a memory. A scope id names one: a person, a conversation, a session.
 type Scope string
 
 // The scopes.
@@ -39,13 +39,13 @@ type Memory struct {
 	ScopeID string
 	Kind    Kind
 	Content string
-	// Key is the attribute whose value the fact is, as in "release date"; empty for none. In one scope only the newest
-	// fact of a key about a subject is in force.
+	// Key is the attribute whose value the fact is, as in "release date"; empty for none. Only the newest of a key,
+	// subject and scope is in force.
 	Key       string
 	SubjectID sessions.UserID // empty for no person in particular
 	SaidBy    sessions.UserID // empty if it is in no person's own words
 	SaidAt    time.Time       // zero if unknown
-	// SourceGroup is the [GroupID] of its conversation. It is empty for a private chat, whose facts no group reads.
+	// SourceGroup is its conversation's [GroupID], empty for a private chat, whose facts no group reads.
 	SourceGroup   string
 	SourceSession sessions.Key
 	StartSeq      int64 // source events; 0 if it was saved before its turn committed
@@ -57,7 +57,7 @@ type Memory struct {
 	Seen          int       // times it was said
 	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
-	// SaidByNick and SubjectNick are read from the log for display and never stored; empty if unknown.
+	// SaidByNick and SubjectNick come from the log for display and are never stored; empty if unknown.
 	SaidByNick  string
 	SubjectNick string
 }
@@ -71,8 +71,7 @@ type Draft struct {
 	Key       string // see [Memory]
 	Replaces  int64  // id of the memory in the same scope that it corrects; 0: unknown
 	SubjectID sessions.UserID
-	// SubjectIsValue says that the person is the value of Key, such as the owner of a thing. Another person is then
-	// another value.
+	// SubjectIsValue says that the person is the value of Key, such as the owner of a thing.
 	SubjectIsValue bool
 	SaidBy         sessions.UserID
 	SaidAt         time.Time
@@ -82,13 +81,13 @@ type Draft struct {
 	ExpiresAt      time.Time
 }
 
-// Receipt lists the rows that now hold the facts, new or known before, and the rows that new ones corrected.
+// Receipt lists the rows that now hold the facts, new or known before, and the corrected ones.
 type Receipt struct {
 	Saved      []int64
 	Duplicate  []int64
 	Superseded []int64
-	// Unknown are ids to replace that a turn's drafts named and their scopes do not hold. Those drafts were not
-	// stored, and the model gets an error.
+	// Unknown are ids that drafts were to replace and their scopes do not hold. Those drafts were not stored; the
+	// model gets an error.
 	Unknown []int64
 }
 

@@ -6,8 +6,8 @@ import (
 	"ebb/sessions"
 )
 
-// Model makes a model call one tool. The answer may lack the call. An error may be a [ModelFault], and comes with the
-// cost so far.
+// Model makes a model call one tool; the answer may lack the call. An error may be a [ModelFault], and comes with the
+// cost.
 type Model interface {
 	Call(ctx context.Context, r CallRequest) (ToolCallResult, error)
 }
@@ -16,8 +16,8 @@ type Model interface {
 type ModelFault interface {
 	error
 	Overflow() bool // the request exceeded the model's window
-	// RequestFault reports that the request's content or form is refused, so that a repetition fails too. Busy models,
-	// quotas and networks are no such faults.
+	// RequestFault reports that the request is refused for its content or form, so that a repetition fails too.
+	// Quotas, networks and busy models are no such faults.
 	RequestFault() bool
 }
 

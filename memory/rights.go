@@ -8,74 +8,73 @@ import (
 	"ebb/sessions"
 )
 
-// Rights is what people may ask about the data kept of them: to read, export or forget it. The caller decides who may
-// ask. Scopes that a group may not read stay hidden there for every asker.
+// Rights is what people may ask about the data kept of them. The caller decides who may ask. Scopes that a group may
+// not read stay hidden there for every asker.
 type Rights interface {
 	Export
 
 	// Known lists the memories in force that concern an asker, newest first, at most limit after skip. total is 0 if
-	// none follows skip. In a private chat these are memories of the chat, of the team, and about or by the person. In
-	// a group every member may read them; an administrator also sees members' statements about themselves.
+	// none follows skip. In a private chat they are of the chat, of the team, and about or by the person. In a group
+	// every member may read them; an administrator also sees members' statements about themselves.
 	Known(ctx context.Context, a Asker, skip, limit int) (list []Known, total int, err error)
 
-	// KnownByID returns one memory of [Rights.Known], or [sessions.ErrNotFound] for every other id.
+	// KnownByID returns one of [Rights.Known], or [sessions.ErrNotFound].
 	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
 
 	// ForgetMemory deletes a memory, the values that it corrected, and those that say the same of the same messages.
 	// It wipes these messages and their answers, as [sessions.Eraser.Erase] does, and the bot's words that repeat the
-	// memory wherever it was readable. Other facts from the messages stay, as do those consolidated with it. from may
-	// be zero. After a failure it returns the work done so far; a repetition does the rest. An unknown id is
+	// memory where it was readable. Other facts from the messages stay, as do those consolidated with it. from may be
+	// zero. After a failure it returns the work so far; a repetition does the rest. An unknown id is
 	// [sessions.ErrNotFound].
 	ForgetMemory(ctx context.Context, id int64, from Asking) (Forgotten, error)
 
-	// MessagesBefore lists a person's messages sent before an event of the session, newest first, at most limit.
-	// Waiting messages and dead letters are among them, erased ones are not.
+	// MessagesBefore lists a person's messages before an event of the session, newest first, also waiting ones and
+	// dead letters. Erased ones are left out.
 	MessagesBefore(
 		ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
 	) ([]sessions.Event, error)
 
-	// ForgetMessage wipes a message of the asking session by the event's id, also a waiting one or a dead letter. It
-	// wipes the answer, the bot's words that repeat it there, and memories drawn from it alone or repeating it. The
-	// asking message becomes [ForgetLastDone]. An id of no person's message is [sessions.ErrNotFound].
+	// ForgetMessage wipes a person's message of the asking session by the event's id, also a waiting one or a dead
+	// letter. Its answer, the bot's words that repeat it there, and memories of it alone or repeating it go too. The
+	// asking message becomes [ForgetLastDone]. Other ids are [sessions.ErrNotFound].
 	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
-	// Promote makes a group's memory in force one of the team, with its speaker, place and time, and the promoter's
-	// name. It supersedes the group's row and the team's memory of the same thing from that group. Other ids are
+	// Promote makes a group's memory in force one of the team, with its speaker, place, time and the promoter's name.
+	// It supersedes the group's row and the team's memory of the same thing from that group. Other ids are
 	// [sessions.ErrNotFound].
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
-	// People finds people by staff id or nick who spoke to a robot, or to any if robot is empty, the last seen first.
-	// A person of whom only memories are left is found by id.
+	// People finds people who spoke to a robot, or to any if empty, by staff id or nick, the last seen first. A person
+	// with memories only is found by id.
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
 
-	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work done so far; a
-	// repetition does the rest. More than [MaxErasures] requests of the person a day are [ErrTooOften].
+	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work so far; a
+	// repetition does the rest. Beyond [MaxErasures] a day it fails with [ErrTooOften].
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
 
 	// PreviewForget counts the effects of [Rights.ForgetPerson].
 	PreviewForget(ctx context.Context, f Forget) (Preview, error)
 }
 
-// Export lists everything that is kept of a person, at one robot or, if robot is empty, at all. The same id at another
-// robot may be another person.
+// Export lists all that is kept of a person, at one robot or, if robot is empty, at all. One id may be two persons at
+// two robots.
 type Export interface {
-	// FactsOf lists memories about or by the person, superseded ones too, by id, at most limit after the id after.
+	// FactsOf lists memories about or by the person, superseded ones too, by id after the id after.
 	FactsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]Memory, error)
 
-	// MessagesOf lists the person's messages in all conversations in order of arrival, at most limit after the id
-	// after.
+	// MessagesOf lists the person's messages in all conversations by arrival, after the id after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 
-	// RecordsOf lists the other rows that name the person, by kind and time. Logins belong to no robot and are listed
-	// for each, actions only for an empty robot.
+	// RecordsOf lists other rows with the person's name, by kind and time. Logins are listed for each robot, actions
+	// only for an empty one.
 	RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]Record, error)
 }
 
-// RecordKind is a kind of rows that name a person, besides memories and messages.
+// RecordKind is a kind of rows with a person's name, besides memories and messages.
 type RecordKind string
 
-// The kinds of records, with their Text. An erasure deletes ids, reminders and logins, keeps the audit, and takes the name from
-// the others.
+// The kinds of records, with their Text. An erasure deletes ids, reminders and logins, keeps the audit, and takes the
+// name from the others.
 const (
 	RecordUsage      RecordKind = "usage"      // use of a model on a day: its name
 	RecordID         RecordKind = "id"         // an encrypted id
@@ -126,17 +125,16 @@ type PersonMessage struct {
 	Private bool
 }
 
-// Asking is the turn that asks for an erasure. Its session gets a new term, which [Forgotten] has: other work under
-// the old term can't be written any more, but the turn may answer.
+// Asking is the turn that asks for an erasure. Its session gets a new term, as in [Forgotten]: other work under the
+// old one is lost, but the turn may answer.
 type Asking struct {
 	Lease sessions.Lease
 	Event int64 // id of the message that asks
-	// Only restricts the erasure to one person's messages and the bot's; empty for everybody's.
+	// Only restricts the erasure to one person's messages and the bot's; empty for all.
 	Only sessions.UserID
-	// GroupOnly makes [Rights.ForgetMemory] return [ErrOthersKnow] for a memory with a copy of the team or of a
-	// person.
+	// GroupOnly makes [Rights.ForgetMemory] fail with [ErrOthersKnow] if the team or a person has a copy.
 	GroupOnly bool
-	// Language is that of the asking message, zh or en, and of the text that replaces it.
+	// Language is that of the asking message and of its replacement: zh or en.
 	Language string
 }
 
@@ -171,7 +169,8 @@ type Preview struct {
 // It deletes the memories about and by the person in all scopes, former values too, and the private chats and sessions
 // that are theirs alone. In groups it wipes their messages, the bot's answers, its words that repeat or name them, and
 // quotes by others. Everything made from these goes too: summaries, stored bodies, vectors, digests, replies, work in
-// progress. Their reminders are deleted. The rows of wiped messages stay without words and name, as do sums of usage. The audit stays.
+// progress. Their reminders are deleted. Rows of wiped messages stay without words and name, as do sums of usage. The
+// audit stays.
 //
 // Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the
 // bot's words, unless another person uses it. An identifier counts unless another person said it, or the bot did
@@ -180,7 +179,7 @@ type Forget struct {
 	Robot  sessions.RobotCode // empty: every robot
 	Person sessions.UserID
 	Self   bool // the person asks: their later messages stay
-	// From is the turn that asked. Its message is wiped, but stays pending for the turn's commit.
+	// From is the turn that asked. Its message is wiped, but pending until the turn's commit.
 	From Asking
 }
 
@@ -192,8 +191,8 @@ func ForgetDone(language string) string {
 	return "/forget me yes"
 }
 
-// ForgetLastDone replaces the message that asked for [Rights.ForgetMessage], in the same transaction. A turn repeated
-// after a crash then erases no earlier message.
+// ForgetLastDone replaces the message that asked for [Rights.ForgetMessage], in the same transaction: a turn repeated
+// after a crash erases no earlier message.
 func ForgetLastDone(language string) string {
 	if language == "zh" {
 		return "/忘记 上一条 done"

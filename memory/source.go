@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Source names a memory's speaker and subject for a model. A statement about another person becomes a claim.
+// Source names speaker and subject for a model. A statement about another person becomes a claim.
 func (m Memory) Source() string {
 	source := "speaker unknown 说话人不明"
 	if m.SaidBy != "" {
@@ -20,8 +20,8 @@ func (m Memory) Source() string {
 	return source
 }
 
-// PersonOf names a person by id, with the nick, if known, in corner brackets. [sessions.Nick] removes brackets from
-// nicks, so that none passes for another id or part of a source.
+// PersonOf names a person by id, with a known nick in corner brackets. [sessions.Nick] removes these from nicks, so
+// that none passes for another id or part of a source.
 func PersonOf(id sessions.UserID, nick string) string {
 	if nick = sessions.Nick(nick); nick == "" || nick == string(id) {
 		return unmarked.Replace(string(id))
@@ -45,12 +45,12 @@ const (
 
 var unmarked = strings.NewReplacer(sourceOpen, "(", sourceClose, ")")
 
-// InLine puts a content on one line without the brackets of a source.
+// InLine puts a content on one line without a source's brackets.
 func InLine(content string) string {
 	return unmarked.Replace(strings.Join(strings.Fields(content), " "))
 }
 
-// PinnedLine is a memory's line at the head of a view, with number, source and date at its end.
+// PinnedLine is a memory at the head of a view: content, number, source, date.
 func PinnedLine(m Memory, loc *time.Location) string {
 	return fmt.Sprintf("- %s %s%s, %s%s\n", InLine(m.Content), pinnedMark(m.ID), m.Source(), m.Time().In(loc).Format(time.DateOnly), sourceClose)
 }

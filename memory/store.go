@@ -23,39 +23,39 @@ type Store interface {
 	FlushQueue
 	Digests
 
-	// Save stores drafts from a running turn. One that repeats a memory of its scope, in nearly the same words, is not
-	// stored: that memory's row is the receipt. A corrected memory is superseded and stays as history; see
-	// reconcile.Ledger. A draft that replaces an id unknown to its scope is not stored, and named in the receipt.
+	// Save stores drafts from a running turn. For one that repeats a memory of its scope, in nearly the same words,
+	// that row is the receipt. A corrected memory stays as history; see reconcile.Ledger. A draft that replaces an id
+	// unknown to its scope is not stored, and named in the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
-	// Flush stores the drafts drawn from the events (f.From, f.Through], moves the flush cursor to f.Through and
-	// settles the owed flush up to there. It fails with [sessions.ErrConflict] if the cursor is not at f.From.
+	// Flush stores the drafts from the events (f.From, f.Through], moves the flush cursor and settles the owed flush
+	// up to there. It fails with [sessions.ErrConflict] if the cursor is not at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)
 
-	// Owe records an owed flush of the events after the flush cursor, in place of an earlier one.
+	// Owe owes the flush of the events after the flush cursor, in place of an earlier debt.
 	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
-	// Unflushed lists the sessions with owner's lease and events after their flush cursor, the most tokens first.
+	// Unflushed lists the unflushed sessions with owner's lease, the most tokens first.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]UnflushedSession, error)
 
-	// OweUnflushed owes the unflushed events of all sessions with owner's lease, or only of key unless it is empty. It
+	// OweUnflushed owes the unflushed events of all sessions with owner's lease, or of key unless it is empty. It
 	// counts no failure, and returns the number of sessions.
 	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }
 
 // ReadStore reads memory and the log.
 type ReadStore interface {
-	// Range returns the session's events with from < Seq <= through in order, archived ones too, at most limit.
+	// Range returns the session's events with from < Seq <= through in order, archived ones too.
 	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
 
 	// Search finds memories and events that the reader may see, best first.
 	Search(ctx context.Context, r Reader, q Query) ([]Hit, error)
 
-	// Pinned lists the memories in force in the reader's scopes, newest first, at most limit.
+	// Pinned lists the memories in force in the reader's scopes, newest first.
 	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
 
-	// Values lists all values of a memory's fact that the reader may see, oldest first, former ones too. It is empty
-	// if the memory is unknown or hidden from the reader.
+	// Values lists all values of a memory's fact that the reader may see, former ones too, oldest first. An unknown or
+	// hidden memory has none.
 	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
 
 	// History finds events of the session, newest first.
@@ -106,8 +106,7 @@ type LogQuery struct {
 // LogMatches are events of a log, newest first.
 type LogMatches struct {
 	Events []LogMatch
-	// From is the oldest number that was compared word by word; 0: the whole range was. Older finds come from the
-	// search index.
+	// From is the oldest number that was compared word by word; 0: all were. Older finds come from the search index.
 	From int64
 }
 

@@ -13,7 +13,7 @@ type Embedder interface {
 	// Embed returns a vector for each text, all of one length.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 
-	// Model names the model and the vectors' length. Vectors of two names are never compared.
+	// Model names the model and the vectors' length; vectors of two names are never compared.
 	Model() string
 }
 
@@ -37,10 +37,10 @@ type Unembedded struct {
 
 // Vectors keeps the vectors of texts.
 type Vectors interface {
-	// Unembedded lists at most limit texts without a vector of a model: memories in force, people's messages, answers.
+	// Unembedded lists texts without a vector of a model: memories in force, people's messages, answers.
 	Unembedded(ctx context.Context, model string, limit int) ([]Unembedded, error)
 
-	// KeepVectors stores a vector for each text that still exists. An empty vector marks a text that can have none.
+	// KeepVectors stores a vector for each text that still exists; an empty one marks a text that can have none.
 	KeepVectors(ctx context.Context, model string, texts []Unembedded, vectors [][]float32) error
 
 	// DropVectors deletes the vectors of other models and returns their number.

@@ -98,8 +98,8 @@ func (k *identifierIndex) addAll(ids ...identify.Identifier) {
 	}
 }
 
-// hasIdentifier accepts any spelling: a less exact one matches an exact one and the reverse. A value that a pattern
-// reads differently in another place is searched as text.
+// hasIdentifier matches less exact spellings with exact ones both ways. A value that a pattern reads differently in
+// another place is searched as text.
 func (k identifierIndex) hasIdentifier(id identify.Identifier) bool {
 	if k.keys[id.Key] || k.loose[id.Key] || id.Loose != "" && k.keys[id.Loose] {
 		return true

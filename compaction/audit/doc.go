@@ -1,4 +1,3 @@
-// Package audit checks a summary against its source. [CheckReply] rejects replies that are no summaries,
-// [Reference.Compare] finds missing and invented identifiers, and [Heal] repairs both without a model; [RepairPrompt]
-// asks a model first.
+// Package audit checks a summary against its source: [CheckReply] is the gate, [Reference.Compare] the comparison,
+// [Heal] a repair without a model.
 package audit

@@ -33,8 +33,7 @@ var refusals = []string{
 	"unable to generate", "抱歉", "对不起", "很抱歉", "非常抱歉", "作为一个", "作为ai", "作为 ai", "我无法", "我不能", "无法生成", "无法总结", "生成摘要失败",
 }
 
-// CheckReply is the gate of every summary: nil, or the reason why a reply is none. It detects failures of models; the
-// audit judges quality.
+// CheckReply is the gate of every summary: nil, or the reason why a reply is none.
 func CheckReply(r Reply, c ReplyContext) error {
 	text := reasoning.Strip(r.Text)
 	low := strings.ToLower(text)
@@ -67,7 +66,7 @@ func CheckReply(r Reply, c ReplyContext) error {
 	return c.compareSource(text)
 }
 
-// LargeSource is the source size in tokens above which lengths are compared: three short turns hardly get shorter.
+// LargeSource is the source size in tokens above which lengths are compared: short turns hardly get shorter.
 const LargeSource = 1000
 
 // minLength is 1.5 % of the source, between 20 and 50 tokens.
@@ -94,8 +93,7 @@ type byteCounter int
 
 func (c *byteCounter) Write(p []byte) (int, error) { *c += byteCounter(len(p)); return len(p), nil }
 
-// mostRepeated is the count of the most frequent phrase of six words. Words with digits do not count, since lists of
-// keys repeat them.
+// mostRepeated counts the most frequent phrase, without words with digits, since lists of keys repeat them.
 func mostRepeated(text string) int {
 	words := splitWords(text)
 	seen, most := map[string]int{}, 0
@@ -108,7 +106,7 @@ func mostRepeated(text string) int {
 	return most
 }
 
-// splitWords splits a text into words without digits, and Chinese into overlapping pairs of characters.
+// splitWords also splits Chinese into overlapping pairs of characters, and drops words with digits.
 func splitWords(text string) []string {
 	var out []string
 	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '-' && r != '_' }) {

@@ -15,7 +15,7 @@ import (
 const minCoverage = 0.3
 
 // sectionCoverage is the share of the requested sections in a text. Without requested ones, a heading or a list is
-// full coverage.
+// enough.
 func sectionCoverage(text, request string) float64 {
 	want, has := 0, 0
 	for l := range strings.Lines(request) {

@@ -23,8 +23,8 @@ const (
 // HealHeadings head the list of missing identifiers, by language.
 var HealHeadings = map[string]string{"zh": "## 关键标识（原文）", "en": "## Identifiers (verbatim)"}
 
-// Heal repairs a draft without a model: it marks invented values, and lists missing identifiers with speaker and place
-// as far as budget tokens go. A healed summary passes its audit, and healing is idempotent.
+// Heal marks invented values, and lists missing identifiers with speaker and place as far as budget tokens go. A
+// healed summary passes its audit, and healing is idempotent.
 func Heal(summary string, a Findings, budget int, count func(text string) int, lang string) (healed string, changed bool) {
 	lang = compaction.Language(lang)
 	healed = a.markInvented(summary, marks[lang])
@@ -41,7 +41,7 @@ func Heal(summary string, a Findings, budget int, count func(text string) int, l
 	return healed, healed != summary
 }
 
-// markInvented reads the text again after each change, as a mark may split an identifier in two.
+// markInvented repeats itself, as a mark may split an identifier in two.
 func (a Findings) markInvented(summary, mark string) string {
 	for range 4 {
 		var at []int
@@ -126,7 +126,7 @@ func (a Findings) originOf(id identify.Identifier) string {
 	return s
 }
 
-// insertUnder adds lines to a section, which it appends if missing.
+// insertUnder appends a missing section.
 func insertUnder(heading, text, lines string) string {
 	if i := strings.Index("\n"+text, "\n"+heading+"\n"); i >= 0 {
 		at := i + len(heading) + 1
@@ -135,7 +135,7 @@ func insertUnder(heading, text, lines string) string {
 	return strings.TrimRight(text, " \n") + "\n\n" + heading + "\n" + strings.TrimRight(lines, "\n")
 }
 
-// quoteAround quotes the text around an identifier on one line, without partial words, which might look like other
+// quoteAround quotes the text around an identifier on one line, without partial words: they might look like
 // identifiers.
 func quoteAround(text string, from, to int) string {
 	room := contextRunes - utf8.RuneCountInString(text[from:to])
@@ -166,7 +166,6 @@ func quoteAround(text string, from, to int) string {
 	return quoteSafely(text[begin:end])
 }
 
-// midWord reports whether a cut at a byte would split a run of ASCII or a character.
 func midWord(text string, at int) bool {
 	return !utf8.RuneStart(text[at]) || text[at-1] > ' ' && text[at-1] < utf8.RuneSelf && text[at] > ' ' && text[at] < utf8.RuneSelf
 }
@@ -205,8 +204,8 @@ type repairLine struct {
 	Context  string `json:"context,omitempty"`
 }
 
-// RepairPrompt asks for a corrected draft. Findings and draft are data between fences. tokens and most are the size
-// and bound of a draft that is too long; otherwise tokens is 0.
+// RepairPrompt asks for a corrected draft, with findings and draft as data. tokens and most are the size and bound of
+// a draft that is too long; otherwise tokens is 0.
 func RepairPrompt(draft string, a Findings, tokens, most int, lang string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -33,7 +33,7 @@ type rankedIdentifier struct {
 	last  int // index of the event; -1 in the previous summary
 }
 
-// Read finds the required and all known identifiers of a source.
+// Read finds the required and all known identifiers.
 func (src Source) Read() Reference {
 	names := src.speakerNames()
 	all := identifierIndex{keys: map[string]bool{}, loose: map[string]bool{}}
@@ -101,7 +101,6 @@ func speakerOf(e sessions.Event) string {
 	return ""
 }
 
-// frameIdentifiers are an event's number, day and time in a transcript.
 func (src Source) frameIdentifiers(e sessions.Event) []identify.Identifier {
 	ids := []identify.Identifier{{Key: "num:" + itoa(e.Seq)}}
 	if e.CreatedAt.IsZero() {

@@ -1,4 +1,4 @@
-// Package compactiontest has a token counter and conversations for tests below compaction.
+// Package compactiontest has a token counter and conversations.
 package compactiontest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// Counter is loaded once: the table takes a second under the race detector.
+// Counter is loaded once: that takes a second under the race detector.
 var Counter = sync.OnceValue(func() *tokens.Counter {
 	c, err := tokens.NewCounter()
 	if err != nil {

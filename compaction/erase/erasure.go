@@ -15,8 +15,7 @@ import (
 
 // Erasure removes from summaries the content of erased events. Summaries have words of their own, so a line is known
 // by its pieces: words, numbers, identifiers and pairs of Chinese characters. One piece that only erased events had is
-// enough: no other event can be its source. Half of a clause is enough among pieces that other events share. The zero
-// value is not usable: see [New].
+// enough, else half of a clause. The zero value is not usable: see [New].
 type Erasure struct {
 	pieces  map[string]int  // number of each piece of the erased texts
 	clauses []int           // number of pieces of each clause
@@ -97,9 +96,9 @@ func (e *Erasure) AddKept(seq int64, text string) {
 	})
 }
 
-// Heal removes the list items and sentences of a summary of the events first to last that repeat an erased event, or
-// for which also is true. It estimates the remaining tokens. If too much would go, or if the summary is in another
-// script, the text is [sessions.ErasedText], and the range must be summarized again.
+// Heal removes list items and sentences that repeat an erased event from a summary of the events first to last, and
+// those for which also is true. left estimates tokens. If too much would go, or if the summary is in another script,
+// the text is [sessions.ErasedText], and the range must be summarized again.
 func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(line string) bool) (text string, left int) {
 	switch text = e.healLines(summary, first, last, also); text {
 	case "":
@@ -171,7 +170,7 @@ var (
 	cited     = regexp.MustCompile(`[-—] .*#(\d+)|#(\d+):`)
 )
 
-// citesErased reports whether a line names an erased event as its source, in the form of audit.Heal.
+// citesErased reports whether a line names an erased event as its source, as audit.Heal writes it.
 func (e *Erasure) citesErased(line string) bool {
 	for _, m := range cited.FindAllStringSubmatch(line, -1) {
 		if e.seqs[m[1]] || e.seqs[m[2]] {
@@ -203,7 +202,7 @@ func (e *Erasure) repeatsErased(line string, shared []bool) bool {
 	return false
 }
 
-// inOtherScript reports another script than that of the erased texts, so that words can't match.
+// inOtherScript reports a script whose words can't match.
 func (e *Erasure) inOtherScript(summary string) bool {
 	han, words := 0, 0
 	for piece := range piecesOf(summary) {
@@ -222,7 +221,7 @@ func piecesOf(text string) map[string]bool {
 	return set
 }
 
-// eachPiece may call see repeatedly with a piece. The bytes are valid during the call only.
+// eachPiece may repeat a piece. The bytes are valid during the call only.
 func eachPiece(said string, see func(piece []byte)) {
 	var last, pair []byte // last: the previous token, if only blanks follow it
 	text.EachAtom(said, func(t []byte) {
@@ -251,7 +250,7 @@ func eachPiece(said string, see func(piece []byte)) {
 	})
 }
 
-// isPair reports whether two adjacent tokens identify more together: Chinese characters, or a number and its noun.
+// isPair reports tokens that identify more together: Chinese characters, or a number and its noun.
 func isPair(a, b []byte) bool {
 	if function[string(a)] || function[string(b)] || commonWords[string(a)] || commonWords[string(b)] {
 		return false

@@ -1,3 +1,3 @@
-// Package identify finds the identifiers of a text, such as numbers, dates, amounts, addresses and paths. Spellings of
-// one value have one key.
+// Package identify finds identifiers: numbers, dates, amounts, addresses, paths and the like. Spellings of one value
+// have one key.
 package identify

@@ -8,16 +8,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Folded is a text in the normal form for comparison: NFKC, half-width, without invisible characters, lines ending in
-//
-// . It maps offsets back to the original.
+// Folded is a text in normal form: NFKC, half-width, without invisible characters and CR. It maps offsets back to the
+// original.
 type Folded struct {
 	Text string
 	at   []int // original offset of every byte of the text, and of its end
 }
 
-// sentenceMarks are full-width marks that NFKC would turn into ASCII that may continue a URL. They stay, except inside
-// full-width identifiers.
+// sentenceMarks would become ASCII that may continue a URL. They stay, except inside full-width identifiers.
 const sentenceMarks = "，；！？（）："
 
 // Fold returns the normal form of a text.
@@ -52,7 +50,7 @@ func Fold(s string) Folded {
 	return Folded{Text: b.String(), at: append(at, len(s))}
 }
 
-// dropInvisible also drops the \r of line ends, and returns the original offset of each byte.
+// dropInvisible also drops CR, and returns the original offset of each byte.
 func dropInvisible(s string) (clean string, from []int) {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -70,7 +68,7 @@ func dropInvisible(s string) (clean string, from []int) {
 	return b.String(), append(from, len(s))
 }
 
-// insideToken reports whether a full-width mark stands inside a number, an address or a full-width text.
+// insideToken reports a full-width mark inside a number, an address or a full-width text.
 func insideToken(s string, i int, mark rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
 	rest := s[i+utf8.RuneLen(mark):]

@@ -55,7 +55,7 @@ func Find(text string) []Identifier { return FindWithNames(Fold(text), nil) }
 // taken overwrites the place of a found identifier: no letter, digit or sign.
 const taken = 0x01
 
-// FindWithNames lists the identifiers of a text, and the names of a [NameList] in it.
+// FindWithNames also finds the names of a [NameList].
 func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f, names, searchRegions) }
 
 func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
@@ -107,8 +107,8 @@ var inForms = func() map[rune]bool {
 	return in
 }()
 
-// searchRegions lists the byte ranges that may hold forms: words with a hint and their neighbours. They are few, above
-// all in Chinese, so that the search is many times as fast.
+// searchRegions lists the byte ranges around words with a hint: few, above all in Chinese, so that the search is many
+// times as fast.
 func searchRegions(text []byte) [][2]int {
 	var all [][2]int
 	for from := 0; from < len(text); {
@@ -133,10 +133,9 @@ func searchRegions(text []byte) [][2]int {
 	return all
 }
 
-// formReach is the number of words that a form may extend beyond its hint, as in "3rd of May".
+// formReach is the number of words of a form around its hint, as in "3rd of May".
 const formReach = 2
 
-// withHints adds the ranges around words with a hint, from a byte on.
 func withHints(all [][2]int, text []byte, from int) [][2]int {
 	var starts []int // words so far outside of all pieces
 	open := -1       // number of words by which the last piece may still grow; -1: closed
@@ -165,8 +164,7 @@ func withHints(all [][2]int, text []byte, from int) [][2]int {
 	return all
 }
 
-// hasHint reports whether a word may belong to a form: it has a digit, a sign of addresses and paths, or an inner
-// point.
+// hasHint looks for a digit, a sign of addresses and paths, or an inner point.
 func hasHint(word []byte) bool {
 	for i, c := range word {
 		if isNum(c) || c == '/' || c == '@' || c == '\\' || c == '.' && i+1 < len(word) {
@@ -266,8 +264,8 @@ func LowerASCII(text []byte) []byte {
 	return low
 }
 
-// isBounded reports whether a match is no part of a longer word or number. Only ASCII has bounds: Chinese adjoins
-// identifiers without a blank.
+// isBounded excludes parts of longer words and numbers. Only ASCII has bounds: Chinese adjoins identifiers without a
+// blank.
 func isBounded(text []byte, from, to int) bool {
 	if from >= to {
 		return false
@@ -292,8 +290,7 @@ func isBounded(text []byte, from, to int) bool {
 	return true
 }
 
-// ContainsAlone reports whether an identifier occurs in a text and not as part of a longer one. Both are in lower
-// case.
+// ContainsAlone reports whether a text contains an identifier, not inside a longer one. Both are in lower case.
 func ContainsAlone(text []byte, part string) bool {
 	for _, at := range bytesOf(part, text) {
 		if standsAlone(text, at, at+len(part)) {
@@ -303,7 +300,6 @@ func ContainsAlone(text []byte, part string) bool {
 	return false
 }
 
-// standsAlone reports whether a match is not a part of a longer identifier.
 func standsAlone(text []byte, from, to int) bool {
 	if from > 0 && isWord(text[from]) {
 		v := text[from-1] == 'v' && isNum(text[from]) && (from == 1 || !isWord(text[from-2])) // v1.2.3
@@ -333,8 +329,8 @@ func looksLikeCode(s string) bool {
 		strings.ContainsFunc(s[1:], unicode.IsUpper) && strings.ToUpper(s) != s
 }
 
-// NameList prepares names for [FindWithNames]: folded, in lower case, the longest first, so that 张伟 is not found in
-// 张伟明. Single characters and numbers are no names.
+// NameList prepares names for [FindWithNames]: the longest first, so that 张伟 is not found in 张伟明. Single characters
+// and numbers are no names.
 func NameList(nicks []string) []string {
 	var names []string
 	for _, n := range nicks {

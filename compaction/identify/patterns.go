@@ -14,8 +14,8 @@ import (
 
 type pattern struct {
 	typ Type
-	// hints are lower-case parts, one of which every match contains: searching them is many times as fast. Forms
-	// without hints have a digit.
+	// hints are lower-case parts, one of which every match contains, for a fast search. Forms without hints have a
+	// digit.
 	hints []string
 	re    *regexp.Regexp
 	trim  string // bytes that a match may contain but not end with
@@ -27,8 +27,7 @@ type pattern struct {
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// mayContain judges a lower-case text with the given digits. Only URLs, addresses, paths and percentages need no
-// digit.
+// mayContain is true without digits only for URLs, addresses, paths and percentages.
 func (p pattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {

@@ -1,10 +1,7 @@
-// Package summarize turns a range of events into summaries that are ready to commit.
+// Package summarize turns a range of events into summaries that are ready to commit, chunk by chunk: transcript,
+// model, gate, audit.
 //
-//	events (From, Through] ── transcript ── model ── gate ── audit ──────────────────── Draft
-//	        chunk by chunk                     │        │ └ one repair ── gate ── heal ──┘
-//	                                           └ retry, then the chat's model, then an error that changes nothing
-//
-// A model that finds a request too long gets a smaller one, never the same request again. The audit repairs and never blocks:
-// a summary that lacks an identifier is better than none. A failed roll-up does not fail the compaction; the next one tries
-// again.
+// A model that finds a request too long gets a smaller one, never the same again. After failed retries the chat's
+// model is asked; then an error changes nothing. The audit repairs and never blocks: any summary is better than none.
+// A failed roll-up does not fail the compaction; the next one tries again.
 package summarize

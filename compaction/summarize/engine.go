@@ -8,8 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Engine makes summaries that are ready to commit. It neither plans nor stores. It is safe for concurrent use if its
-// model is.
+// Engine makes summaries, and neither plans nor stores. It is safe for concurrent use if its model is.
 type Engine struct {
 	*Summarizer
 }
@@ -18,14 +17,14 @@ type Engine struct {
 type Task struct {
 	Policy  compaction.Policy
 	Session sessions.Session
-	// Active are the summaries of the view, oldest first, contiguous up to From.
+	// Active are the view's summaries, oldest first, contiguous up to From.
 	Active []sessions.Summary
 	// Events are the raw events of the range, at least one, without commands and their answers.
 	Events        []sessions.Event
 	From, Through int64
 	Target        int    // tokens of the new summary
 	Focus         string // an operator's wish
-	// Longest is the maximum of each summary in tokens, see [compaction.Policy.LongestSummary]; 0: none.
+	// Longest is the bound of each summary in tokens, see [compaction.Policy.LongestSummary]; 0: none.
 	Longest int
 	// Source is the size of Events in the view, for [compaction.Policy.MostSummary]; 0: that of Events themselves.
 	Source int
@@ -35,7 +34,7 @@ type Task struct {
 
 // Draft is the result of a [Task]. Its JSON form is staged and found again after a crash.
 type Draft struct {
-	// Summaries are the new ones, oldest first; each replaces the active ones in its range.
+	// Summaries are new, oldest first; each replaces the active ones in its range.
 	Summaries []sessions.NewSummary `json:"summaries"`
 	Model     string                `json:"model"` // writer of the newest summary
 	Usage     sessions.Usage        `json:"usage"`
@@ -44,7 +43,7 @@ type Draft struct {
 }
 
 // Report is a draft's audit in the compaction log. Recall is the share of the source's identifiers in the model's
-// text, Precision that of the text's in the source, both of the worst chunk before healing.
+// text, Precision the reverse, both of the worst chunk before healing.
 type Report struct {
 	SummaryTokens int      `json:"summary_tokens"`
 	SourceTokens  int      `json:"source_tokens"`
@@ -65,8 +64,8 @@ type Report struct {
 }
 
 // Summarize makes a summary of the range, which continues the active ones under a rolling policy, and a roll-up if
-// there are too many. After an error the draft holds the cost, and the summary of the chunks before the failed one.
-// Audit findings are no errors.
+// there are too many. After an error the draft holds the cost, and the summary of the chunks before. Audit findings
+// are no errors.
 func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	r := Request{
 		Events: t.Events, Target: t.Policy.SegmentTarget(t.Target), Focus: t.Focus, Profile: t.Policy.Profile,
@@ -90,7 +89,7 @@ func (e *Engine) Summarize(ctx context.Context, t Task) (Draft, error) {
 	return d, nil
 }
 
-// maxSummary is the maximum of a healed summary in tokens that passes the commit gate and leaves room to the chat.
+// maxSummary lets a healed summary pass the commit gate and leaves room to the chat, in tokens.
 func (t Task) maxSummary() int {
 	source := t.Source
 	if source == 0 {

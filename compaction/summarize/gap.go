@@ -16,8 +16,8 @@ import (
 
 const maxSpeakers = 8
 
-// GapNote stands in a view for events that are not shown: their range, number, times, speakers, up to most
-// identifiers, and the call that reads them. It is equal for equal events. loc is UTC when nil; lang is zh or en.
+// GapNote stands in a view for hidden events: range, number, times, speakers, up to most identifiers, and the call
+// that reads them. It is equal for equal events. loc is UTC when nil; lang is zh or en.
 func GapNote(events []sessions.Event, loc *time.Location, lang string, most int) string {
 	if len(events) == 0 {
 		return ""
@@ -66,7 +66,7 @@ func seqRange(events []sessions.Event) string {
 
 func readCall(events []sessions.Event) string { return sessions.ReadCallOf(seqEnds(events)) }
 
-// seqEnds are the lowest and highest Seq; pending events do not count.
+// seqEnds ignores pending events.
 func seqEnds(events []sessions.Event) (low, high int64) {
 	for _, e := range events {
 		if e.Seq > 0 && (low == 0 || e.Seq < low) {
@@ -101,7 +101,7 @@ func timeSpan(events []sessions.Event, loc *time.Location, to string) string {
 	return first.In(loc).Format(layout) + to + last.In(loc).Format(layout)
 }
 
-// listSpeakers counts the events of people, by frequency, then of the model and its tools.
+// listSpeakers counts the events of people, by frequency, then of model and tools.
 func listSpeakers(events []sessions.Event, p gapTexts) []string {
 	count := map[string]int{}
 	var people []string

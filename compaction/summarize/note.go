@@ -7,8 +7,8 @@ import (
 	"ebb/sessions"
 )
 
-// WriteNote is Summarize without a model, for PruneOnly: a gap note replaces the events. Too many notes are joined
-// into one with the oldest names.
+// WriteNote is Summarize without a model: a gap note replaces the events. Too many notes are joined into one with the
+// oldest names.
 func (e *Engine) WriteNote(t Task) Draft {
 	note := GapNote(t.Events, e.Location, e.Language, hiddenIdentifiers)
 	fresh := sessions.NewSummary{StartSeq: t.From + 1, EndSeq: t.Through, Text: note, Tokens: e.Counter.Count(note)}

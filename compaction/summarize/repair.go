@@ -11,9 +11,8 @@ import (
 	"ebb/compaction/transcript"
 )
 
-// auditText returns the repaired text of a chunk. A text that passes costs no call. Otherwise the model is asked once
-// for a repair, the better text wins, and healing adds the rest. The audit never blocks: any summary is better than
-// none.
+// auditText repairs the text of a chunk. The model is asked at most once, the better text wins, and healing adds the
+// rest.
 func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string) string {
 	src := audit.Source{
 		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, Cleaned: t.cleaned,
@@ -60,8 +59,8 @@ func (t *summaryRun) examineText(by audit.Reference, text string, most int) draf
 	return found
 }
 
-// longestSummary is the maximum of the healed summary up to this chunk in tokens; 0: none. A summary of a large source
-// must be shorter than it.
+// longestSummary bounds the healed summary up to this chunk in tokens; 0: none. A summary of a large source must be
+// shorter than it.
 func (t *summaryRun) longestSummary(c chunkRequest) int {
 	most := t.MaxTokens
 	if source := compaction.TokensOf(c.events) + t.Counter.Count(t.res.Text); source > audit.LargeSource {
@@ -72,7 +71,7 @@ func (t *summaryRun) longestSummary(c chunkRequest) int {
 	return most
 }
 
-// draftLength is the length of a text that healing keeps within most, in tokens.
+// draftLength is the length in tokens that healing keeps within most.
 func (t *summaryRun) draftLength(most int) int {
 	return max(compaction.MinSummary, most-compaction.HealAllowance(t.Target))
 }
@@ -80,8 +79,7 @@ func (t *summaryRun) draftLength(most int) int {
 // goodRecall is the recall above which no repair is requested: appending is cheaper.
 const goodRecall = 0.9
 
-// worthAsking reports whether the model should repair the text. Healing can't fix inventions and missing sections, and
-// cutting a long text is the last resort.
+// worthAsking reports faults that healing repairs badly or not at all, and a long text: cutting is the last resort.
 func (e draftCheck) worthAsking() bool {
 	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall || e.tokens > 0
 }
@@ -124,7 +122,7 @@ const (
 	noted    = 80
 )
 
-// addFindings adds the findings of an audit; of several chunks the worst counts.
+// addFindings keeps the worst of several chunks.
 func (r *Report) addFindings(a audit.Findings) {
 	r.mergeFindings(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Added: len(a.Missing), Invented: a.Invented})
 }

@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// rollUp replaces the active summaries by one when due, before the draft's newest. After a failure they stay, and the
-// next compaction tries again.
+// rollUp replaces the active summaries by one when due. After a failure they stay, and the next compaction tries
+// again.
 func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	newest := d.Summaries[0]
 	if !t.Policy.RollUpDue(t.Active, newest.Tokens) {
@@ -42,7 +42,7 @@ func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	d.Report.mergeFindings(res.Report)
 }
 
-// rollUpRequest reads the raw events if they are short, so that no detail is lost, else the texts of the summaries.
+// rollUpRequest reads the raw events if they are short, so that no detail is lost.
 func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	target := t.Policy.RollUpTarget(t.Target)
 	// A roll-up is shorter than its source, unless the source is short and only in many pieces.
@@ -63,8 +63,8 @@ func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	return r
 }
 
-// maxRawRollUp bounds the raw events of a roll-up in tokens. Each roll-up reads them again: the cost would grow with
-// the square of a conversation's length.
+// maxRawRollUp bounds raw events in tokens. Each roll-up reads them again: the cost would grow with the square of a
+// conversation's length.
 const maxRawRollUp = 4000
 
 // rawEvents is nil if there are too many, or not readable.

@@ -51,8 +51,8 @@ type Completion struct {
 type Summarizer struct {
 	Model   Model
 	Counter *tokens.Counter
-	// Name is the configured summary model; empty for the chat's. After Retries the chat's model replaces a failing
-	// one for one attempt.
+	// Name is the configured summary model; empty for the chat's, which replaces a failing one for one attempt after
+	// Retries.
 	Name     string
 	Context  int    // the window, in tokens
 	Language string // zh or en
@@ -69,8 +69,7 @@ type Request struct {
 	MaxTokens int    // a longer text is repaired once, then its middle is cut; 0 is unbounded
 	Focus     string // an operator's wish; data, not instruction
 	Profile   compaction.Profile
-	// Summaries marks Events as older summaries. Otherwise events of role summary are skipped: other events hold their
-	// content.
+	// Summaries marks Events as older summaries, which are skipped otherwise: other events hold their content.
 	Summaries bool
 }
 
@@ -85,9 +84,8 @@ type Result struct {
 	Report
 }
 
-// Summarize summarizes r.Events as a continuation of r.Previous. A range that exceeds the model's window is split into
-// chunks; each continues the last. After an error the result holds the cost, and the summary of the chunks up to
-// [Result.Through].
+// Summarize summarizes r.Events as a continuation of r.Previous, in chunks that fit the model's window. After an error
+// the result holds the cost, and the summary of the chunks up to [Result.Through].
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	if len(r.Events) == 0 {
 		return Result{}, errors.New("no events to summarize")
@@ -134,8 +132,8 @@ func (t *summaryRun) writeInstructions(repair bool) string {
 	}.String()
 }
 
-// chunkLimit is the maximum transcript in tokens: half of the window, and a quarter for large events. Each chunk costs
-// a call and repeats the summary so far.
+// chunkLimit is the maximum transcript in tokens: half of the window, since each chunk costs a call and repeats the
+// summary so far. Large events get a quarter.
 func (s *Summarizer) chunkLimit(events []sessions.Event) int {
 	if compaction.TokensOf(events)/max(1, len(events)) > s.Context/10 {
 		return s.Context / 4
@@ -161,11 +159,10 @@ type chunkRequest struct {
 	size   int // tokens of the transcript
 }
 
-// smallRest is the share of a chunk that joins the chunk before it, without a call of its own.
+// smallRest is the share of a chunk that needs no call of its own.
 const smallRest = 4
 
-// nextChunk is the largest chunk that fits next to instructions and previous summary, with at least a quarter of the
-// window for the answer. Input and MaxOutput together fit the window.
+// nextChunk leaves at least a quarter of the window for the answer. Input and MaxOutput together fit the window.
 func (t *summaryRun) nextChunk() chunkRequest {
 	previous, fixed := "", t.fixed
 	if t.res.Text != "" {
@@ -201,8 +198,7 @@ func (t *summaryRun) nextChunk() chunkRequest {
 
 func (t *summaryRun) mostOutput() int { return max(t.Target*12/10, reasoningRoom) }
 
-// summarizeNext asks for the next chunk's summary until one passes the gate: Retries attempts, then one of the chat's
-// model, which also takes the remaining chunks.
+// summarizeNext makes Retries attempts, then one of the chat's model, which also takes the remaining chunks.
 func (t *summaryRun) summarizeNext(ctx context.Context) error {
 	c := t.nextChunk()
 	for try := 1; ; try++ {
@@ -238,7 +234,7 @@ func nameOf(model string) string { return cmp.Or(model, "default") }
 
 const maxHalved = 4
 
-// halveChunk halves a chunk, and reports whether it became smaller.
+// halveChunk reports whether the chunk became smaller.
 func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 	if t.halved >= maxHalved {
 		return false
@@ -249,7 +245,6 @@ func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 	return c.size < before
 }
 
-// askModel returns the text if it passes the gate.
 func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
 	a, err := t.Model.Complete(ctx, r)
 	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.Model, t.res.Model)
@@ -277,7 +272,7 @@ func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completio
 	}
 }
 
-// waitJittered waits about d, with a jitter of a fifth, so that sessions do not retry in step.
+// waitJittered has a jitter of a fifth, so that sessions do not retry in step.
 func waitJittered(ctx context.Context, d time.Duration) error {
 	retry.Sleep(ctx, retry.Pauses{First: d, Max: d, Jitter: 0.2}.After(0))
 	return context.Cause(ctx)

@@ -1,5 +1,5 @@
-// Package tokens counts and shortens text by tokens. One linked byte pair table stands in for the tokenizers of all
-// providers; [Calibrate] corrects it by their reports.
+// Package tokens counts and shortens text by one byte pair table for all providers; [Calibrate] corrects it by their
+// reports.
 package tokens
 
 import (
@@ -46,7 +46,7 @@ const (
 	calWeight      = 0.3
 )
 
-// Calibrate moves factor, the provider's counts relative to ours, towards the counts of one call. A zero count changes
+// Calibrate moves factor, the provider's counts relative to ours, towards those of one call. A zero count changes
 // nothing.
 func Calibrate(factor float64, observed, estimated int) float64 {
 	if observed <= 0 || estimated <= 0 {

@@ -9,14 +9,14 @@ import (
 
 var (
 	// dataRE matches data URIs, and the Markdown image around one. Encoded text may be wrapped at 60 characters or
-	// more, also by escapes of a JSON string.
+	// more, also in a JSON string.
 	dataRE = regexp.MustCompile(`(?i)(!\[[^\]\n]{0,200}\]\()?data:([a-z0-9.+-]+)/([a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,` +
 		`(?:[a-z0-9+/_%-]{60,}(?:\r?\n|\\r\\n|\\n))*[a-z0-9+/_%-]*={0,2}(?:\))?`)
 	// runRE matches encoded bytes without a prefix.
 	runRE = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{60,76}(?:\r?\n|\\r\\n|\\n)){3,}[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{200,}={0,2}`)
 )
 
-// placeholders replaces pictures and files in a text by short marks: encoded bytes would crowd out the words.
+// placeholders replaces pictures and files by short marks: encoded bytes would crowd out the words.
 func placeholders(text string) string {
 	if !hasRun(text, minRun) && !foldContains(text, ";base64,") {
 		return text // the scan is much faster than the expressions
@@ -78,8 +78,7 @@ func foldContains(text, what string) bool {
 	return false
 }
 
-// isEncoded reports whether a run looks like base64: letters of both cases and digits, none of them rare, unlike in
-// long paths and repeated letters.
+// isEncoded reports letters of both cases and digits, none of them rare, unlike long paths and repeated letters.
 func isEncoded(run string) bool {
 	var upper, lower, digit int
 	for _, r := range run {

@@ -30,8 +30,8 @@ type eventLine struct {
 	Text string `json:"text"`
 }
 
-// Writer writes events between fences, one JSON object a line, as many as fit. Lines are counted as written, since the
-// frame of a line exceeds a short message.
+// Writer writes events between fences, one JSON object a line, as many as fit. The frame of a line counts: it exceeds
+// a short message.
 type Writer struct {
 	Counter  *tokens.Counter
 	Location *time.Location // UTC when nil
@@ -40,8 +40,7 @@ type Writer struct {
 	Cleaner   Cleaner
 }
 
-// Cleaner caches cleaned texts: a summary reads each several times, and the search for credentials dominates. A nil
-// Cleaner caches nothing.
+// Cleaner caches cleaned texts, as the search for credentials dominates. A nil Cleaner caches nothing.
 type Cleaner map[string]string
 
 func (t Cleaner) clean(text string) string {
@@ -60,7 +59,7 @@ func (t Cleaner) clean(text string) string {
 const fenceTokens = 64
 
 // Write writes as many events as fit into limit tokens and returns their number: whole turns, unless the first is too
-// long, and at least one event. One that is too long alone keeps its two ends.
+// long, and at least one event. A single one that is too long keeps its two ends.
 func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
 	room, at := limit-fenceTokens, ""
@@ -128,11 +127,10 @@ func (t Cleaner) EventText(e sessions.Event) string {
 	return text
 }
 
-// Clean removes encoded bytes, then credentials. It precedes all cutting, which could leave an unrecognizable half of
-// a credential.
+// Clean removes encoded bytes, then credentials. It precedes all cutting, which could leave half of a credential.
 func Clean(text string) string { return redact.Secrets(placeholders(text)) }
 
-// Fence encloses data in two lines with the same random mark, which the data does not have.
+// Fence encloses data in two lines with a random mark, which the data does not have.
 func Fence(name, data string) string {
 	mark := rand.Text()[:12]
 	for strings.Contains(data, mark) {

@@ -20,11 +20,11 @@ type Person struct {
 	Nick string          // chosen by the person: one line of at most 100 characters
 }
 
-// Identity finds out who a person is. A page of DingTalk sends a person who agrees back with a code.
+// Identity finds out who a person is, by a code from a page of DingTalk.
 type Identity interface {
 	// Address returns the page's address. state comes back with the code.
 	Address(state string) string
-	// Identify exchanges a code, which works once. Its errors have no secret, and may wrap [ErrLoginCode],
-	// [ErrOutsider] or [ErrLoginSetup].
+	// Identify exchanges a code once. Its errors have no secret, and may wrap [ErrLoginCode], [ErrOutsider] or
+	// [ErrLoginSetup].
 	Identify(ctx context.Context, code string) (Person, error)
 }

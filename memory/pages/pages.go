@@ -1,5 +1,5 @@
 // Package pages has the rows of the console's lists and the ports that read them. Lists begin at the newest row. A
-// cursor names the place after a row, so that rows that arrive meanwhile move nothing.
+// cursor names the place after a row, so that new rows move nothing.
 package pages
 
 import (
@@ -16,7 +16,7 @@ import (
 // ErrCursor refuses a cursor that no list made.
 var ErrCursor = errors.New("the cursor is not one of this list")
 
-// Page asks for at most Limit rows after Cursor. The empty cursor is the start.
+// Page asks for at most Limit rows after Cursor; empty is the start.
 type Page struct {
 	Limit  int
 	Cursor string
@@ -54,7 +54,7 @@ func ParseCursor(cursor string, first Place) (Place, error) {
 	return p, nil
 }
 
-// SessionFilter narrows a list of sessions by all of its fields that are not empty.
+// SessionFilter narrows a list of sessions. Empty fields match all.
 type SessionFilter struct {
 	Words  []string // parts of a group's title or of the key
 	Groups []string // parts of a group's title or conversation id
@@ -128,7 +128,7 @@ type MemoryFilter struct {
 	Only    []sessions.Key  // sessions of the source; nil: all
 }
 
-// Attempt is one attempt at a compaction with all that is known of it.
+// Attempt is one attempt at a compaction.
 type Attempt struct {
 	CompactionRow
 	SummaryID int64  // the newest summary; 0: none
@@ -137,7 +137,7 @@ type Attempt struct {
 	Receipts  []Receipt
 }
 
-// Receipt is a flush, or a part of one: the events (From, Through] and the memories with their facts.
+// Receipt is a flush, or a part of one: the events (From, Through] and their facts.
 type Receipt struct {
 	Trigger                 string
 	From, Through           int64
@@ -200,17 +200,17 @@ type Work struct {
 	// Waiting messages are before their turn, Answering ones in it. The times are those of the oldest.
 	Waiting, Answering           int
 	WaitingSince, AnsweringSince time.Time
-	// Upkeep reports a running flush, compaction, rewriting or digest. It ends by UpkeepUntil in any case.
+	// Upkeep reports a running flush, compaction, rewriting or digest, which ends by UpkeepUntil.
 	Upkeep      bool
 	UpkeepUntil time.Time
-	// Compaction has begun and not ended. It is repeated after a failure.
+	// Compaction has begun and not ended. A failed one is repeated.
 	Compaction CompactionJob
 	// LastSeq, Compactions and Gen change with the conversation.
 	LastSeq          int64
 	Compactions, Gen int
 }
 
-// CompactionJob is the range of events that a compaction replaces, and its attempts; 0 for none.
+// CompactionJob is the range that a compaction replaces, and its attempts; 0 for none.
 type CompactionJob struct {
 	From, Through int64
 	Attempts      int
@@ -251,14 +251,13 @@ type Lists interface {
 	Sessions(ctx context.Context, f SessionFilter, p Page) (rows []SessionRow, next string, err error)
 	Compactions(ctx context.Context, f CompactionFilter, p Page) (rows []CompactionRow, next string, err error)
 	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
-	// Talk lists the events of a session's view before the cursor, in order; next leads to older ones.
+	// Talk lists the events of a view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists waiting messages and dead letters, at most limit.
 	Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
-	// Cuts lists the newest committed compactions that end in a range of events, at most limit, the oldest of them
-	// first.
+	// Cuts lists the newest committed compactions that end in a range of events, the oldest of them first.
 	Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error)
-	// Flushes lists a session's newest flushes, at most limit, the oldest of them first.
+	// Flushes lists a session's newest flushes, the oldest of them first.
 	Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flush, error)
 	// Undoable returns the compaction that an undo takes back; 0: none.
 	Undoable(ctx context.Context, key sessions.Key) (int64, error)
