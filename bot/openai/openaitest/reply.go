@@ -25,6 +25,7 @@ type Reply struct {
 	noUsage, noIndex, noIDs   bool
 	prompt, cached, completed int
 	counted                   bool
+	atOnce                    bool // a stream is flushed at its end only
 }
 
 func newReply() Reply { return Reply{breakAfter: -1, endAfter: -1, quiet: -1, pieces: 8} }

@@ -50,8 +50,8 @@ type Options struct {
 	EmbedFault func(EmbedRequest) (Reply, bool)
 	// KeepRequests bounds the newest requests that Requests and Illegal cover. 0: all.
 	KeepRequests int
-	// Lean omits Raw and the schemas of tools from requests, for measurements, because decoding them takes most of
-	// the time.
+	// Lean is for measurements of a client. It omits Raw and the schemas of tools from requests, because decoding them takes
+	// most of the time. It sends a stream without delays at once: each write would wake both processes.
 	Lean bool
 	// Connected is called for each new connection.
 	Connected func()
@@ -238,6 +238,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	}
 	prompt, completion := s.opts.Usage(req, reply)
 	reply.count(prompt, completion)
+	reply.atOnce = s.opts.Lean && reply.delay == 0
 	reply.write(ctx, w, req)
 }
 

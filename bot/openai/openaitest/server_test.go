@@ -148,15 +148,16 @@ func TestAStream(t *testing.T) {
 
 // writes is a ResponseWriter that keeps each write apart.
 type writes struct {
-	header http.Header
-	each   []string
+	header  http.Header
+	each    []string
+	flushes int
 }
 
 func (w *writes) Header() http.Header { return w.header }
 
 func (w *writes) WriteHeader(int) {}
 
-func (w *writes) Flush() {}
+func (w *writes) Flush() { w.flushes++ }
 
 func (w *writes) Write(b []byte) (int, error) {
 	w.each = append(w.each, string(b))
@@ -176,6 +177,24 @@ func TestSplitsCutRunes(t *testing.T) {
 	}
 	if all := strings.Join(w.each, ""); !cut || !strings.Contains(all, "中") {
 		t.Errorf("no rune was cut apart in %q", all)
+	}
+}
+
+// A lean server sends a stream without delays in one piece, and each other one chunk by chunk.
+func TestLeanStreamsAreSentAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, lean := range []bool{false, true} {
+		s := New(Options{Lean: lean, Reply: func(Request) Reply { return Text("你好，世界").Pieces(1) }})
+		defer s.Close()
+		w := &writes{header: http.Header{}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.chat(w, req)
+		if all := strings.Join(w.each, ""); !strings.Contains(all, "世") || !strings.HasSuffix(all, "[DONE]\n\n") || (w.flushes == 0) != lean {
+			t.Errorf("lean %t: %d flushes of %q", lean, w.flushes, all)
+		}
 	}
 }
 

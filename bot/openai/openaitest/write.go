@@ -173,7 +173,9 @@ func (r Reply) writeStream(ctx context.Context, w http.ResponseWriter, req Reque
 			continue
 		}
 		_, _ = w.Write([]byte(event))
-		_ = flush()
+		if !r.atOnce {
+			_ = flush()
+		}
 	}
 	r.writeSplit(w, all.String(), flush)
 }
