@@ -11,17 +11,17 @@ import (
 	"ebb/sessions"
 )
 
-// AccessConfig has the people and groups that are served, and the rights of commands.
+// AccessConfig says who is served, and the rights of commands.
 type AccessConfig struct {
 	// Groups are conversation ids; "*" stands for all. Default ["*"].
 	Groups []string `json:"groups"`
 	// People are ids, for groups and private chats; "*" stands for all. Default ["*"].
 	People []string `json:"people"`
-	// Deny are ids of groups and people who are not served. Default none.
+	// Deny are ids that are not served. Default none.
 	Deny []string `json:"deny"`
 	// External admits listed people outside the organization. Default true.
 	External bool `json:"external"`
-	// Commands maps commands to their right: "anyone", "owner" or "admin". Default none.
+	// Commands have the right "anyone", "owner" or "admin". Default none.
 	Commands map[string]string `json:"commands"`
 }
 
@@ -69,7 +69,7 @@ func (a *AccessConfig) Rules(admins []sessions.UserID) *access.Rules {
 	return &access.Rules{Groups: a.Groups, People: a.People, Deny: a.Deny, External: a.External, Admins: admins}
 }
 
-// Rights returns the configured rights of commands by English name.
+// Rights are keyed by English name.
 func (a *AccessConfig) Rights() map[string]string {
 	rights := map[string]string{}
 	for name, word := range a.Commands {

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// AdminConfig has the settings of the HTTP server: health, metrics, console.
+// AdminConfig has the settings of health, metrics and console.
 type AdminConfig struct {
-	// Listen is host:port; empty: no admin server. Default 127.0.0.1:8080.
+	// Listen is host:port; empty: no server. Default 127.0.0.1:8080.
 	Listen string `json:"listen"`
-	// Token admits other machines to the console; best 16 characters or more. Default empty: loopback only.
+	// Token admits other machines; best 16 characters or more. Default empty: loopback only.
 	Token Secret `json:"token"`
 	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more. Default
 	// empty.
@@ -23,8 +23,8 @@ type AdminConfig struct {
 
 // LoginConfig has the settings of logins to the console by DingTalk.
 type LoginConfig struct {
-	// RedirectURI is the console's address with [LoginPath], as it is registered with the application. Default empty:
-	// no such logins.
+	// RedirectURI is the console's address with [LoginPath], as registered with the application. Default empty: no such
+	// logins.
 	RedirectURI string `json:"redirect_uri"`
 	// AuthorizeURL is the page on which a person agrees. Default https://login.dingtalk.com/oauth2/auth.
 	AuthorizeURL string `json:"authorize_url"`

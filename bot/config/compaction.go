@@ -8,23 +8,23 @@ import (
 	"ebb/compaction"
 )
 
-// CompactionConfig has the settings of flushes and compactions, and the bounds of one compaction.
+// CompactionConfig has the settings of flushes and compactions.
 type CompactionConfig struct {
 	CompactionSettings
-	// InlineDeadline bounds the wait of a reply for an urgent compaction. Default 20 s.
+	// InlineDeadline bounds a reply's wait for a compaction. Default 20 s.
 	InlineDeadline time.Duration `json:"inline_deadline"`
-	// Deadline bounds a background compaction with its retries. Default 120 s.
+	// Deadline bounds a background compaction. Default 120 s.
 	Deadline time.Duration `json:"deadline"`
-	// Retries bounds the requests for a usable summary, 1 to 10; with Model set, one more goes to the default model.
-	// Default 3.
+	// Retries bounds the requests for a summary, 1 to 10; with Model set, one more goes to the default model. Default
+	// 3.
 	Retries int `json:"retries"`
-	// RetryBackoff is the pause before the second request; each later pause grows by it. Default 1 s.
+	// RetryBackoff is the first pause, by which later ones grow. Default 1 s.
 	RetryBackoff time.Duration `json:"retry_backoff"`
 	// Model writes summaries. Default empty: llm.default.
 	Model string `json:"model"`
-	// Notify announces each automatic compaction to the conversation. Default false.
+	// Notify announces automatic compactions. Default false.
 	Notify bool `json:"notify"`
-	// Groups are settings of conversations by id, on top of the common ones. Default none.
+	// Groups are settings of conversations by id. Default none.
 	Groups map[string]CompactionSettings `json:"groups"`
 }
 
@@ -33,25 +33,25 @@ type CompactionConfig struct {
 type CompactionSettings struct {
 	// Enabled turns automatic compactions on. Default true; false: a request omits the events that exceed the window.
 	Enabled bool `json:"enabled"`
-	// Policy names the rules of triggers and cuts, one of compaction.Policies. Default "token_budget".
+	// Policy is one of compaction.Policies. Default "token_budget".
 	Policy string `json:"policy"`
-	// AutoCompactThreshold is the context size that triggers a compaction, in tokens. Default 80,000.
+	// AutoCompactThreshold triggers a compaction, in tokens. Default 80,000.
 	AutoCompactThreshold int `json:"auto_compact_threshold"`
 	// ContextWindow is the model's window, in tokens. Default 128,000.
 	ContextWindow int `json:"context_window"`
 	// ReserveTokens is the part of the window for the answer. Default 20,000.
 	ReserveTokens int `json:"reserve_tokens"`
-	// MaxHistoryShare is the maximum share of the window for history after a compaction, over 0 to 1. Default 0.5.
+	// MaxHistoryShare is the window's share for history after a compaction, over 0 to 1. Default 0.5.
 	MaxHistoryShare float64 `json:"max_history_share"`
 	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, over 0 and below 1. Default 0.9.
 	FlushRatio float64 `json:"flush_ratio"`
-	// DailyTokens bounds the flushes and compactions of one session in a day (UTC), input and output together. Default
+	// DailyTokens bounds a session's flushes and compactions in a day (UTC), input and output together. Default
 	// 2,000,000; 0: no bound.
 	DailyTokens int `json:"daily_tokens"`
 	PolicyRules
 }
 
-// PolicyRules override single rules of the policy. Zero, or null in a file, keeps the policy's own rule.
+// PolicyRules override the policy. Zero, or null in a file, keeps its own rule.
 type PolicyRules struct {
 	// Mode replaces or complements summarizing: one of the compaction.Mode.
 	Mode string `json:"mode"`
@@ -67,32 +67,32 @@ type PolicyRules struct {
 	// TailShare is the raw share of the budget, over 0 to 1.
 	TailShare float64 `json:"tail_share"`
 
-	// WindowMessages is the number of messages before the tail that triggers a compaction.
+	// WindowMessages before the tail trigger a compaction.
 	WindowMessages int `json:"window_messages"`
-	// HardLimit is the number of them that triggers one before the next answer, unconditionally.
+	// HardLimit of them trigger one before the next answer, unconditionally.
 	HardLimit int `json:"hard_limit"`
 	// ContextSize bounds the raw messages in a context.
 	ContextSize int `json:"context_size"`
 	// Cooldown is the time after a compaction from which CooldownMin messages trigger the next.
 	Cooldown time.Duration `json:"cooldown"`
-	// CooldownMin is the minimum of messages for a compaction by Cooldown.
+	// CooldownMin is the least number of messages for that.
 	CooldownMin int `json:"cooldown_min"`
-	// MaxMessages is the number of raw messages that triggers a summary of all but the tail.
+	// MaxMessages raw messages trigger a summary of all but the tail.
 	MaxMessages int `json:"max_messages"`
 
-	// FullContextTurns is A, the number of raw turns, for a policy with segments.
+	// FullContextTurns is A, the raw turns of a policy with segments.
 	FullContextTurns int `json:"full_context_turns"`
-	// CachedContextTurns is B, the number of turns in one segment.
+	// CachedContextTurns is B, the turns of a segment.
 	CachedContextTurns int `json:"cached_context_turns"`
 
 	// OffloadOver is the least size of an offloaded tool result, in tokens.
 	OffloadOver int `json:"offload_over"`
 	// OffloadAt is the share of the threshold that triggers offloading, over 0 to 1.
 	OffloadAt float64 `json:"offload_at"`
-	// OffloadEnough is the number of freed tokens that makes a summary unnecessary.
+	// OffloadEnough freed tokens make a summary unnecessary.
 	OffloadEnough int `json:"offload_enough"`
 
-	// RollUpTokens is the total size of segments that triggers a roll-up of the older ones.
+	// RollUpTokens of segments trigger a roll-up of the older ones.
 	RollUpTokens int `json:"roll_up_tokens"`
 	// RollUpSegments bounds the number of segments.
 	RollUpSegments int `json:"roll_up_segments"`

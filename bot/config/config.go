@@ -14,7 +14,7 @@ type Config struct {
 	LLM      LLMConfig      `json:"llm"`
 	Agent    AgentConfig    `json:"agent"`
 	Access   AccessConfig   `json:"access"`
-	// Groups are settings of conversations by id, in place of the common ones. Default none.
+	// Groups are settings of conversations by id. Default none.
 	Groups    map[string]GroupConfig `json:"groups"`
 	Retention RetentionConfig        `json:"retention"`
 	Cluster   ClusterConfig          `json:"cluster"`
@@ -30,7 +30,7 @@ type Config struct {
 	policies map[string]compaction.Policy
 }
 
-// DingTalkConfig names the DingTalk app and its delivery settings.
+// DingTalkConfig has the DingTalk app and its delivery settings.
 type DingTalkConfig struct {
 	// ClientID is the AppKey. Required by serve.
 	ClientID string `json:"client_id"`
@@ -48,20 +48,20 @@ type DingTalkConfig struct {
 	CardContentKey string `json:"card_content_key"`
 	// CardStream is "auto", the default: as far as the month's calls permit; "always" or "never".
 	CardStream string `json:"card_stream"`
-	// CardInterval is the least time between two updates of a card. Default 800 ms.
+	// CardInterval is between two updates of a card. Default 800 ms.
 	CardInterval time.Duration `json:"card_interval"`
-	// CardReasoning shows the end of the model's reasoning on a card while it thinks. Default false.
+	// CardReasoning shows the model's reasoning while it thinks. Default false.
 	CardReasoning bool `json:"card_reasoning"`
-	// Reaction marks messages as being thought about until they are answered: "on", or "off", the default.
+	// Reaction marks questions until they are answered: "on", or "off", the default.
 	Reaction string `json:"reaction"`
-	// RepliesPerMinute bounds the replies into one conversation, as DingTalk's webhooks do. Default 20; 0: no limit.
+	// RepliesPerMinute is for one conversation. Default 20; 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the organization's quota of calls to the open API. Default 5000; 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
 	// Connections is "all", the default: every replica holds a stream connection; or "one": the leader holds it and the
 	// others stand by.
 	Connections string `json:"connections"`
-	// KeepAlive is the time between two pings on the stream connection, 15 to 30 s. Default 20 s.
+	// KeepAlive is between two pings on the stream connection, 15 to 30 s. Default 20 s.
 	KeepAlive time.Duration `json:"keepalive"`
 }
 
@@ -80,9 +80,9 @@ type LLMConfig struct {
 type ModelConfig struct {
 	// Name refers to the model in this file. Required, unique.
 	Name string `json:"name"`
-	// BaseURL is the endpoint up to and including its version, as in https://host/v1. Required.
+	// BaseURL ends with its version, as in https://host/v1. Required.
 	BaseURL Endpoint `json:"base_url"`
-	// APIKey is sent as a bearer token. Empty is valid for endpoints without authentication.
+	// APIKey is a bearer token; empty for endpoints without authentication.
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name. Required.
 	Model string `json:"model"`
@@ -95,13 +95,13 @@ type ModelConfig struct {
 	FirstToken time.Duration `json:"first_token_timeout"`
 	// Temperature is 0 to 2; null, the default: the provider's own.
 	Temperature *float64 `json:"temperature"`
-	// PriceIn is the price of a million input tokens, in any currency. Default 0: costs are not counted.
+	// PriceIn is for a million input tokens, in any currency. Default 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
-	// PriceCached is the price of a million input tokens from the provider's cache. Default 0: PriceIn.
+	// PriceCached is for those from the provider's cache. Default 0: PriceIn.
 	PriceCached float64 `json:"price_cached"`
-	// PriceOut is the price of a million output tokens. Default 0.
+	// PriceOut is for a million output tokens. Default 0.
 	PriceOut float64 `json:"price_out"`
-	// Retries bounds the retries after 429, 5xx or a broken stream, before the next model. Default 3.
+	// Retries follow 429, 5xx or a broken stream, before the next model. Default 3.
 	Retries int `json:"retries"`
 }
 
@@ -112,7 +112,7 @@ type AgentConfig struct {
 	// Language is "zh" (default) or "en", for fixed words as a fallback, and for summaries and facts of groups without
 	// their own.
 	Language string `json:"language"`
-	// Prompt is added to the end of the system prompt. Default empty.
+	// Prompt ends the system prompt. Default empty.
 	Prompt string `json:"prompt"`
 	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member. Facts from a
 	// group belong to the group in both cases, except tasks, which belong to the member's session.
@@ -127,9 +127,9 @@ type AgentConfig struct {
 	BusyNote time.Duration `json:"busy_note"`
 	// StaleAfter is the age at which a waiting message gets an apology. Default 30 min.
 	StaleAfter time.Duration `json:"stale_after"`
-	// TurnTimeout bounds a turn with all its model calls and tools. Default 5 min.
+	// TurnTimeout includes all model calls and tools. Default 5 min.
 	TurnTimeout time.Duration `json:"turn_timeout"`
-	// MaxToolRounds bounds the model calls with tool results in a turn. Default 8.
+	// MaxToolRounds bounds the calls with tool results in a turn. Default 8.
 	MaxToolRounds int `json:"max_tool_rounds"`
 	// Timezone is the IANA zone of times in requests. Default Asia/Shanghai.
 	Timezone string `json:"timezone"`
@@ -142,7 +142,7 @@ type AgentConfig struct {
 
 // ClusterConfig has the settings of replicas on one database.
 type ClusterConfig struct {
-	// LeaseTTL is the age of a replica's heartbeat at which others take over its sessions. Default 5 s, at least 1 s.
+	// LeaseTTL is the age of a heartbeat at which other replicas take over. Default 5 s, at least 1 s.
 	LeaseTTL time.Duration `json:"lease_ttl"`
 	// ReplicaID names this process. Default empty: generated at each start.
 	ReplicaID string `json:"replica_id"`
@@ -152,17 +152,16 @@ type ClusterConfig struct {
 type DatabaseConfig struct {
 	// URL is a PostgreSQL URL or keyword string. Empty, the default without DATABASE_URL: a private server in Dir.
 	URL DSN `json:"url"`
-	// DirectURL is the server's own address behind a pooler, for migrations and notifications. Default empty: URL.
+	// DirectURL is the server behind a pooler, for migrations and notifications. Default empty: URL.
 	DirectURL DSN `json:"direct_url"`
 	// Pooler is "none" (default), PostgreSQL itself behind URL, or "transaction", a transaction pooler such as
 	// PgBouncer, which requires DirectURL.
 	Pooler string `json:"pooler"`
-	// Dir holds the data of the private server. Default data/postgres in the working directory.
+	// Dir holds the private server's data. Default data/postgres in the working directory.
 	Dir string `json:"dir"`
 	// Migrate runs pending migrations at the start. Default true.
 	Migrate bool `json:"migrate"`
-	// MaxConns bounds the connection pool. One more connection listens, and two more are for heartbeats. Default 16, at
-	// least 2.
+	// MaxConns bounds the pool, besides one connection that listens and two for heartbeats. Default 16, at least 2.
 	MaxConns int `json:"max_conns"`
 }
 
@@ -198,11 +197,11 @@ func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 type ShutdownConfig struct {
 	// Drain bounds the wait for turns in flight, more than 0. Default 20 s.
 	Drain time.Duration `json:"drain"`
-	// Flush bounds the flushes of active sessions after that, more than 0. Default 8 s.
+	// Flush bounds the flushes after that, more than 0. Default 8 s.
 	Flush time.Duration `json:"flush"`
 }
 
-// LogConfig has the settings of the log on standard error.
+// LogConfig is for the log on standard error.
 type LogConfig struct {
 	// Level is trace, debug, info (default), warn or error.
 	Level string `json:"level"`

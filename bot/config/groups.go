@@ -98,7 +98,7 @@ func (c *Config) compactionGroups() map[string]CompactionSettings {
 	return all
 }
 
-// GroupSettings returns the settings of single conversations besides those of compactions.
+// GroupSettings returns the settings besides those of compactions.
 func (c *Config) GroupSettings() map[sessions.ConversationID]reload.Group {
 	groups := make(map[sessions.ConversationID]reload.Group, len(c.Groups))
 	for id, g := range c.Groups {
@@ -107,7 +107,7 @@ func (c *Config) GroupSettings() map[sessions.ConversationID]reload.Group {
 	return groups
 }
 
-// Policies returns the common settings of compactions, and those of single conversations.
+// Policies returns the settings of compactions, common and by conversation.
 func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
 	groups := map[sessions.ConversationID]compaction.Settings{}
 	for id, g := range c.compactionGroups() {

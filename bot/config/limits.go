@@ -4,16 +4,16 @@ import "ebb/sessions"
 
 // LimitsConfig bounds turns and tokens. The default is 0, no limit, where nothing else is named.
 type LimitsConfig struct {
-	// PersonTurns bounds the turns of a person in a minute, in all conversations.
+	// PersonTurns is for a minute, in all conversations.
 	PersonTurns int `json:"person_turns_per_minute"`
-	// PersonTokens bounds the tokens of a person's turns in a day (UTC), input and output together.
+	// PersonTokens is for a day (UTC), input and output together.
 	PersonTokens int `json:"person_tokens_per_day"`
-	// GroupTurns bounds the turns of a group in a minute.
+	// GroupTurns is for a minute.
 	GroupTurns int `json:"group_turns_per_minute"`
 	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour. So two bots that answer
 	// each other come to an end. Default 20.
 	UnidentifiedTurns int `json:"unidentified_turns_per_hour"`
-	// Tokens bounds the tokens of all conversations in a day (UTC), upkeep included.
+	// Tokens is for all conversations in a day (UTC), upkeep included.
 	Tokens int `json:"tokens_per_day"`
 }
 

@@ -9,16 +9,16 @@ import (
 	"ebb/bot/view"
 )
 
-// MemoryConfig has the settings of permanent memory and its recall.
+// MemoryConfig has the settings of memory and its recall.
 type MemoryConfig struct {
 	// Recall searches before a model call: "questions" (default), for a message that asks about something earlier;
 	// "always"; or "off".
 	Recall string `json:"recall"`
-	// RecallTokens bounds the recalled text before a question, in tokens, at most an eighth of a request. Default 800.
+	// RecallTokens bounds the recalled text, at most an eighth of a request. Default 800.
 	RecallTokens int `json:"recall_tokens"`
-	// RecallTimeout bounds the wait for a search before the question goes without it. Default 300 ms.
+	// RecallTimeout bounds the wait for a search. Default 300 ms.
 	RecallTimeout time.Duration `json:"recall_timeout"`
-	// PinnedTokens bounds pinned memory, in tokens, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
+	// PinnedTokens bounds pinned memory, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
 	// Order is the order of a request's parts between the system prompt and the question. Default "pinned",
 	// "summaries", "raw", "recall".
@@ -29,7 +29,7 @@ type MemoryConfig struct {
 	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the idle
 	// session.
 	Candidates int `json:"candidates"`
-	// MaxPerScope is the number of facts of a person, group or session that triggers a consolidation. Default 500.
+	// MaxPerScope facts of a person, group or session trigger a consolidation. Default 500.
 	MaxPerScope int `json:"max_per_scope"`
 	// TaskTTL is the lifetime of task facts. Default 336 h, two weeks.
 	TaskTTL time.Duration `json:"task_ttl"`
@@ -41,7 +41,7 @@ type MemoryConfig struct {
 
 // EmbeddingsConfig is an OpenAI-compatible endpoint for embeddings.
 type EmbeddingsConfig struct {
-	// BaseURL is the endpoint up to and including its version. Default empty: searches use words only.
+	// BaseURL ends with its version. Default empty: searches use words only.
 	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed.
 	APIKey Secret `json:"api_key"`
@@ -53,7 +53,7 @@ type EmbeddingsConfig struct {
 	Batch int `json:"batch"`
 	// RequestsPerMinute bounds the background requests. Default 60.
 	RequestsPerMinute int `json:"requests_per_minute"`
-	// Weight is the weight of a semantic hit relative to a lexical one, 0 to 1. Default 0.5.
+	// Weight is that of a semantic hit relative to a lexical one, 0 to 1. Default 0.5.
 	Weight float64 `json:"weight"`
 }
 

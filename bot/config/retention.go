@@ -8,15 +8,15 @@ import (
 
 // RetentionConfig has the periods after which data is deleted. 0: it is kept.
 type RetentionConfig struct {
-	// Events is the period of the log and its summaries. Default 0.
+	// Events is for the log and its summaries. Default 0.
 	Events time.Duration `json:"events"`
-	// Memories is the period since a fact was last said. Default 0.
+	// Memories is since a fact was last said. Default 0.
 	Memories time.Duration `json:"memories"`
-	// CompactionLog is the period of attempts at compactions. Default 0.
+	// CompactionLog defaults to 0.
 	CompactionLog time.Duration `json:"compaction_log"`
-	// Replies is the period of replies since they were sent or given up, and of ended reminders. Default 7 days.
+	// Replies is since they were sent or given up. Default 7 days.
 	Replies time.Duration `json:"replies"`
-	// Audit is the period of administrators' actions. Default 365 days.
+	// Audit defaults to 365 days.
 	Audit time.Duration `json:"audit"`
 }
 
