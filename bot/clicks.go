@@ -56,7 +56,6 @@ func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phras
 	return say(wording.ButtonFailed), clickFailed
 }
 
-// rate stores the first rating of an answer.
 func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	if card.Running {
 		return say(wording.ButtonEarly), clickRefused

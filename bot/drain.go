@@ -124,7 +124,6 @@ type lastFlush struct {
 	begun map[sessions.Key]*oneFlush
 }
 
-// oneFlush can be cancelled alone.
 type oneFlush struct {
 	ctx  context.Context
 	cut  context.CancelCauseFunc

@@ -117,7 +117,6 @@ func (m *metrics) begin() {
 	}
 }
 
-// recorder counts for Prometheus and for the restart report.
 type recorder struct {
 	metrics  *metrics
 	restarts *restartStats

@@ -13,7 +13,6 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// restartStats counts the figures of this process's restart report.
 type restartStats struct {
 	answered, drained, flushed, debt, resumed, redelivered, doubled, lost atomic.Int64
 

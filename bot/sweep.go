@@ -34,7 +34,6 @@ const (
 	sweepFailed = "Sweep for waiting sessions failed"
 )
 
-// sweep wakes sessions with waiting work, those of dead replicas included.
 func (b *Bot) sweep(ctx context.Context) error {
 	keys, err := b.store.Waiting(ctx, b.leases.Owner(), sweepLimit)
 	if err != nil {

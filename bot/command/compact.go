@@ -67,7 +67,6 @@ func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
 	return view.Calibrated(tokens, v.Session.CalibrationFactor), parts
 }
 
-// backlogWord says when the backlog is compacted.
 func backlogWord(set compaction.Settings, s sessions.Session, lang string) string {
 	switch {
 	case !set.Enabled:

@@ -49,7 +49,6 @@ func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string
 	return p.out.String()
 }
 
-// pageOf takes no text for the first page.
 func pageOf(text string) (page int, ok bool) {
 	if text == "" {
 		return 1, true
@@ -84,7 +83,6 @@ func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, p
 	return p, nil
 }
 
-// exportPager divides lines into pages and keeps one of them.
 type exportPager struct {
 	want int
 	page int // current page; 0 before the first

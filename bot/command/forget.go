@@ -273,7 +273,6 @@ func forgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
-// forgetLast erases the sender's last message before the command, with its answer.
 func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) string {
 	asked := t.Asked[0]
 	who, answer := forgetWords(c.Rest)

@@ -43,7 +43,6 @@ func (a asking) limited(used sessions.Used) []bound {
 	return configured
 }
 
-// list is empty without limits.
 func (a asking) list(heading wording.Phrase, all []bound, describe func(bound) string) string {
 	if len(all) == 0 {
 		return ""

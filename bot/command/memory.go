@@ -122,7 +122,6 @@ func teamMark(m memory.Memory, lang string) string {
 	return wording.Say(wording.TeamMark, lang)
 }
 
-// headOf returns the beginning of a text on one line.
 func headOf(content string, most int) string {
 	rs := []rune(strings.Join(strings.Fields(content), " "))
 	if len(rs) <= most {

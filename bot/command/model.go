@@ -19,7 +19,6 @@ type choosing struct {
 	*view.Exchange
 }
 
-// models are those that a conversation may choose, the default first.
 func (c choosing) models() []llm.Listed { return c.cfg.Current.For(c.Key).Models }
 
 func (c choosing) list() string {

@@ -41,7 +41,6 @@ func (t Table) Parse(text string) Call {
 
 func trimMarks(text string) string { return strings.Trim(text, "？?！!。. \t\n") }
 
-// bare finds a command that is recognized without a slash.
 func (t Table) bare(text string) *Command {
 	for i := range t {
 		if c := &t[i]; c.Bare && slices.ContainsFunc(c.names(), func(name string) bool { return strings.EqualFold(name, text) }) {

@@ -27,7 +27,6 @@ func settingsLine(settings, lang string) string {
 	return strings.Join(parts, ", ")
 }
 
-// set is /compact set KEY VALUE and /compact policy NAME.
 func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	words := strings.Fields(strings.ToLower(c.Arg))
 	if word := c.Use.EN[0]; word == "policy" {
@@ -47,7 +46,6 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
-// notSet ends the answer to a wrong argument with usage.
 func notSet(ctx context.Context, key string, err error, lang, usage string) string {
 	var invalid *manage.InvalidSetting
 	var idle *manage.IdleSetting

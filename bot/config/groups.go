@@ -58,7 +58,6 @@ func (c *Config) checkGroups(k checker) {
 	}
 }
 
-// checkGroupPolicy includes the rules that the conversation inherits.
 func (c *Config) checkGroupPolicy(k checker, id, policy string) {
 	path := ownGroupPath(id) + ".policy"
 	if policy == "" {

@@ -82,12 +82,10 @@ func (s *source) fail(path, format string, args ...any) {
 	s.failAt(s.offset(path), path, format, args...)
 }
 
-// failAt is for keys and syntax.
 func (s *source) failAt(offset int, path, format string, args ...any) {
 	s.failAs(s.writtenAs(path), offset, path, format, args...)
 }
 
-// failAs is for a value with another name at this position.
 func (s *source) failAs(name string, offset int, path, format string, args ...any) {
 	s.bad[path] = true
 	if len(s.errs) < maxErrors {

@@ -22,7 +22,6 @@ const (
 // apiList reads rows of a page, in JSON, and the cursor of the next ones, empty at the end.
 type apiList func(*request, pages.Page) (rows []any, next string, err error)
 
-// apiLists has the paths of the lists as keys.
 func (c *Console) apiLists() map[string]apiList {
 	return map[string]apiList{
 		"sessions": func(r *request, p pages.Page) ([]any, string, error) {
@@ -130,7 +129,6 @@ func (c *Console) api(read apiList) http.Handler {
 	})
 }
 
-// apiError is statusOf, and logs an error of the server.
 func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
 	status, bad := statusOf(err)
 	if status == http.StatusInternalServerError {

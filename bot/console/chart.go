@@ -43,7 +43,7 @@ type level struct {
 	Shift  int // shift of its label: above the upper line, below the lower one
 }
 
-// chartMarks bounds the compactions of a chart: the newest ones.
+// chartMarks is for the newest compactions.
 const chartMarks = 60
 
 // newChart takes committed compactions and flushes, the oldest first. Between two compactions only the ends are known.

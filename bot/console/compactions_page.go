@@ -136,7 +136,6 @@ func auditRows(audit string, words words) []auditRow {
 	return rows
 }
 
-// auditText is empty for a value without information.
 func auditText(value any) string {
 	switch v := value.(type) {
 	case nil:

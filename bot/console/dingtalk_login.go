@@ -118,7 +118,6 @@ func (e *entry) continued(r *http.Request) (string, error) {
 	return e.cfg.Logins.ContinueLogin(r.Context(), hash(cookie.Value))
 }
 
-// refuse shows why DingTalk identified no one.
 func (e *entry) refuse(w http.ResponseWriter, r *http.Request, next string, err error) {
 	status, wrong := http.StatusBadGateway, "login.failed"
 	switch {

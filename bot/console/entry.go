@@ -42,7 +42,6 @@ type request struct {
 	words words
 }
 
-// acts reports whether the role may change what it sees.
 func (r *request) acts() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleGroupAdmin
 }
@@ -51,7 +50,6 @@ func (r *request) operator() manage.Actor {
 	return manage.Actor{Role: manage.Operator, Name: r.login.Actor}
 }
 
-// whole reports whether the role sees all groups.
 func (r *request) whole() bool {
 	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleViewer
 }
@@ -78,7 +76,6 @@ func (r *request) session() (sessions.Session, error) {
 	return r.lists.Session(r.Context(), key)
 }
 
-// memory returns all values of the fact with it.
 func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) {
 	id, err := parseID(r.PathValue("id"))
 	if err != nil {
@@ -114,7 +111,6 @@ func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Hand
 	})
 }
 
-// when is [entry.page] for requests that pass a check.
 func (e *entry) when(may func(*request) bool, answer func(http.ResponseWriter, *request) error) http.Handler {
 	return e.page(func(w http.ResponseWriter, r *request) error {
 		if !may(r) {
@@ -135,7 +131,6 @@ func (e *entry) action(answer func(http.ResponseWriter, *request) error) http.Ha
 	return e.when((*request).acts, answer)
 }
 
-// wholeAction is [entry.action] for all groups.
 func (e *entry) wholeAction(answer func(http.ResponseWriter, *request) error) http.Handler {
 	return e.when(func(r *request) bool { return r.acts() && r.whole() }, answer)
 }
@@ -324,7 +319,6 @@ func (e *entry) audited(r *request, action string, key sessions.Key, detail stri
 	return manage.Audited(r.Context(), e.cfg.Audit, pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}, outcomeOf, do)
 }
 
-// outcomeOf returns a key of the catalog.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "done"

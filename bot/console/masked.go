@@ -31,7 +31,6 @@ func (m restricted) shows(key sessions.Key) error {
 	return fmt.Errorf("session %s: %w", key, sessions.ErrNotFound)
 }
 
-// mask replaces a text by its length.
 func mask(text string) string {
 	if text == "" {
 		return ""
@@ -165,7 +164,6 @@ func (m restricted) DeadLetters(ctx context.Context, only []sessions.Key, limit 
 	return events, err
 }
 
-// maskEvents masks the events of a private chat.
 func (m restricted) maskEvents(ctx context.Context, key sessions.Key, events []sessions.Event) ([]sessions.Event, error) {
 	s, err := m.all.Session(ctx, key)
 	if err != nil {

@@ -224,7 +224,6 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// promote makes a group's memory one of the team.
 func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	m, _, err := r.memory()
 	if err != nil {

@@ -37,7 +37,6 @@ func (u *usageSum) add(turns int, s sessions.Spending) {
 	}
 }
 
-// callsView are the calls to DingTalk of the month.
 type callsView struct {
 	Counted           bool
 	Made, Quota, Left int64

@@ -65,7 +65,6 @@ func (c *Console) privacy(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// expiryHorizon is how far ahead the retention page looks.
 const expiryHorizon = 7 * 24 * time.Hour
 
 type retentionView struct {

@@ -141,7 +141,7 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 // silentAfter is the time without a heartbeat after which a replica is shown as silent.
 const silentAfter = 15 * time.Second
 
-// foldedRunes is the length from which on a message is folded.
+// foldedRunes is the length of a message from which on it is folded.
 const foldedRunes = 1200
 
 func (r *renderer) funcs(w words) template.FuncMap {
@@ -206,7 +206,6 @@ type view struct {
 	Data  any
 }
 
-// The arguments of parts of pages.
 type (
 	tab struct {
 		Href, Name string

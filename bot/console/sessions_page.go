@@ -157,7 +157,6 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	return err
 }
 
-// withCuts puts each compaction after the last event that it covered.
 func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events []sessions.Event) ([]line, error) {
 	if len(events) == 0 {
 		return nil, nil

@@ -17,10 +17,9 @@ import (
 	"ebb/sessions"
 )
 
-// usageDays are the periods of the usage page in days, the default first.
+// usageDays has the default first.
 var usageDays = []int{30, 7, 90, 365}
 
-// usageView has sums over all rows, also those that a table does not show.
 type usageView struct {
 	Days    int
 	Periods []int
@@ -180,7 +179,6 @@ func namedFor(r *request, u pages.Usage) pages.Usage {
 	return u
 }
 
-// usageDivisions are the divisions of an exported usage besides sessions.
 var usageDivisions = map[string]pages.UsageBy{
 	"model": {Model: true}, "person": {Person: true}, "day": {Day: true}, "group": {Session: true, Person: true},
 	"all": {Kind: true, Day: true, Session: true, Model: true, Person: true},
@@ -198,7 +196,6 @@ func usageDivision(r *request, name string) (pages.UsageBy, error) {
 	return by, nil
 }
 
-// exportUsage divides by sessions, or by the parameter by.
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {

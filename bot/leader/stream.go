@@ -195,7 +195,6 @@ func (s *Stream) connect(ctx context.Context) {
 	go func() { s.ended <- s.cfg.Transport.Run(running, s.accept) }()
 }
 
-// disconnect waits for the transport's running work.
 func (s *Stream) disconnect() error {
 	if s.cancel == nil {
 		return nil

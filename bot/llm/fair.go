@@ -103,7 +103,6 @@ type ring struct {
 	size  int // tickets in all rings below
 }
 
-// ticket is a waiter's place in the queue.
 type ticket struct {
 	given chan struct{} // closed when the place is given
 	in    *ring
@@ -130,7 +129,6 @@ func (r *ring) join(who waiter) *ticket {
 	return t
 }
 
-// next is nil for an empty queue.
 func (r *ring) next() *ticket {
 	for r.size > 0 {
 		front := r.line.Front()
@@ -167,7 +165,6 @@ type conversation struct {
 	id    sessions.ConversationID
 }
 
-// waiter identifies the beneficiary of a place.
 type waiter struct {
 	conversation conversation
 	session      sessions.Key

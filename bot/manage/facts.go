@@ -62,7 +62,6 @@ func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.Us
 
 func memoryDetail(id int64) string { return "memory " + strconv.FormatInt(id, 10) }
 
-// unshareable is empty for a memory that can be promoted.
 func unshareable(f memory.Memory, now time.Time) Refusal {
 	switch {
 	case f.SupersededBy != 0:

@@ -47,7 +47,6 @@ func (a Actor) actsIn(key sessions.Key) error {
 	return nil
 }
 
-// requester is the actor in the compaction log.
 func (a Actor) requester() string {
 	if a.Role == Operator {
 		return a.Name

@@ -47,7 +47,6 @@ func (s *span) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// findChars bounds the shown content of a find.
 const findChars = 2000
 
 type historian struct {

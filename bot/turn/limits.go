@@ -80,7 +80,6 @@ func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reache
 	return last
 }
 
-// movedFirst moves the matching messages before the others, and counts them.
 func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
 	first := func(events []sessions.Event) []sessions.Event {
 		var yes, no []sessions.Event

@@ -160,7 +160,6 @@ func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) boo
 	return true
 }
 
-// finish replaces an empty text of the model by a fixed one.
 func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 	a.text = strings.TrimSpace(resp.Text)
 	switch {

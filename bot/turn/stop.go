@@ -169,7 +169,6 @@ func (r *Runner) pending(ctx context.Context, key sessions.Key) ([]sessions.Even
 	return r.store.Pending(one, key, stopWindow)
 }
 
-// notifyBusy announces the turn once, also after a handover.
 func (w *watch) notifyBusy(ctx context.Context) {
 	to := chat.TargetOf(w.asked)
 	to.Mentions = nil

@@ -20,7 +20,6 @@ const (
 
 const maxBroken = 3
 
-// plan has the number of waiting messages that the turn takes.
 type plan struct {
 	Kind string
 	Take int

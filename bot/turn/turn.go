@@ -66,7 +66,6 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	}
 }
 
-// opening runs a turn from the wait for its place on.
 type opening struct {
 	*Runner
 	before *unstoppedError // the last run that gave its place up; its zero value: none
@@ -145,7 +144,6 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-// openTurn plans the turn and prepares its events for a request.
 func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	usable := r.views.Settings(itsView.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(itsView.Pending) && room >= 0; i++ { // no turn takes more
@@ -166,7 +164,6 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 // sentPatience bounds the wait of a display for the session's earlier replies. Without faults they are sent within it.
 const sentPatience = time.Second
 
-// show returns nil for a turn that is not shown.
 func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 	if r.cfg.Display == nil || t.plan.Kind != kindAsk {
 		return nil
@@ -364,7 +361,6 @@ func (r *Runner) persist(ctx context.Context, event string, write func(context.C
 	})
 }
 
-// apart reports whether the turn is no part of the conversation.
 func (t *Turn) apart() bool { return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited }
 
 // after lacks the sequence numbers of the commit.

@@ -207,7 +207,6 @@ func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Ev
 
 var errDigestPanic = errors.New("digest panicked")
 
-// digestFailureReason leaves out a provider's own text.
 func digestFailureReason(err error) string {
 	_, model := errors.AsType[*llm.CallError](err)
 	switch {

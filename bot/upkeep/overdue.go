@@ -50,7 +50,7 @@ func (u *Worker) releaseIdle(ctx context.Context) error {
 	return err
 }
 
-// timeouts is the number of consecutive model timeouts in one check.
+// timeouts counts consecutive model timeouts.
 type timeouts int
 
 func (n *timeouts) record(err error) {
@@ -61,7 +61,6 @@ func (n *timeouts) record(err error) {
 
 func (n timeouts) tooMany() bool { return n >= maxTimeouts }
 
-// withSession is for lines that are logged without a lease.
 func withSession(ctx context.Context, key sessions.Key) context.Context {
 	log := zerolog.Ctx(ctx).With().EmbedObject(key).Logger()
 	return log.WithContext(ctx)

@@ -72,7 +72,6 @@ func (r Reason) Describe(lang string) string {
 	return words[0]
 }
 
-// words are in Chinese and English.
 func (r Reason) words() (words [2]string, known bool) {
 	if words, known = modelReasons[llm.ErrorClass(r)]; known {
 		return words, true

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// indexBatch rows are indexed in one step, and indexSteps are taken in one check.
+	// indexBatch is for one step, indexSteps for one check.
 	indexBatch = 500
 	indexSteps = 20
 	// tidyInterval is long: the checks for expired facts and overfull scopes read whole tables.
 	tidyInterval = time.Hour
-	// maxScopeCalls bounds the model calls of one check for one scope, and maxTidyCalls for all.
+	// maxScopeCalls bounds the model calls of one check for one scope, maxTidyCalls for all.
 	maxScopeCalls = 10
 	maxTidyCalls  = 50
 	// minGroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to
 	// maxGroupPause.
-	minGroupPause = 6 * time.Hour
-	maxGroupPause = 7 * 24 * time.Hour
-	// overfullLogEvery is the time between two warnings about one overfull scope.
+	minGroupPause    = 6 * time.Hour
+	maxGroupPause    = 7 * 24 * time.Hour
 	overfullLogEvery = 24 * time.Hour
 )
 
@@ -71,7 +70,6 @@ func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	}
 }
 
-// consolidate takes the fullest scopes first.
 func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 	c.timeouts, c.calls = 0, 0
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })

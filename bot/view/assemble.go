@@ -67,7 +67,6 @@ func (f *Frame) said(clock *clockwork, events []sessions.Event) (msgs []llm.Mess
 	return msgs
 }
 
-// message reports false for events that no view shows.
 func (f *Frame) message(e sessions.Event, kind sessions.ConversationType) (llm.Message, bool) {
 	switch e.Role {
 	case sessions.RoleUser:
