@@ -1,5 +1,5 @@
-// Command lab is the equipment around Ebb: the demo, the benchmarks, fault injection and the evaluation of search. It runs
-// the bot as a program of its own, and the bot links nothing of it.
+// Command lab is the equipment around Ebb: the demo, the benchmarks, fault injection and the evaluation of search. It
+// runs the bot as a process; the bot links nothing of it.
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// commands is the grammar of the command line.
 type commands struct {
 	rig.Globals
 

@@ -12,25 +12,23 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// Command is lab bench: it measures on this machine what the design promises.
+// Command is lab bench.
 type Command struct {
 	All    allCommand    `cmd:"" default:"withargs" help:"Measure row after row and print them as one table."`
 	Replay replayCommand `cmd:"" help:"Compare only what compaction policies cost, and draw it."`
 }
 
-// allCommand measures row after row and prints them as one table.
 type allCommand struct {
 	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
 }
 
-// benchRow is one thing to measure, which may give several lines of the table.
+// benchRow is one measurement, which may give several lines of the table.
 type benchRow struct {
 	name    string
 	measure func(*suite, context.Context) ([]rig.Figure, error)
 }
 
-// benchRows are in the order of measurement. Rows that need a quiet server come first; ten thousand sessions and
-// millions of entries come last.
+// benchRows are in the order of measurement. Rows that need a quiet server come first; millions of entries come last.
 var benchRows = []benchRow{
 	{"commits", (*suite).measureCommits},
 	{"turns", (*suite).measureTurns},
@@ -47,8 +45,8 @@ var benchRows = []benchRow{
 	{"console", (*suite).measureConsole},
 }
 
-// Run measures row after row, each with gateways of its own on one PostgreSQL, and prints the table. A row that could
-// not be measured says why in the table, and makes the exit code 1; a target that is not reached does not.
+// Run measures each row with its own gateways on one PostgreSQL, and prints the table. A row that could not be
+// measured says why, and makes the exit code 1; a missed target does not.
 func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(benchRows, func(r benchRow) bool { return r.name == name }) {
@@ -95,12 +93,11 @@ func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
 	return nil
 }
 
-// replayCommand is lab bench replay: the row of that name alone.
 type replayCommand struct {
 	Plot string `help:"Draw the figures into this SVG file." placeholder:"FILE"`
 }
 
-// Run replays every policy, prints what it costs, and draws it where asked to.
+// Run replays every policy, prints the costs, and draws them where asked to.
 func (c replayCommand) Run(ctx context.Context, app *rig.App) (err error) {
 	if err := app.CheckProgram(); err != nil {
 		return err
@@ -125,8 +122,7 @@ func (c replayCommand) Run(ctx context.Context, app *rig.App) (err error) {
 	return nil
 }
 
-// measureReplay is the row of the table: it says which targets are reached, and keeps every policy's figures for a table of
-// their own.
+// measureReplay returns the targets, and keeps every policy's figures for their own table.
 func (b *suite) measureReplay(ctx context.Context) ([]rig.Figure, error) {
 	c, err := replay.Compare(ctx, b.private, b.locomo)
 	if err != nil {

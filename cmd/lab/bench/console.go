@@ -35,7 +35,7 @@ const (
 	consoleRobot sessions.RobotCode = "console"
 )
 
-// measureConsole fills a server of its own with a million events, and has a gateway serve each page of the console over it.
+// measureConsole measures the console's pages on its own server with a million events.
 func (b *suite) measureConsole(ctx context.Context) (figures []rig.Figure, err error) {
 	dir := filepath.Join(b.dir, "console")
 	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
@@ -100,7 +100,6 @@ func (g *gatewayProcess) measurePages(ctx context.Context, name string, paths []
 	}.AtMost(float64(rig.Quantile(worst, 0.99)), float64(limit)), nil
 }
 
-// findAttempt returns the page of a compaction.
 func (g *gatewayProcess) findAttempt(ctx context.Context) (string, error) {
 	text, _, err := g.readPage(ctx, "/api/v1/compactions?limit=1")
 	if err != nil {
@@ -118,15 +117,13 @@ func (g *gatewayProcess) findAttempt(ctx context.Context) (string, error) {
 	return fmt.Sprintf("/compactions/%s/%d", url.PathEscape(v.Items[0].Session), v.Items[0].ID), nil
 }
 
-// consoleFilters are the filters of lists.
 var consoleFilters = map[string][]string{
 	"sessions":    {"", "group:group", "state:busy", "state:failed", "model:none", "nothing-has-this"},
 	"compactions": {"", "outcome:failed", "policy:balanced", "trigger:manual", "nothing-has-this"},
 	"memories":    {"", "desk", "nothing-has-this"},
 }
 
-// consolePages are the measured pages. Lists are read with filters that match, and with one that matches nothing: it reads
-// furthest.
+// consolePages has lists with filters that match, and with one that matches nothing: it reads furthest.
 func consolePages() []string {
 	busy := url.PathEscape(string(consoleKey(0)))
 	pages := []string{
@@ -142,7 +139,7 @@ func consolePages() []string {
 	return pages
 }
 
-// readPage reads a page, a file or an answer of the API, and returns it with the time until its last byte.
+// readPage returns a page with the time until its last byte.
 func (g *gatewayProcess) readPage(ctx context.Context, path string) ([]byte, time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+path, nil)
 	if err != nil {
@@ -168,7 +165,6 @@ func consoleKey(i int) sessions.Key {
 	return sessions.NewKey(consoleRobot, sessions.ConversationID(fmt.Sprint("console-", i)), "")
 }
 
-// fillConsole loads the sessions with their events, memories and compactions.
 func fillConsole(ctx context.Context, url string) error {
 	if _, err := sql.Migrate(ctx, url); err != nil {
 		return err
@@ -200,10 +196,9 @@ func fillConsole(ctx context.Context, url string) error {
 	})
 }
 
-// consolePerson is a speaker of the loaded sessions, one of a thousand.
+// consolePerson is one of a thousand speakers.
 func consolePerson(n int) sessions.UserID { return sessions.UserID(fmt.Sprint("console-u", n%1000)) }
 
-// drawTalk are the events of sessions, half of them of people.
 func drawTalk(all []sessions.Session) func(yield func(yardstick.LoadedEvent) bool) {
 	words := newSearchWorld()
 	return func(yield func(yardstick.LoadedEvent) bool) {

@@ -20,7 +20,7 @@ const (
 	consoleOrigin = "https://console.example"
 )
 
-// measureGroupAdmin measures the pages of a person who administers many groups, logged in by DingTalk.
+// measureGroupAdmin reads as a person who administers many groups, logged in by DingTalk.
 func (r *fixture) measureGroupAdmin(ctx context.Context) (rig.Figure, error) {
 	r.dingtalk.AddRedirect(consoleOrigin + console.CallbackPath)
 	r.change = func(c map[string]any) {
@@ -54,7 +54,7 @@ func (r *fixture) measureGroupAdmin(ctx context.Context) (rig.Figure, error) {
 	return g.measurePages(ctx, fmt.Sprintf("console pages of an administrator of %d groups", consoleGroups), pages, consoleLimit)
 }
 
-// enterAs logs in by DingTalk. Later pages are read with the login.
+// enterAs logs in by DingTalk, for later pages.
 func (g *gatewayProcess) enterAs(ctx context.Context, person string) error {
 	jar, _ := cookiejar.New(nil) // it has no options that could be wrong
 	g.http = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -70,7 +70,6 @@ func (g *gatewayProcess) enterAs(ctx context.Context, person string) error {
 	return err
 }
 
-// follow returns the address to which a page leads.
 func (g *gatewayProcess) follow(ctx context.Context, address string) (_ *url.URL, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package bench measures on this machine what the design promises, each figure beside one of the same machine: `lab bench`.
-// Every row runs gateways as processes on one PostgreSQL that waits for its disk, with stand-ins for DingTalk and the model.
+// Package bench measures the design's targets on this machine: `lab bench`. Rows run gateways as processes on one
+// PostgreSQL that waits for its disk, with stand-ins for DingTalk and the model.
 package bench

@@ -27,8 +27,7 @@ const (
 	eraseRobot sessions.RobotCode = "erase"
 )
 
-// measureErasure fills a server of its own with a million events, then erases people and facts, each by the storage's
-// calls of its command.
+// measureErasure erases people and facts among a million events on its own server, by the storage's calls.
 func (b *suite) measureErasure(ctx context.Context) (figures []rig.Figure, err error) {
 	dir := filepath.Join(b.dir, "erasure")
 	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
@@ -82,7 +81,7 @@ func (b *suite) measureErasure(ctx context.Context) (figures []rig.Figure, err e
 	return figures, nil
 }
 
-// eraseWorld is many groups of equal size, a busy one, and people who said little.
+// eraseWorld is groups of equal size, a busy one, and people with few messages.
 type eraseWorld struct {
 	words *searchWorld
 	store *sql.Store
@@ -98,7 +97,7 @@ func erasePrivate(i int) sessions.Key {
 
 func erasedPerson(i int) sessions.UserID { return sessions.UserID(fmt.Sprintf("quiet-%04d", i)) }
 
-// factPlace is the place of the message that a group's fact of a number came from; factID is its id.
+// factPlace is the place of the message behind a group's fact; factID is its id.
 func factPlace(n int) int64     { return int64(n*20 + 1) }
 func factID(group, n int) int64 { return int64(group*eraseFacts + n + 1) }
 func factText(group, n int) string {
@@ -141,7 +140,7 @@ func (w *eraseWorld) fillStore(ctx context.Context, url string) error {
 	return loadWorld(ctx, url, all, memories, w.drawEvents)
 }
 
-// speaker is the person who says what stands at a place of a group. Each erased person says one thing in some groups.
+// speaker returns each erased person at one place in some groups.
 func (w *eraseWorld) speaker(group int, place int64) sessions.UserID {
 	if i := group/eraseShare - 1; place == 300 && 0 <= i && i < eraseRuns {
 		return erasedPerson(i)
@@ -149,7 +148,7 @@ func (w *eraseWorld) speaker(group int, place int64) sessions.UserID {
 	return sessions.UserID(fmt.Sprintf("member-%d-%d", group, place%23))
 }
 
-// drawEvents are said in all groups at once, as messages arrive.
+// drawEvents interleaves the groups, as messages arrive.
 func (w *eraseWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	for i := range eraseRuns {
 		for place, role := range []sessions.Role{sessions.RoleUser, sessions.RoleAssistant} {

@@ -16,7 +16,7 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// fixture is what one row plays on: stand-ins of its own, people who talk, and gateways as processes.
+// fixture is the environment of one row: its own stand-ins, askers, and gateways as processes.
 type fixture struct {
 	*suite
 	*rig.Askers
@@ -31,15 +31,14 @@ type fixture struct {
 	change   func(map[string]any)    // changes the configuration of later gateways; nil: none
 }
 
-// gatewayProcess is a gateway with the address of its figures.
 type gatewayProcess struct {
 	*rig.Process
 	admin string
 	http  *http.Client // with a login to the console; nil: without one
 }
 
-// openFixture starts stand-ins without limits and without latency. The returned context ends with the fixture, and when
-// a gateway ends by itself.
+// openFixture starts stand-ins without limits and latency. The returned context ends with the fixture, and when a
+// gateway ends by itself.
 func (b *suite) openFixture(ctx context.Context) (*fixture, context.Context) {
 	b.fixtures++
 	r := &fixture{suite: b, name: fmt.Sprintf("rig%d", b.fixtures), script: newBenchModel(), book: rig.NewLogBook(), flush: time.Millisecond}
@@ -64,10 +63,8 @@ func (r *fixture) close(ctx context.Context) error {
 	return err
 }
 
-// startLimit is how long a gateway may take to connect.
 const startLimit = 30 * time.Second
 
-// startGateway starts a gateway and waits until it is connected.
 func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	name := fmt.Sprintf("%s-%c", r.name, 'a'+len(r.children))
 	live := r.dingtalk.State().Live
@@ -94,7 +91,7 @@ func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	return &gatewayProcess{Process: c, admin: admin}, nil
 }
 
-// startOne starts the row's one gateway and lets it answer a first message, which opens its connections.
+// startOne lets the row's only gateway answer a first message, which opens its connections.
 func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
 	g, err := r.startGateway(ctx)
 	if err != nil {
@@ -103,14 +100,12 @@ func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
 	return g, r.Ask("first", "").Wait(ctx)
 }
 
-// processUsage is what a gateway takes of the machine.
 type processUsage struct {
 	cpu        time.Duration // CPU time of its whole life
 	resident   float64       // bytes
 	goroutines int
 }
 
-// readUsage reads the gateway's own figures, which it has from the system.
 func (g *gatewayProcess) readUsage(ctx context.Context) (processUsage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+"/metrics", nil)
 	if err != nil {
@@ -128,8 +123,7 @@ func (g *gatewayProcess) readUsage(ctx context.Context) (processUsage, error) {
 	return u, nil
 }
 
-// parseUsage picks three figures out of the Prometheus text. They are missing on a system that gives a process no CPU
-// time.
+// parseUsage picks three figures out of the Prometheus text. A system that gives a process no CPU time lacks them.
 func parseUsage(text io.Reader) (processUsage, error) {
 	found := map[string]float64{}
 	lines := bufio.NewScanner(text)

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	slowCommit  = 50 * time.Millisecond // by which a commit is made longer, to count how many a turn waits for
+	slowCommit  = 50 * time.Millisecond // added to a commit, to count how many a turn waits for
 	commitTurns = 24
 )
 
-// measureCommits counts the durable commits that a turn waits for from outside: it slows each commit down and compares the
-// delay of a turn with that of one commit.
+// measureCommits counts the durable commits that a turn waits for. It slows each commit down and compares the delay of
+// a turn with that of one commit.
 func (b *suite) measureCommits(ctx context.Context) (figures []rig.Figure, err error) {
 	defer func() { err = rig.JoinStopError(err, b.yard.SlowCommits(context.WithoutCancel(ctx), 0)) }()
 	var turn, one [2]time.Duration
@@ -42,7 +42,7 @@ func (b *suite) measureCommits(ctx context.Context) (figures []rig.Figure, err e
 	}, nil
 }
 
-// plainCommits is how long one commit lasts on a connection of its own, the median of n.
+// plainCommits is the median of n commits on their own connection.
 func (b *suite) plainCommits(ctx context.Context, n int) (time.Duration, error) {
 	yard, err := yardstick.Open(ctx, b.private.URL(), 1)
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *suite) plainCommits(ctx context.Context, n int) (time.Duration, error) 
 	return rig.Median(took), nil
 }
 
-// plainTurns runs n turns in one conversation after another and returns the median.
+// plainTurns is the median of n turns in consecutive conversations.
 func (b *suite) plainTurns(ctx context.Context, n int) (took time.Duration, err error) {
 	in, err := b.openInside(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *suite) plainTurns(ctx context.Context, n int) (took time.Duration, err 
 	return rig.Median(all), nil
 }
 
-// The histories that are compared: both leave a view of a summary and historyTail events.
+// The compared histories leave a view of a summary and historyTail events.
 const (
 	historyTail  = 8
 	historyPairs = 4
@@ -91,7 +91,7 @@ const (
 
 var historySizes = [2]int{10, 10_000}
 
-// measureHistory compares a turn in a session with a short log to one with a long log, turn about, in time and in allocations.
+// measureHistory alternates turns in sessions with short and long logs, and compares time and allocations.
 func (b *suite) measureHistory(ctx context.Context) (figures []rig.Figure, err error) {
 	keys, err := b.seedHistories(ctx)
 	if err != nil {
@@ -135,14 +135,13 @@ func (b *suite) measureHistory(ctx context.Context) (figures []rig.Figure, err e
 	}, nil
 }
 
-// allocatedBytes is the number of bytes that this process has allocated so far.
 func allocatedBytes() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.TotalAlloc)
 }
 
-// seedHistories writes the logs and their summaries, as turns and compactions would have left them.
+// seedHistories writes the logs and their summaries as turns and compactions leave them.
 func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(historySizes)]sessions.ConversationID, err error) {
 	for pair := range keys {
 		for i, size := range historySizes {
@@ -167,10 +166,9 @@ func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 	return keys, err
 }
 
-// planter is the replica in whose name sessions are seeded.
+// planter is the replica that seeds sessions.
 const planter sessions.ReplicaID = "planter"
 
-// sessionSeed is a session with a log as if people had talked.
 type sessionSeed struct {
 	conversation sessions.ConversationID
 	events       int
@@ -179,7 +177,7 @@ type sessionSeed struct {
 	total        int    // tokens of the context
 }
 
-// plantSession writes a session. Its lease is the planter's until it resigns.
+// plantSession leaves the lease to the planter until it resigns.
 func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease, error) {
 	if _, err := b.store.Beat(ctx, planter); err != nil {
 		return sessions.Lease{}, err

@@ -21,8 +21,8 @@ import (
 	"ebb/sql"
 )
 
-// insideGateway is a gateway in this very process, without DingTalk and model, so that Ebb and its database are measured
-// alone. It runs one turn at a time to its end, upkeep included.
+// insideGateway runs in this process without DingTalk and model, to measure Ebb and its database alone. It runs one
+// turn at a time to its end, upkeep included.
 type insideGateway struct {
 	accept chat.Accept
 	turnSignals
@@ -30,8 +30,7 @@ type insideGateway struct {
 	asked int
 }
 
-// turnSignals report the progress of the current turn. The gateway's work for other sessions, perhaps of an earlier row, is
-// ignored.
+// turnSignals report the progress of the current turn, and ignore work for other sessions, perhaps of an earlier row.
 type turnSignals struct {
 	now  *atomic.Value // sessions.Key of the current turn
 	sent chan struct{}
@@ -48,7 +47,6 @@ func (s turnSignals) signalStep(key sessions.Key, step chan<- struct{}) {
 	}
 }
 
-// openInside starts the gateway on a pool of its own.
 func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 	store, err := sql.Open(ctx, sql.Options{URL: b.private.URL(), MaxConns: 4})
 	if err != nil {
@@ -80,7 +78,7 @@ func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 	}
 }
 
-// newInside makes the gateway with the defaults of the configuration.
+// newInside uses the defaults of the configuration.
 func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.Bot, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -96,7 +94,7 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 	})
 }
 
-// runTurn says one message and returns when it was answered, the reply marked and the upkeep done.
+// runTurn returns when its message was answered, the reply marked and the upkeep done.
 func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
 	in.asked++
 	in.now.Store(sessions.NewKey(rig.RobotCode, conversation, ""))
@@ -120,7 +118,6 @@ func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.Conv
 	return time.Since(began), nil
 }
 
-// insideTransport gives its accept away and takes replies.
 type insideTransport struct {
 	ready chan<- chat.Accept
 	turnSignals
@@ -142,7 +139,7 @@ func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (chat.Sen
 // Ready implements bot.Transport.
 func (t *insideTransport) Ready() bool { return true }
 
-// insideStore says when a reply is marked, which is the last that a turn does where nothing is to be compacted.
+// insideStore signals the mark of a reply, the last step of a turn without a compaction.
 type insideStore struct {
 	*sql.Store
 	turnSignals
@@ -155,7 +152,6 @@ func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
 	return err
 }
 
-// insideModel answers at once.
 type insideModel struct{}
 
 // Generate implements bot.Model.

@@ -10,10 +10,10 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// benchModel is a model that answers at once and costs next to nothing.
+// benchModel answers at once and costs next to nothing.
 type benchModel struct {
 	facts atomic.Int64
-	held  chan string // marks of questions that were taken and not answered
+	held  chan string // marks of taken and unanswered questions
 
 	mu   sync.Mutex
 	seen map[string]bool
@@ -23,10 +23,10 @@ func newBenchModel() *benchModel {
 	return &benchModel{held: make(chan string, 16), seen: map[string]bool{}}
 }
 
-// holdWord in a question makes the model hang the first time that it is asked.
+// holdWord in a question makes the model hang at its first request.
 const holdWord = "#hold"
 
-// replyTo repeats the marks of its question; to a flush it gives two new facts.
+// replyTo repeats the marks of its question, and gives a flush two new facts.
 func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	switch r.Kind {
 	case openaitest.Flush:
@@ -44,7 +44,6 @@ func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	return openaitest.Text(asked + " 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里，到时候再提醒大家。")
 }
 
-// isFirst reports whether these marks come for the first time.
 func (m *benchModel) isFirst(asked string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +52,7 @@ func (m *benchModel) isFirst(asked string) bool {
 	return !before
 }
 
-// countUsage counts tokens by the bytes, as quickly as that can be done.
+// countUsage counts by bytes: a tokenizer would cost time.
 func (m *benchModel) countUsage(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
 	n := 0
 	for _, msg := range r.Messages {

@@ -25,7 +25,7 @@ const (
 	searchMemories = 20     // memories of each scope: with the events a million entries
 	searchLarge    = 10_000 // events of a scope that counts as large
 	searchQueries  = 400
-	searchCold     = 60 // right after the server started; more would no longer be cold
+	searchCold     = 60 // right after the server's start; more would no longer be cold
 	searchFinds    = 8
 	searchLimit    = 20 * time.Millisecond
 	searchMost     = 50 * time.Millisecond // in large scopes
@@ -34,8 +34,8 @@ const (
 // searchBuffers is the server's cache: what one would give to a database of three times its size.
 const searchBuffers = "1GB"
 
-// measureSearch fills a server of its own with a million entries. It measures right after a restart of the server and again
-// when it is warm: after as many other searches as are measured.
+// measureSearch searches a million entries on its own server. It measures right after a restart, and again when it is
+// warm: after as many other searches.
 func (b *suite) measureSearch(ctx context.Context) (figures []rig.Figure, err error) {
 	dir := filepath.Join(b.dir, "search")
 	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
@@ -91,7 +91,7 @@ func (b *suite) measureSearch(ctx context.Context) (figures []rig.Figure, err er
 	return figures, nil
 }
 
-// searchWorld draws conversations and words. Few words make up most of the text, and few conversations are busy.
+// searchWorld draws from few frequent words and few busy conversations.
 type searchWorld struct {
 	rand  *rand.Rand
 	words []string
@@ -102,7 +102,7 @@ type searchWorld struct {
 type searchTalk struct {
 	reader memory.Reader
 	last   int64
-	kept   []string // some of what was said
+	kept   []string // a sample of its messages
 }
 
 func newSearchWorld() *searchWorld {
@@ -128,7 +128,7 @@ func newSearchWorld() *searchWorld {
 
 const searchRobot sessions.RobotCode = "search"
 
-// drawWord makes up a word: half of them are Chinese.
+// drawWord makes up a word, Chinese in half of the cases.
 func (w *searchWorld) drawWord() string {
 	var b strings.Builder
 	if w.rand.IntN(2) == 0 {
@@ -144,7 +144,7 @@ func (w *searchWorld) drawWord() string {
 	return b.String()
 }
 
-// drawMessage makes up a message: every third is of 1 to 4 KB, as pasted logs and answers of models are.
+// drawMessage makes up a message: every third is of 1 to 4 KB, like pasted logs and answers of models.
 func (w *searchWorld) drawMessage() string {
 	if w.rand.IntN(3) == 0 {
 		return w.drawText(150 + w.rand.IntN(450))
@@ -164,7 +164,7 @@ func loadWorld(ctx context.Context, url string, all []sessions.Session, memories
 	return withLoader(ctx, url, func(l *yardstick.Loader) error { return loadRows(ctx, l, all, memories, events) })
 }
 
-// withLoader fills a database, and ends with the statistics of its tables.
+// withLoader fills a database, and updates the statistics of its tables.
 func withLoader(ctx context.Context, url string, fill func(*yardstick.Loader) error) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
@@ -210,7 +210,7 @@ func (w *searchWorld) fillStore(ctx context.Context, url string) error {
 
 var searchBegan = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
-// drawEvents are said in all conversations at once, as messages arrive: what one said lies far apart on disk.
+// drawEvents interleaves the conversations, as messages arrive: each lies far apart on disk.
 func (w *searchWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	left := w.talks
 	for place := int64(1); len(left) > 0; place++ {
@@ -235,7 +235,7 @@ func (w *searchWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	}
 }
 
-// askQueries searches for things that were said: some words of a message, and one that others say too.
+// askQueries searches for words of a message, and a common word.
 func (w *searchWorld) askQueries(ctx context.Context, s *sql.Store, talks []*searchTalk, n int) ([]time.Duration, error) {
 	var took []time.Duration
 	for len(took) < n {

@@ -17,10 +17,10 @@ import (
 	"ebb/sql/yardstick"
 )
 
-// benchConns is the size of a gateway's pool: the default of database.max_conns.
+// benchConns is the default of database.max_conns.
 const benchConns = 16
 
-// suite is what all rows share: a PostgreSQL that waits for its disk, and the means to ask it directly.
+// suite is shared by all rows: a PostgreSQL that waits for its disk, and connections to it.
 type suite struct {
 	dir      string // temporary, with all that is written
 	program  string
@@ -28,7 +28,7 @@ type suite struct {
 	yard     *yardstick.Yardstick
 	store    *sql.Store
 	perTurn  float64 // durable commits a turn, once measured
-	fixtures int     // made so far: names come from it
+	fixtures int     // number so far, for names
 
 	locomo   string // folder with dialogues for the cost replay; empty for synthetic ones
 	appendix string // text of a row besides its figures
@@ -40,7 +40,7 @@ func openBench(ctx context.Context, program string) (b *suite, err error) {
 	if b.dir, err = os.MkdirTemp("", "ebb-bench-"); err != nil {
 		return b, fmt.Errorf("making a folder: %w", err)
 	}
-	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
+	// The server may run as another user, who must pass; its own folder in there is closed.
 	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
 		return b, fmt.Errorf("opening the folder: %w", err)
 	}
@@ -57,7 +57,6 @@ func openBench(ctx context.Context, program string) (b *suite, err error) {
 	return b, err
 }
 
-// close takes everything down and away.
 func (b *suite) close(ctx context.Context) error {
 	if b.store != nil {
 		b.store.Close()
@@ -77,7 +76,7 @@ func (b *suite) close(ctx context.Context) error {
 	return err
 }
 
-// describeMachine is the line above the table: without it figures say nothing.
+// describeMachine is the line above the table: figures need it.
 func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	version, durable, err := b.yard.Server(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	return line + "\nsimulator, model (latency 0) and PostgreSQL run on the same cores", nil
 }
 
-// commitCeiling has workers commit for a while, commits by commits, and returns how many such units there were in a second.
+// commitCeiling returns units of some commits a second by concurrent workers.
 func (b *suite) commitCeiling(ctx context.Context, d time.Duration, workers, commits int) (float64, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -133,7 +132,7 @@ func (b *suite) commitCeiling(ctx context.Context, d time.Duration, workers, com
 	return float64(units) / time.Since(began).Seconds(), context.Cause(ctx)
 }
 
-// gatewayConfig is the config of one gateway: the defaults, on our PostgreSQL and stand-ins, with no limits of DingTalk's.
+// gatewayConfig has the defaults, on our PostgreSQL and stand-ins, without DingTalk's limits.
 func (r *fixture) gatewayConfig(name string) (string, error) {
 	type object = map[string]any
 	c := object{

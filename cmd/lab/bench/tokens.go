@@ -16,7 +16,7 @@ const (
 	unbrokenBytes = 64 << 10
 )
 
-// measureTokens compares our counting with the library's own on prose, turn about, and times what the library is bad at.
+// measureTokens alternates our counter with the library's on prose, and times the library's worst case.
 func (b *suite) measureTokens(ctx context.Context) ([]rig.Figure, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"ebb/sessions"
 )
 
-// Soft compactions of contexts of the default size, one a second: at the default threshold, that is several times what
-// the talk beside them would call for.
+// Soft compactions of contexts of the default size, one a second: several times as many as the messages beside them
+// need.
 const (
 	upkeepRounds = 3
 	upkeepSlice  = 4 * time.Second
 	upkeepRate   = 50
 )
 
-// measureUpkeep compares how long replies take with soft compactions running beside them, and without, slice by slice. Without
-// them, as many turns are run in contexts that are nearly as large: only the upkeep differs.
+// measureUpkeep compares response times with and without soft compactions beside them, slice by slice. Slices without
+// them have as many turns in nearly as large contexts: only the upkeep differs.
 func (b *suite) measureUpkeep(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -57,12 +57,12 @@ func (b *suite) measureUpkeep(ctx context.Context) (figures []rig.Figure, err er
 	}.AtMost(ratio, 1.25)}, nil
 }
 
-// large is how many turns of a slice are in a large context.
+// large is the number of a slice's turns in large contexts.
 const large = int(upkeepSlice / time.Second)
 
 func largeName(kind string, round, i int) string { return fmt.Sprintf("%s-%d-%d", kind, round, i) }
 
-// plantLarge writes the large contexts: ripe ones lie above the mark of compaction, calm ones below that of the flush.
+// plantLarge writes ripe contexts above the mark of compaction, and calm ones below that of the flush.
 func (r *fixture) plantLarge(ctx context.Context) error {
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *fixture) plantLarge(ctx context.Context) error {
 	return r.yard.Tidy(ctx)
 }
 
-// runSlice has people talk in ordinary conversations, whose replies count, and once a second in a large one.
+// runSlice asks in ordinary conversations, whose replies count, and once a second in a large one.
 func (r *fixture) runSlice(ctx context.Context, kind string, round int) ([]time.Duration, error) {
 	began := time.Now()
 	talk := make(chan []*rig.Question, 1)

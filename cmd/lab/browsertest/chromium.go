@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// openChromium starts a headless Chromium: CHROME, or the one of the machine. It ends with the returned function.
+// openChromium starts CHROME, or the machine's Chromium, headless until stop.
 func openChromium(ctx context.Context) (chromium context.Context, stop func(), err error) {
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU)
 	if path := cmp.Or(os.Getenv("CHROME"), findChromium(ctx)); path != "" {
@@ -32,7 +32,7 @@ func openChromium(ctx context.Context) (chromium context.Context, stop func(), e
 	return chromium, stop, nil
 }
 
-// findChromium returns the first browser of PATH that answers --version, empty for none: Ubuntu's chromium-browser without its
+// findChromium returns the first browser of PATH that answers --version, or "". Ubuntu's chromium-browser without its
 // snap is a stub that fails.
 func findChromium(ctx context.Context) string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -43,12 +43,11 @@ func findChromium(ctx context.Context) string {
 	return ""
 }
 
-// look is a person's device.
 type look struct {
 	width    int64
 	phone    bool
 	dark     bool
-	language string // as a browser asks for it
+	language string // as in Accept-Language
 	noScript bool
 }
 
@@ -74,7 +73,6 @@ func (l look) apply(ctx context.Context) error {
 	return command(ctx, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": l.language}})
 }
 
-// command sends a command without a result to the tab.
 func command[P any](ctx context.Context, c cdp.Command[P, cdp.Empty], params P) error {
 	_, err := chromedp.Call(ctx, c, params)
 	return err

@@ -21,17 +21,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxHeight bounds a picture in pixels.
+// maxHeight is in pixels.
 const maxHeight = 1500
 
 type shot struct {
 	name, path string
 	look
-	open string // selector of parts that are unfolded first
+	open string // selector of parts to unfold
 	at   string // selector of the part at the top; empty: the page's
 }
 
-// The devices of the pictures.
 var (
 	desk        = look{width: 1280, language: "zh-CN"}
 	deskEnglish = look{width: 1280, language: "en"}
@@ -40,7 +39,6 @@ var (
 	phoneDark   = look{width: 375, language: "en", phone: true, dark: true}
 )
 
-// emptyShots are pages of a gateway without a message.
 func emptyShots() ([]shot, error) {
 	return []shot{{name: "empty-overview", path: "/", look: desk}, {name: "empty-sessions", path: "/sessions", look: desk}}, nil
 }
@@ -49,7 +47,6 @@ type paths struct {
 	Session, Attempt, Longest, Private, Memory, Person string
 }
 
-// pathsOf reads the ids of the story's rows.
 func pathsOf(ctx context.Context, address string) (p paths, err error) {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
@@ -69,7 +66,6 @@ func pathsOf(ctx context.Context, address string) (p paths, err error) {
 	return p, err
 }
 
-// shots are the pictures of the story.
 func shots(ctx context.Context, address string) ([]shot, error) {
 	p, err := pathsOf(ctx, address)
 	return []shot{
@@ -111,7 +107,6 @@ func shots(ctx context.Context, address string) ([]shot, error) {
 	}, err
 }
 
-// drawOn draws pictures of a gateway on a database.
 func (s *stage) drawOn(ctx context.Context, chromium context.Context, address, dir string, list func() ([]shot, error)) (err error) {
 	all, err := list()
 	if err != nil {
@@ -150,7 +145,7 @@ func logIn(tab context.Context, console string) error {
 	return err
 }
 
-// draw returns a picture of a page, as PNG.
+// draw returns a PNG.
 func (s shot) draw(tab context.Context, console string) ([]byte, error) {
 	if err := s.look.apply(tab); err != nil {
 		return nil, err
@@ -183,10 +178,9 @@ func (s shot) draw(tab context.Context, console string) ([]byte, error) {
 	return smaller(result.Data)
 }
 
-// colors bounds the palette of a picture.
 const colors = 96
 
-// smaller keeps the most frequent colors of a picture: text needs few, and the picture is a third of its size.
+// smaller keeps the most frequent colors: text needs few, and the picture is a third of its size.
 func smaller(picture []byte) ([]byte, error) {
 	img, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {

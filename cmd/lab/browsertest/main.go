@@ -1,5 +1,5 @@
-// Command browsertest draws the pages of the console into docs/console, from conversations that a gateway compacted. Run it
-// at the root of the module. Its tests do an administrator's work in the same pages, in Chromium.
+// Command browsertest draws the pages of the console into docs/console, from conversations that a gateway compacted.
+// Run it at the root of the module. Its tests use the same pages in Chromium, as an administrator does.
 //
 //	stage.go     PostgreSQL and gateways, in this process
 //	story.go     the members and what they say
@@ -26,7 +26,6 @@ func main() {
 	}
 }
 
-// drawAll draws all pages into a folder.
 func drawAll(ctx context.Context, dir string) (err error) {
 	s, err := openStage(ctx)
 	defer func() { err = errors.Join(err, s.close(ctx)) }()

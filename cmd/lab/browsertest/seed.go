@@ -11,8 +11,8 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// seed fills the database of the stage by talking to a gateway, which compacts for real. Times are moved to yesterday
-// afterwards. No connection is left.
+// seed fills the database through a gateway, which compacts for real, and moves times to yesterday. It leaves no
+// connection.
 func (s *stage) seed(ctx context.Context) (err error) {
 	url := s.postgres.URL()
 	r, err := s.startReplica(ctx, "seed", url, nil)
@@ -33,7 +33,7 @@ func (s *stage) seed(ctx context.Context) (err error) {
 	return talks.Wait()
 }
 
-// talkAboutRelease fills the release group until it is compacted by its threshold, and asks for the order number.
+// talkAboutRelease fills the release group up to its threshold, and asks for the order number.
 func (r *replica) talkAboutRelease(ctx context.Context, url string) error {
 	for _, u := range facts {
 		if err := r.ask(ctx, release, u.Speaker, u.Text); err != nil {
@@ -76,7 +76,7 @@ func sizeOf(ctx context.Context, url string, g group) (tokens, compactions int, 
 	return tokens, compactions, err
 }
 
-// talkInEnglish talks in the second group, which an administrator compacts by command, and in private.
+// talkInEnglish talks in private and in the second group, which a command compacts.
 func (r *replica) talkInEnglish(ctx context.Context) error {
 	for _, u := range []rig.Utterance{
 		{Speaker: rig.Alex, Text: "The checkout freeze starts on 4 June, and Alex owns the rollback."},
@@ -93,7 +93,7 @@ func (r *replica) talkInEnglish(ctx context.Context) error {
 	return r.ask(ctx, group{}, rig.Li, "我下个月想换到风控组，先别跟别人说。")
 }
 
-// talkAtLength has the texts that no page has room for.
+// talkAtLength has texts that no page has room for.
 func (r *replica) talkAtLength(ctx context.Context) error {
 	for _, text := range []string{"先贴一份压测日志。\n" + hugeMessage, "https://git.example.com/pay/gateway/-/merge_requests/2417/diffs?view=parallel&file=internal/settlement/reconcile_supplier_orders_2026_03.go#L1024-L2048 这个合并请求要今天看完"} {
 		if err := r.ask(ctx, longest, verbose, text); err != nil {
@@ -103,7 +103,6 @@ func (r *replica) talkAtLength(ctx context.Context) error {
 	return nil
 }
 
-// execute runs statements on a database.
 func execute(ctx context.Context, url, statements string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -130,7 +129,7 @@ BEGIN
 	END LOOP;
 END $do$`
 
-// faults are rows of work that did not succeed: no story leads to them within seconds.
+// faults are failed work, which no story produces within seconds.
 const faults = `
 INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id, message)
 	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter', '{"conversation_type": "2"}' FROM dingtalk_sessions WHERE title = 'Checkout on-call';
@@ -147,7 +146,6 @@ INSERT INTO audit (actor, action, session_key, detail, outcome, at)
 	UNION ALL SELECT 'u-zhangwei', 'undo', session_key, 'compaction 1', 'error.nothing_to_undo', now() - interval '3 hours' FROM dingtalk_sessions WHERE conversation_id = 'cidEnglish=='
 	UNION ALL SELECT 'admin.token', 'view_private', session_key, '', 'done', now() - interval '2 hours' FROM dingtalk_sessions WHERE conversation_type = '1';`
 
-// history is the usage of a month.
 const history = `
 INSERT INTO model_spend (session_key, day, kind, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
 	SELECT m.session_key, m.day - i, m.kind, m.turns * (3 + i % 5), m.prompt_tokens * (3 + i % 5), m.cached_tokens * (3 + i % 5), m.completion_tokens * (3 + i % 4), m.cost * (3 + i % 5)

@@ -21,13 +21,12 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// The tokens of the console.
 const (
 	adminToken  = "admin-of-the-demo"
 	viewerToken = "viewer-of-the-demo"
 )
 
-// The window is small, so that a dozen messages fill it.
+// A small window is full after a dozen messages.
 const (
 	threshold  = 4000
 	window     = 16_000
@@ -36,13 +35,12 @@ const (
 	flushRatio = 0.9
 )
 
-// stage is a PostgreSQL with databases for gateways of this process.
 type stage struct {
 	dir      string // temporary
 	postgres *localpg.Server
 }
 
-// openStage starts PostgreSQL in a new folder. The caller closes the result even after an error.
+// openStage starts PostgreSQL. The caller closes the result even after an error.
 func openStage(ctx context.Context) (s *stage, err error) {
 	s = &stage{}
 	if s.dir, err = sqltest.OpenDir("ebb-browsertest-"); err != nil {
@@ -56,7 +54,7 @@ func openStage(ctx context.Context) (s *stage, err error) {
 	return s, err
 }
 
-// copyDatabase makes a database as a copy of the seeded one, which must have no connections. It returns its address.
+// copyDatabase copies the seeded database, which must have no connections, and returns its address.
 func (s *stage) copyDatabase(ctx context.Context, name string) (string, error) {
 	return s.postgres.NewDatabase(ctx, name, "ebb")
 }
@@ -74,7 +72,7 @@ func (s *stage) close(ctx context.Context) error {
 	return err
 }
 
-// replica is a gateway of this process, with the stand-ins of DingTalk and the model.
+// replica is a gateway of this process and its stand-ins.
 type replica struct {
 	name     string
 	console  string // address of its console
@@ -85,8 +83,8 @@ type replica struct {
 	ended    chan error
 }
 
-// startReplica starts a gateway on a database and waits until it serves. Its name is unique on the stage. login has the keys of
-// logins by DingTalk, nil for none, once the simulator listens.
+// startReplica waits until the gateway serves. Its name is unique on the stage. login returns the keys of logins by
+// DingTalk once the simulator listens; nil for none.
 func (s *stage) startReplica(ctx context.Context, name, url string, login func(*dingtalktest.Server) map[string]any) (*replica, error) {
 	r := &replica{
 		name: name, book: rig.NewLogBook(), ended: make(chan error, 1),
@@ -124,7 +122,7 @@ func (s *stage) startReplica(ctx context.Context, name, url string, login func(*
 	return r, nil
 }
 
-// load writes the configuration of a replica and reads it as the program does.
+// load reads the configuration as the program does.
 func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Config, error) {
 	type object = map[string]any
 	path, err := rig.WriteConfig(s.dir, r.name, object{
@@ -155,7 +153,7 @@ func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Con
 	return config.Load(path, func(string) string { return "" }, config.NeedServe)
 }
 
-// close drains the gateway and takes it down with its stand-ins.
+// close drains the gateway first.
 func (r *replica) close() error {
 	r.stop()
 	return errors.Join(<-r.ended, r.closeStandIns())

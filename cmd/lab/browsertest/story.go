@@ -11,34 +11,33 @@ import (
 	"ebb/sessions"
 )
 
-// repliesPerMinute is more than DingTalk allows: the story puts a day of talk into seconds.
+// repliesPerMinute exceeds DingTalk's limit: a day of talk takes seconds.
 const repliesPerMinute = 6000
 
-// group is a group chat of the story.
 type group struct{ id, title string }
 
 func (g group) key() sessions.Key {
 	return sessions.NewKey(rig.RobotCode, sessions.ConversationID(g.id), "")
 }
 
-// The groups of the story. The first one is compacted by its threshold. The second one has the long texts.
+// The first group is compacted by its threshold. The second one has the long texts.
 var (
 	release = group{"cidRelease==", "支付网关 2.4 发布"}
 	longest = group{"cidLongest==", "跨部门长期协作群：支付、风控、清结算、渠道接入、客服与运营同学共同维护的发布窗口与应急值班沟通群（勿删）"}
 	english = group{"cidEnglish==", "Checkout on-call"}
 )
 
-// verbose is a member with a name as long as DingTalk admits, without a place to break it.
+// verbose has the longest name that DingTalk admits, without a place to break it.
 var verbose = rig.Person{ID: "u-verbose", Name: "欧阳娜娜VeryLongNickname_OperationsAndSettlementTeam_Shanghai"}
 
-// The order number, and the question whose answer forgot it.
+// The order number, and the answer that forgot it.
 const (
 	orderNumber = "PO-20260315-7781"
 	orderAsked  = "供应商的对账订单号是多少？"
 	forgetful   = "抱歉，我这里没有查到供应商的对账订单号，麻烦再发一次。"
 )
 
-// facts are said at the beginning of the release group.
+// facts are at the beginning of the release group.
 var facts = []rig.Utterance{
 	{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"},
 	{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"},
@@ -63,7 +62,7 @@ func dingtalkOptions() dingtalktest.Options {
 	return o
 }
 
-// summary is the model's, of the release group. It lacks the order number, which the check of the gateway puts back.
+// summary lacks the order number, which the gateway's check puts back.
 const summary = `## 进行中的工作
 - 支付网关 2.4 的联调与压测：收单、退款、查询三条链路已通，五条用例待重跑
 ## 待办与承诺
@@ -80,7 +79,7 @@ const summary = `## 进行中的工作
 ## 关键标识
 - pay-stage-2、5 月 20 日`
 
-// script makes the model forget the order number. All else is answered by the stand-in's rules.
+// script makes the model forget the order number. The stand-in's rules answer the rest.
 func script() []openaitest.Script {
 	summarizes := func(r openaitest.Request) bool {
 		text := r.Text()
@@ -92,7 +91,7 @@ func script() []openaitest.Script {
 	}
 }
 
-// asks matches a request for the answer to a message with the words.
+// asks matches requests for the answer to a message with the words.
 func asks(words string) openaitest.Matcher {
 	return func(r openaitest.Request) bool {
 		last := ""
@@ -105,7 +104,7 @@ func asks(words string) openaitest.Matcher {
 	}
 }
 
-// ask says something and waits for the answer. An empty group is the person's private chat with the bot.
+// ask waits for the answer. An empty group is the person's private chat.
 func (r *replica) ask(ctx context.Context, g group, by rig.Person, text string) error {
 	m := dingtalktest.Message{Conversation: g.id, Sender: by.ID, Text: text, Direct: g.id == ""}
 	conversation := g.id

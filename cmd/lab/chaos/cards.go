@@ -11,7 +11,7 @@ import (
 	"ebb/sql/inspect"
 )
 
-// cardKinds are the troubles of a run whose replies are cards.
+// cardKinds are faults of a run with cards.
 var cardKinds = []chaosKind{
 	{"card end", 12, injector.spoilCardEnd},
 	{"card update", 6, injector.spoilCardUpdate},
@@ -20,7 +20,7 @@ var cardKinds = []chaosKind{
 	{"reaction", 12, injector.spoilReactions},
 }
 
-// badCardCalls are answers to calls about cards, some of them after the effect.
+// badCardCalls are answers to card calls, some of them after the effect.
 var badCardCalls = []string{
 	"card-system-busy", "503", "reset-after", "posted-timeout", "qps", "502-after", "truncated", "reset-before", "500", "unknown-error", "hang",
 }
@@ -30,7 +30,7 @@ func (w injector) spoilCardEnd(_ context.Context, t fault) error {
 	f := dingtalktest.Fault{
 		Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%6,
 	}
-	if t.n%12 == 0 { // the text of a reply is refused, that of a closed card is not
+	if t.n%12 == 0 { // DingTalk refuses a reply's text, and never that of a closed card
 		f.Action, f.Contains = dingtalktest.Do("content-unsafe"), `"isFinalize":true`
 	}
 	w.sim.AddFault(f)
@@ -44,7 +44,8 @@ func (w injector) spoilCardUpdate(_ context.Context, t fault) error {
 	return nil
 }
 
-// spoilCardCreate spoils deliveries. An undelivered card is rare, because it ends the cards of its gateway for a while.
+// spoilCardCreate spoils deliveries. An undelivered card is rare, because it ends the cards of its gateway for a
+// while.
 func (w injector) spoilCardCreate(_ context.Context, t fault) error {
 	f := dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%3}
 	if t.n%20 == 0 {
@@ -54,7 +55,6 @@ func (w injector) spoilCardCreate(_ context.Context, t fault) error {
 	return nil
 }
 
-// spoilReactions spoils calls that set or remove thinking marks.
 func (w injector) spoilReactions(_ context.Context, t fault) error {
 	f := dingtalktest.Fault{Route: dingtalktest.RouteEmotion, Action: dingtalktest.Do(badCardCalls[t.n%len(badCardCalls)]), Count: 1 + t.n%3}
 	if t.n%2 == 0 {
@@ -64,11 +64,11 @@ func (w injector) spoilReactions(_ context.Context, t fault) error {
 	return nil
 }
 
-// clickPatience bounds the clicks of one trouble: a gateway that is killed or frozen does not answer.
+// clickPatience bounds the clicks of one fault: a killed or frozen gateway does not answer.
 const clickPatience = 3 * time.Second
 
-// clickCards presses buttons on running and on ended cards, as an asker or as another person. A lost answer is part of the
-// faults. The simulator reports a late or malformed one.
+// clickCards presses buttons on running and ended cards, as an asker or another person. A lost answer is part of the
+// faults; the simulator reports a late or malformed one.
 func (w injector) clickCards(ctx context.Context, t fault) error {
 	ctx, stop := context.WithTimeout(ctx, clickPatience)
 	defer stop()
@@ -86,16 +86,15 @@ func (w injector) clickCards(ctx context.Context, t fault) error {
 	return nil
 }
 
-// isClick reports whether a message is a click that stops a turn: a command without an answer.
+// isClick finds clicks that stop a turn: commands without an answer.
 func isClick(l inspect.Logged) bool { return strings.HasPrefix(string(l.MsgID), "stop-") }
 
-// cardViolations are the breaches of the protocol of cards.
 var cardViolations = []string{
 	dingtalktest.CardAfterFinalize, dingtalktest.CardNotFinalized, dingtalktest.CardCallbackSlow, dingtalktest.CardCallbackMalformed,
 	dingtalktest.CardBlank, dingtalktest.CardGUIDReused, dingtalktest.CardMixedWrites, dingtalktest.CardBrokenMarkdown,
 }
 
-// checkCards: each card that people see has ended, in DingTalk and in the database.
+// checkCards: each visible card has ended, in DingTalk and in the database.
 func (e *evidence) checkCards(f *findings) {
 	for _, c := range e.cards {
 		switch {
@@ -121,8 +120,8 @@ func (e *evidence) checkCards(f *findings) {
 	}
 }
 
-// excuses reports whether a gateway could not know better. One that stood still answers clicks late. One that lost a session
-// may send another frame of its turn, which DingTalk refuses once the next owner has ended the card.
+// excuses violations by gateways that could not know better. One that stood still answers clicks late. One that lost a
+// session may send another frame, which DingTalk refuses once the next owner has ended the card.
 func (e *evidence) excuses(v dingtalktest.Violation) bool {
 	before := v.Time.Add(-apartFor)
 	switch v.Kind {
@@ -135,7 +134,6 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 	return false
 }
 
-// cardsLine says how many cards there were.
 func cardsLine(f *findings) string {
 	return fmt.Sprintf("cards: finished %d, closed with an error %d", f.cards, f.closed)
 }

@@ -15,7 +15,7 @@ import (
 	"ebb/sql/inspect"
 )
 
-// checkAll compares stored and sent messages with those that people sent, and the gateways with each other.
+// checkAll compares stored and sent messages with those of people, and the gateways with each other.
 func (e *evidence) checkAll() *findings {
 	f := &findings{broken: e.broken, said: len(e.said), perhaps: len(e.again), p50: rig.Quantile(e.took, 0.5), p99: rig.Quantile(e.took, 0.99)}
 	for _, check := range []func(*evidence, *findings){
@@ -31,7 +31,7 @@ func (e *evidence) checkAll() *findings {
 	return f
 }
 
-// checkInbox: what was acknowledged is in the log, each once, in the session where it was said.
+// checkInbox: each acknowledged message is once in the log of its session.
 func (e *evidence) checkInbox(f *findings) {
 	stored := map[string]int{}
 	keyOf, threadOf := map[string]sessions.Key{}, map[sessions.Key]string{}
@@ -72,8 +72,8 @@ func (e *evidence) checkInbox(f *findings) {
 	}
 }
 
-// checkOrder: an acknowledged message precedes every message sent after its acknowledgement. Two concurrent messages
-// may come in either order.
+// checkOrder: an acknowledged message precedes every message sent after its acknowledgement. Concurrent messages may
+// come in either order.
 func (e *evidence) checkOrder(f *findings) {
 	latest := map[sessions.Key]remark{} // said last of those taken so far
 	for _, l := range e.log {
@@ -90,14 +90,14 @@ func (e *evidence) checkOrder(f *findings) {
 	}
 }
 
-// loggedTurn is one turn as the log has it: the messages that it took and what it answered.
+// loggedTurn is one turn of the log.
 type loggedTurn struct {
 	key   sessions.Key
 	asked []string // marks
 	text  string
 }
 
-// turnsOf takes the log apart into turns: questions, and the answer behind them.
+// turnsOf splits the log into questions and the answer behind them.
 func turnsOf(log []inspect.Logged) []loggedTurn {
 	var turns []loggedTurn
 	answered := true
@@ -155,8 +155,8 @@ func (e *evidence) checkTurns(f *findings) {
 	}
 }
 
-// checkReplies: an answer went to the conversation in which it was asked for, in the order of its session's turns. Others may
-// pass one that DingTalk refused several times.
+// checkReplies: answers went to their conversations in the order of their session's turns. Others may pass one that
+// DingTalk refused several times.
 func (e *evidence) checkReplies(f *findings) {
 	first := map[string]int{}
 	for i, r := range e.replies {
@@ -201,14 +201,12 @@ func (e *evidence) checkReplies(f *findings) {
 	}
 }
 
-// describeReply gives the time and the path of a reply, and its beginning.
 func describeReply(r dingtalktest.Reply) string {
 	return fmt.Sprintf("%s by %s %q", r.Time.Format("15:04:05.000"), r.Via, shorten(r.Text))
 }
 
-// checkLetters: each turn and each message set aside left a reply, and each reply that gateways count as sent has
-// arrived. It arrived more often only where a gateway logged that. Apologies and answers to commands name no message
-// and are found by their text.
+// checkLetters: each turn and each dead letter left a reply, and each reply sent by the gateways' count has arrived.
+// Repeated arrivals need a log line. Apologies and answers to commands name no message and are found by their text.
 func (e *evidence) checkLetters(f *findings) {
 	type letter struct{ where, text string }
 	left, sent := map[letter]int{}, map[letter]int{} // by session, by conversation
@@ -266,7 +264,7 @@ func (e *evidence) checkLetters(f *findings) {
 	}
 }
 
-// setAside lists the messages that were set aside, by session. An erasure leaves what waited so, and no letter.
+// setAside lists dead letters by session. An erasure turns waiting messages into such, without a reply.
 func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 	dead := map[sessions.Key]map[sessions.MessageID]bool{}
 	for _, l := range e.log {
@@ -281,8 +279,8 @@ func (e *evidence) setAside() map[sessions.Key]map[sessions.MessageID]bool {
 	return dead
 }
 
-// checkSetAside: every message set aside had as many faults as it may have attempts. Each process that asked the model
-// for its answer met a fault while it had the turn. A clean stop is no fault: it gives turns back.
+// checkSetAside: every dead letter had as many faults as it has attempts. Each process that asked the model for its
+// answer met a fault during the turn. A clean stop is no fault: it gives turns back.
 func (e *evidence) checkSetAside(f *findings) {
 	for _, l := range e.log {
 		if l.State != sessions.Dead || isWiped(l.Content) {
@@ -306,10 +304,10 @@ func (e *evidence) checkSetAside(f *findings) {
 	}
 }
 
-// maxTries is how many turns a message may break before gateways set it aside.
+// maxTries is the number of attempts before a dead letter.
 const maxTries = 3
 
-// countFaults counts what became of the process in a time that breaks a turn.
+// countFaults counts faults of the process in a time that break a turn.
 func (l life) countFaults(in rig.Interval) int {
 	n := countOverlaps(l.apart, in)
 	if in.Contains(l.killed) {
@@ -321,7 +319,6 @@ func (l life) countFaults(in rig.Interval) int {
 	return n
 }
 
-// textsByPlace joins the replies to each conversation.
 func (e *evidence) textsByPlace() map[string]*strings.Builder {
 	texts := map[string]*strings.Builder{}
 	for _, r := range e.replies {
@@ -333,8 +330,8 @@ func (e *evidence) textsByPlace() map[string]*strings.Builder {
 	return texts
 }
 
-// checkTurnLines: no session had two turns at a time. A process that stood still, or could not reach the database, may write
-// a line late.
+// checkTurnLines: no session had two turns at a time. A process that stood still, or could not reach the database, may
+// write a line late.
 func (e *evidence) checkTurnLines(f *findings) {
 	by := map[string][]turnLine{}
 	for _, t := range e.turns {
@@ -358,10 +355,10 @@ func (e *evidence) checkTurnLines(f *findings) {
 	}
 }
 
-// clockGrain is how much later than its commit the line of a turn may be written on a machine that is busy.
+// clockGrain is the delay of a turn's log line behind its commit on a busy machine.
 const clockGrain = 250 * time.Millisecond
 
-// checkTerms: one term of a session's lease belongs to one process. Turns stand in the log in the order of their terms,
+// checkTerms: one term of a session's lease belongs to one process. Turns are in the log in the order of their terms,
 // and the stored term is never behind that of a committed turn.
 func (e *evidence) checkTerms(f *findings) {
 	type grant struct {
@@ -400,8 +397,8 @@ func (e *evidence) checkTerms(f *findings) {
 	}
 }
 
-// checkOverlaps: no two replicas ask the model for an answer in one session at the same time. A replica that was cut off in
-// the middle of its question, or stopped, does not know that another one has the session; what it does is not stored.
+// checkOverlaps: no two replicas ask the model for an answer in one session at the same time. A replica that was cut
+// off or stopped during its question does not know of another owner, and stores nothing.
 func (e *evidence) checkOverlaps(f *findings) {
 	for _, o := range e.both {
 		first, second := e.lives[o.first.process], e.lives[o.second.process]
@@ -414,7 +411,7 @@ func (e *evidence) checkOverlaps(f *findings) {
 	}
 }
 
-// goneBy reports whether the process had been ended at a moment, or had waited for its turns as long as a stop does.
+// goneBy reports whether the process had ended, or had drained its turns as long as a stop does.
 func (l life) goneBy(at time.Time) bool {
 	ended := !l.killed.IsZero() && l.killed.Before(at) || !l.ended.IsZero() && l.ended.Before(at)
 	return ended || !l.stopRequested.IsZero() && (l.twice || l.stopRequested.Add(chaosDrain).Before(at))
@@ -439,17 +436,15 @@ func (e *evidence) checkAccounts(f *findings) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.online)) {
-		// One that met a database which was away opens its account when it looks again.
+		// A process that met an outage of the database opens its account at its next attempt.
 		if l := e.lives[name]; !has[name] && l.endTime().Sub(e.online[name]) > accountWithin {
 			f.addBroken("process %s served for %s and has no account", name, l.endTime().Sub(e.online[name]).Round(time.Second))
 		}
 	}
 }
 
-// accountWithin is how long a process may serve without an account.
 const accountWithin = 15 * time.Second
 
-// endTime is when the process had ended, by whatever.
 func (l life) endTime() time.Time {
 	if !l.killed.IsZero() {
 		return l.killed

@@ -14,7 +14,7 @@ import (
 	"ebb/sessions"
 )
 
-// Run injects faults, checks, and prints what was done and what was found. Its exit code is 1 where a promise was broken.
+// Run injects faults, checks, and prints both. Its exit code is 1 after a broken promise.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {
 		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0, --erase not less"))
@@ -49,7 +49,6 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	return nil
 }
 
-// printPlan prints the plan.
 func (w *world) printPlan() {
 	c, scope, what := w.opt, "groups", fmt.Sprintf("%d troubles", len(w.plan))
 	if w.perMember() {
@@ -64,7 +63,7 @@ func (w *world) printPlan() {
 		c.Seed, c.For, what, c.Replicas, w.connectionCount(), c.Rate, scope, form, keys)
 }
 
-// runAll starts everything, makes trouble while people talk, and lets things come to rest.
+// runAll starts everything, injects faults during talk, and waits for the end of all work.
 func (w *world) runAll(ctx context.Context) error {
 	for i := range w.opt.Replicas {
 		if err := w.slots[i].startProcess(ctx); err != nil {
@@ -113,10 +112,10 @@ func (w *world) runAll(ctx context.Context) error {
 
 func roundDuration(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// settleLimit is how long everything may take to come to rest when the trouble is over.
+// settleLimit bounds the remaining work after the last fault.
 const settleLimit = 45 * time.Second
 
-// awaitIdle ends all trouble and waits until nothing is left to do; then it stops the gateways cleanly.
+// awaitIdle ends all faults, waits for the end of all work, and stops the gateways cleanly.
 func (w *world) awaitIdle(ctx context.Context) error {
 	injector{w}.endFaults(ctx)
 	limit, stop := context.WithTimeout(ctx, settleLimit)
@@ -149,7 +148,7 @@ func (w *world) awaitIdle(ctx context.Context) error {
 	}
 }
 
-// remainingWork describes the remaining work; it is empty when all is done.
+// remainingWork is empty when all is done.
 func (w *world) remainingWork(ctx context.Context) (string, error) {
 	open, err := w.eye.Undone(ctx)
 	if err != nil {
@@ -192,19 +191,18 @@ func (w *world) remainingWork(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// isServing reports whether a process is one of those that serve now.
 func (w *world) isServing(process string) bool {
 	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.child.Name == process && s.child.Alive() })
 }
 
-// The most that a gateway without work may have. Goroutines are a few for each part of it, pooled connections and the server
-// of its figures; a leak of one for each message is hundreds.
+// Limits of a gateway without work. Its goroutines are a few for each part, pooled connections and the metrics server;
+// a leak for each message is hundreds.
 const (
 	restGoroutines = 100
 	restResident   = 300 * mega
 )
 
-// stopAll ends the gateways cleanly, all at once; each must end by itself with exit code 0.
+// stopAll requires exit code 0 of each gateway.
 func (w *world) stopAll(ctx context.Context) error {
 	for _, s := range w.slots {
 		if err := s.requestStop(ctx, s.child); err != nil {

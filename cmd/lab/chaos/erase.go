@@ -19,7 +19,6 @@ import (
 	"ebb/sessions"
 )
 
-// runScript runs a script in the background. It ends with ctx at the latest.
 func (e *erasures) runScript(ctx context.Context, script func(context.Context) error, failed func(error)) {
 	e.mu.Lock()
 	e.open++
@@ -35,14 +34,12 @@ func (e *erasures) runScript(ctx context.Context, script func(context.Context) e
 	})
 }
 
-// countOpen is the number of scripts that have not ended.
 func (e *erasures) countOpen() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open
 }
 
-// beginRequest records a request to erase.
 func (e *erasures) beginRequest(x erasure) *erasure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +48,6 @@ func (e *erasures) beginRequest(x erasure) *erasure {
 	return &x
 }
 
-// endRequest records the receipt.
 func (e *erasures) endRequest(x *erasure, at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +61,6 @@ func (e *erasures) cancelRequest(x *erasure) {
 	e.all = slices.DeleteFunc(e.all, func(y *erasure) bool { return x == y })
 }
 
-// newPerson makes up a person for one script.
 func (e *erasures) newPerson() rig.Person {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +68,6 @@ func (e *erasures) newPerson() rig.Person {
 	return rig.Person{ID: fmt.Sprintf("u-script-%04d", e.people), Name: fmt.Sprintf("访客%04d", e.people)}
 }
 
-// copyAll copies the record of each erasure.
 func (e *erasures) copyAll() []erasure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,27 +78,26 @@ func (e *erasures) copyAll() []erasure {
 	return out
 }
 
-// recordReply records a reply that is not yet the receipt.
+// recordReply records a reply before the receipt.
 func (e *erasures) recordReply(x *erasure, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.heard = text
 }
 
-// deletesThread reports whether some erasure deletes a session as a whole.
 func (e *erasures) deletesThread(key sessions.Key) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.all, func(x *erasure) bool { return slices.Contains(x.gone, threadIn(key)) })
 }
 
-// answerWait is how long a script waits for an answer that may never name its message: the model may have failed.
+// answerWait bounds the wait for an answer that may not name its message: the model may have failed.
 const answerWait = 10 * time.Second
 
 // factWords is the number of a fact, which no two messages share.
 var factWords = regexp.MustCompile(`K\d{6}`)
 
-// eraseLast has a new member of a group say two things and take back the second.
+// eraseLast has a new member of a group send two messages and take back the second.
 func (w injector) eraseLast(ctx context.Context, t fault) error {
 	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
@@ -126,8 +119,8 @@ func (w injector) eraseLast(ctx context.Context, t fault) error {
 	return nil
 }
 
-// erasePerson has a new person speak in a group and in private, and then ask for everything to be forgotten. Another
-// message arrives while that happens.
+// erasePerson has a new person speak in a group and in private, and then ask to be forgotten. Another message arrives
+// meanwhile.
 func (w injector) erasePerson(ctx context.Context, t fault) error {
 	who, group := w.erasures.newPerson(), w.talk.pickGroup(t.n)
 	private := dingtalktest.DirectConversation(who.ID)
@@ -157,7 +150,7 @@ func (w injector) erasePerson(ctx context.Context, t fault) error {
 	return nil
 }
 
-// confirmErasure confirms an erasure that was asked for. It asks again from the beginning after an erasure that was not done.
+// confirmErasure confirms a requested erasure. It starts again after an erasure that was not done.
 func (w injector) confirmErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
 	confirm := ask
 	confirm.command += " 确认"
@@ -168,13 +161,12 @@ func (w injector) confirmErasure(ctx context.Context, x *erasure, ask eraseReque
 	return w.runErasure(ctx, x, confirm)
 }
 
-// eraseRequest is a command of a scripted person.
 type eraseRequest struct {
 	who            rig.Person
 	place, command string
 	want           *regexp.Regexp
 	change         func(*remark) // result of the command
-	// again is called before the command is repeated. Its reply ends the request if it is the one that is wanted.
+	// again is called before the command is repeated. It ends the request by a wanted reply.
 	again func() (dingtalktest.Reply, error)
 }
 
@@ -182,12 +174,12 @@ type eraseRequest struct {
 var (
 	erasurePreview = regexp.MustCompile(`回复“确认”`)
 	erasureReceipt = regexp.MustCompile(`已(经|全部)?删除`)
-	// previewOrReceipt is the reply to a repeated first command: after a half-done erasure it counts as a confirmation.
+	// previewOrReceipt is the reply to a repeated first command: after a half-done erasure it counts as a
+	// confirmation.
 	previewOrReceipt = regexp.MustCompile(erasurePreview.String() + `|` + erasureReceipt.String())
 	sayAgain         = regexp.MustCompile(`请稍后再|还没有全部删完|没有等待确认|已放在一边`) // to send it again, later or from its beginning
 )
 
-// runErasure sends a command and records its receipt.
 func (w injector) runErasure(ctx context.Context, x *erasure, ask eraseRequest) error {
 	ask.want = erasureReceipt
 	r, err := w.askFor(ctx, ask, func(text string) { w.erasures.recordReply(x, text) })
@@ -197,8 +189,8 @@ func (w injector) runErasure(ctx context.Context, x *erasure, ask eraseRequest) 
 	return err
 }
 
-// askFor sends a command until the reply that is wanted comes: trouble with the storage is answered with a word to try
-// again. Other replies to the person are passed to heard.
+// askFor repeats a command until the wanted reply comes: storage trouble is answered with a request to try again.
+// Other replies to the person are passed to heard.
 func (w injector) askFor(ctx context.Context, ask eraseRequest, heard func(string)) (dingtalktest.Reply, error) {
 	private := ask.place == dingtalktest.DirectConversation(ask.who.ID)
 	for {
@@ -210,7 +202,7 @@ func (w injector) askFor(ctx context.Context, ask eraseRequest, heard func(strin
 				return r, fmt.Errorf("no reply with %q to %s of %s: %w", ask.want, ask.command, ask.who.Name, err)
 			}
 			seen++
-			// A reply by the open API has the name of the person in place of a mention.
+			// A reply by the open API has the person's name in place of a mention.
 			if !private && !strings.Contains(r.Text, ask.who.ID) && !strings.Contains(r.Text, ask.who.Name) {
 				continue
 			}
@@ -231,7 +223,7 @@ func (w injector) askFor(ctx context.Context, ask eraseRequest, heard func(strin
 	}
 }
 
-// awaitStored waits until a message is acknowledged: a command that overtakes it is about another one.
+// awaitStored waits for the acknowledgement: a command that overtakes a message concerns another one.
 func (w injector) awaitStored(ctx context.Context, mark string) error {
 	for !w.talk.isAcked(mark) {
 		if !rig.WaitUntil(ctx, time.Now().Add(50*time.Millisecond)) {
@@ -241,14 +233,14 @@ func (w injector) awaitStored(ctx context.Context, mark string) error {
 	return nil
 }
 
-// awaitAnswer waits for the answer that names a message, for a while.
+// awaitAnswer waits at most answerWait.
 func (w injector) awaitAnswer(ctx context.Context, place, mark string) {
 	one, stop := context.WithTimeout(ctx, answerWait)
 	defer stop()
 	_, _ = w.sim.WaitReplyAfter(one, place, mark, 0) // a model that fails names none
 }
 
-// eraseFact forgets one fact of the newest: by an operator's command line, or by the person who said it.
+// eraseFact forgets a new fact: by an operator's command line, or by its author.
 func (w injector) eraseFact(ctx context.Context, t fault) error {
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		all, err := w.listFacts(ctx)
@@ -270,7 +262,6 @@ func (w injector) eraseFact(ctx context.Context, t fault) error {
 	return nil
 }
 
-// forgetByMember has a person delete a fact of their own.
 func (w injector) forgetByMember(ctx context.Context, x *erasure, m listedFact, who rig.Person, place string) error {
 	number := fmt.Sprintf("编号 %d", m.ID)
 	r, err := w.askFor(ctx, eraseRequest{
@@ -288,7 +279,7 @@ func (w injector) forgetByMember(ctx context.Context, x *erasure, m listedFact, 
 	return nil
 }
 
-// forgetByOperator deletes a fact by the command line, again where the database was in trouble.
+// forgetByOperator repeats the command while the database is in trouble.
 func (w injector) forgetByOperator(ctx context.Context, x *erasure, id int64) error {
 	for again := false; ; again = true {
 		out, err := w.runBot(ctx, "memory", "forget", strconv.FormatInt(id, 10), "--yes")
@@ -307,14 +298,14 @@ func (w injector) forgetByOperator(ctx context.Context, x *erasure, id int64) er
 	}
 }
 
-// listedFact is what chaos reads of a line of bot memory list --json.
+// listedFact is a part of a line of bot memory list --json.
 type listedFact struct {
 	ID      int64           `json:"id"`
 	Content string          `json:"content"`
 	SaidBy  sessions.UserID `json:"said_by"`
 }
 
-// listFacts lists the newest facts that carry a number, by the command line; none where the database is in trouble.
+// listFacts lists the newest facts with a number; none while the database is in trouble.
 func (w injector) listFacts(ctx context.Context) ([]listedFact, error) {
 	out, err := w.runBot(ctx, "memory", "list", "--json", "--limit", "40")
 	if err != nil {
@@ -333,10 +324,9 @@ func (w injector) listFacts(ctx context.Context) ([]listedFact, error) {
 	return all, nil
 }
 
-// operatorTimeout bounds one command of an operator.
 const operatorTimeout = 20 * time.Second
 
-// runBot runs a command of the program on the database and returns what it printed.
+// runBot runs a command on the database and returns its output.
 func (w injector) runBot(ctx context.Context, args ...string) (string, error) {
 	config, err := w.gatewayConfig("operator", w.databaseURL())
 	if err != nil {
@@ -354,7 +344,7 @@ func (w injector) runBot(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// sayAs says one message of a script. text makes its words, change notes what becomes of them.
+// sayAs sends one message of a script. change marks its record.
 func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
 	t.mu.Lock()
 	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
@@ -375,14 +365,13 @@ func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string,
 	return u.mark
 }
 
-// isAcked reports whether a message was acknowledged.
 func (t *talkers) isAcked(mark string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.said[mark].acked.IsZero()
 }
 
-// markWiped notes that a message may be erased from now on, and returns it.
+// markWiped allows the erasure of a message from now on, and returns it.
 func (t *talkers) markWiped(mark string) (remark, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -394,7 +383,6 @@ func (t *talkers) markWiped(mark string) (remark, bool) {
 	return *u, true
 }
 
-// pickGroup is one of the groups in which people talk.
 func (t *talkers) pickGroup(n int) string {
 	groups := chaosConversations
 	if t.member {
@@ -416,17 +404,16 @@ func talkText(u *remark) string {
 	return u.mark + " 请问发布窗口和回滚负责人是谁？压测报告放在哪里了"
 }
 
-// factNumber is the number of the fact that a message may say.
+// factNumber is the number of the fact that a message may have.
 func (u *remark) factNumber() string { return "K" + u.mark[2:] }
 
-// factText says a fact to remember.
 func (u *remark) factText() string {
 	n, _ := strconv.Atoi(u.mark[1:]) // digits
 	u.fact = fmt.Sprintf("编号%s的%s在%s%s", u.factNumber(), chaosThings[n%11], chaosPlaces[n%9], chaosDeeds[n%7])
 	return u.mark + " 通知大家，" + u.fact + "。"
 }
 
-// threadIn is the thread of a session: its conversation, or one member of it.
+// threadIn is the conversation of a session, or one member of it.
 func threadIn(key sessions.Key) string {
 	_, conversation := key.Conversation()
 	if parts := strings.SplitN(string(key), "/", 3); len(parts) == 3 {

@@ -10,11 +10,11 @@ import (
 	"ebb/sessions"
 )
 
-// lateRequest bounds how long after an erasure a model may get requests with words read before it: requests are
+// lateRequest is the time after an erasure in which models may get requests with words read before it: requests are
 // retried, and a flush reads its range in parts.
 const lateRequest = 20 * time.Second
 
-// checkErased verifies that erased words are not sent, not asked and not stored after the receipt of their erasure.
+// checkErased verifies that erased words are not sent, not requested and not stored after the receipt.
 func (e *evidence) checkErased(f *findings) {
 	for _, x := range e.erased {
 		f.erasures++
@@ -37,14 +37,13 @@ func (e *evidence) checkErased(f *findings) {
 	}
 }
 
-// lateReply is a reply with erased words.
 type lateReply struct {
 	after       time.Duration
 	place, text string
 }
 
-// sentAfter finds a reply with a word that arrived with the receipt of its erasure, or later. The receipt itself may quote
-// what it deleted; a process that stood still just before may finish the request that it had begun.
+// sentAfter finds a reply with a word that arrived with the receipt of its erasure, or later. The receipt may quote
+// what it deleted; a process that just stood still may finish a begun request.
 func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 	for _, r := range e.replies {
 		leaks := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
@@ -58,7 +57,6 @@ func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 	return lateReply{}, false
 }
 
-// anyStood reports whether some process was apart from the others at some time between two moments.
 func (e *evidence) anyStood(from, to time.Time) bool {
 	for _, l := range e.lives {
 		if l.wasApart(from, to) {
@@ -68,7 +66,7 @@ func (e *evidence) anyStood(from, to time.Time) bool {
 	return false
 }
 
-// checkKept verifies that nothing else was erased: a message that no erasure is about still says what it said.
+// checkKept verifies that all other messages are unchanged.
 func (e *evidence) checkKept(f *findings) {
 	for _, l := range e.log {
 		u, known := e.said[string(l.MsgID)]
@@ -78,7 +76,7 @@ func (e *evidence) checkKept(f *findings) {
 	}
 }
 
-// checkFacts: what lies before a session's flush cursor is in memory, once; and summaries lie end to end.
+// checkFacts: each fact before a session's flush cursor is in memory, once, and summaries are contiguous.
 func (e *evidence) checkFacts(f *findings) {
 	kept := map[string]int{}
 	for _, k := range e.facts {
@@ -105,8 +103,7 @@ func (e *evidence) checkFacts(f *findings) {
 	}
 }
 
-// erasedBetween reports whether an erasure that touches a conversation was under way at some time between two moments: it takes
-// sessions from their owners.
+// erasedBetween reports whether an erasure of a conversation was under way: it takes sessions from their owners.
 func (e *evidence) erasedBetween(conversation string, from, to time.Time) bool {
 	return slices.ContainsFunc(e.erased, func(x erasure) bool {
 		end := x.receipt
@@ -117,7 +114,7 @@ func (e *evidence) erasedBetween(conversation string, from, to time.Time) bool {
 	})
 }
 
-// dropErased leaves out what no check can judge: sessions that an erasure deleted begin again at their first term.
+// dropErased removes what no check can judge: deleted sessions begin again at their first term.
 func (e *evidence) dropErased() {
 	gone := map[string]bool{}
 	for _, x := range e.erased {
@@ -133,10 +130,8 @@ var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
 
 func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
 
-// isWiped reports whether a text is what an erasure left.
 func isWiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }
 
-// summary says how many erasures there were.
 func erasuresLine(all []erasure) string {
 	n := map[string]int{}
 	for _, x := range all {

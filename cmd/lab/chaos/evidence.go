@@ -13,9 +13,9 @@ import (
 	"ebb/sql/inspect"
 )
 
-// evidence is the record of a run that has ended, as plain data. The checks on it are in check.go.
+// evidence is the record of a run, as plain data.
 type evidence struct {
-	broken []string // promises that were seen broken before the end
+	broken []string // promises broken before the end
 
 	// Messages of people, and the record of DingTalk.
 	said    map[string]remark // by mark
@@ -38,25 +38,25 @@ type evidence struct {
 	// Logs and fates of gateways.
 	turns  []turnLine
 	panics []string
-	again  map[letterID]bool // replies that they say they sent again though they may have arrived
+	again  map[letterID]bool // replies that gateways sent again by their logs, and that may have arrived
 	both   []overlap
 	asked  []inquiry
-	online map[string]time.Time // by process: when DingTalk first had a connection to it
+	online map[string]time.Time // first connection to DingTalk by process
 	lives  map[string]life      // by process
-	away   []rig.Interval       // while there was no database
+	away   []rig.Interval       // outages of the database
 	erased []erasure
-	// By word: the last request of a model that had it, and the tables that have it.
+	// By word: the last request with it, and the tables that have it.
 	requests map[string]wordSeen
 	remains  map[string][]string
-	months   []rig.Interval // while DingTalk refused all counted calls
-	rough    []rig.Interval // while it, or the way to it, was so slow or broken that turns may have failed
+	months   []rig.Interval // DingTalk refused all counted calls
+	rough    []rig.Interval // DingTalk or its network was so slow or broken that turns may have failed
 }
 
-// gatherEvidence gathers the record. All gateways have ended.
+// gatherEvidence runs after the end of all gateways.
 func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		replies: w.sim.Replies(""), cards: w.sim.Cards(""), marks: w.sim.EmotionsLeft(),
-		// Log lines that no correct gateway writes under any fault.
+		// Violations that no correct gateway commits under any fault.
 		strange: w.sim.Violations(append(slices.Clone(cardViolations),
 			dingtalktest.AckUnknown, dingtalktest.AckTwice, dingtalktest.AckMalformed, dingtalktest.AckWrongConnection,
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
@@ -91,15 +91,14 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	return e, nil
 }
 
-// processOf is the name of the process that a replica's id belongs to: what stands before its random part.
+// processOf is the name of a replica's process, which precedes the random part.
 func processOf(r sessions.ReplicaID) string {
 	name := string(r)
 	return name[:max(0, strings.LastIndexByte(name, '-'))]
 }
 
-// findings are what the checker saw.
 type findings struct {
-	broken []string // promises that were not kept, in words
+	broken []string // broken promises
 
 	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
 	erasures, wiped, cards, closed, meanwhile                                  int
@@ -107,7 +106,6 @@ type findings struct {
 	p50, p99                                                                   time.Duration
 }
 
-// shorten is the beginning of a text.
 func shorten(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	rs := []rune(line)
@@ -122,7 +120,6 @@ func (f *findings) addBroken(format string, args ...any) {
 	}
 }
 
-// countOverlaps counts the spans that have something of a time.
 func countOverlaps(spans []rig.Interval, in rig.Interval) (n int) {
 	for _, s := range spans {
 		if s.From.Before(in.To) && in.From.Before(s.To) {

@@ -12,7 +12,6 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// faultKinds are what can go wrong.
 var faultKinds = []chaosKind{
 	{"kill", 24, injector.killGateway},
 	{"kill all", 2, injector.killAll},
@@ -36,15 +35,14 @@ var faultKinds = []chaosKind{
 	{"burst", 4, injector.sendBurst},
 }
 
-// erasureKinds are requests to erase, which come beside the troubles.
+// erasureKinds are requests to erase, beside the faults.
 var erasureKinds = []chaosKind{
 	{"forget last", 3, injector.eraseLast},
 	{"forget me", 2, injector.erasePerson},
 	{"forget fact", 3, injector.eraseFact},
 }
 
-// planFaults draws what goes wrong when. It is all that the seed decides about gateways: how their work falls between
-// the troubles is the machine's.
+// planFaults draws the schedule, the seed's only influence on gateways.
 func planFaults(opt Command) []fault {
 	kinds := faultKinds
 	if opt.Cards {
@@ -58,7 +56,7 @@ func planFaults(opt Command) []fault {
 	return plan
 }
 
-// drawFaults draws troubles of some kinds, one after each interval on average.
+// drawFaults draws one fault after each interval on average.
 func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.Rand) []fault {
 	if every == 0 {
 		return nil
@@ -82,7 +80,6 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 	return plan
 }
 
-// injectFault makes one trouble, and says so.
 func (w injector) injectFault(ctx context.Context, t fault) {
 	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds) {
 		if k.kind != t.kind {
@@ -101,7 +98,7 @@ func (w injector) injectFault(ctx context.Context, t fault) {
 	}
 }
 
-// killGateway ends a gateway as the kernel would, and starts another in its place.
+// killGateway kills a gateway, and starts another in its place.
 func (w injector) killGateway(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	if err := s.killProcess(); err != nil {
@@ -127,8 +124,7 @@ func (w injector) killAll(ctx context.Context, _ fault) error {
 	return nil
 }
 
-// replaceGateway replaces a gateway cleanly: the new one first, as a rolling restart does. The old one ends in the background, whatever
-// happens meanwhile.
+// replaceGateway starts the new gateway first, as a rolling restart does. The old one ends in the background.
 func (w injector) replaceGateway(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
 	old := s.child
@@ -157,14 +153,14 @@ func (w injector) stopFrozen(ctx context.Context, t fault) error {
 	return w.replaceGateway(ctx, t)
 }
 
-// freezeGateway lets a process stand still for longer or for shorter than a lease lives.
+// freezeGateway freezes a process for longer or shorter than a lease lives.
 func (w injector) freezeGateway(_ context.Context, t fault) error {
 	s := w.slots[t.slot]
 	s.freezeFor(s.child, t.d+2*time.Duration(t.n%2)*chaosTTL)
 	return nil
 }
 
-// cutNetwork is a switch that dies between one gateway and the database, for longer or for shorter than a lease lives.
+// cutNetwork separates a gateway from the database for longer or shorter than a lease lives.
 func (w injector) cutNetwork(_ context.Context, t fault) error {
 	s := w.slots[t.slot]
 	d := t.d + 2*time.Duration(t.n%2)*chaosTTL
@@ -173,24 +169,22 @@ func (w injector) cutNetwork(_ context.Context, t fault) error {
 	return nil
 }
 
-// slowNetwork delays each statement of one gateway.
 func (w injector) slowNetwork(_ context.Context, t fault) error {
 	w.setRough(2 * t.d)
 	w.slots[t.slot].link.Slow(200*time.Millisecond, 2*t.d)
 	return nil
 }
 
-// restartPostgres stops the server for a while.
 func (w injector) restartPostgres(ctx context.Context, t fault) error {
 	return w.withoutPostgres(ctx, 10*time.Second, t.d)
 }
 
-// crashPostgres ends the server without a word: it recovers from its log.
+// crashPostgres kills the server: it recovers from its log.
 func (w injector) crashPostgres(ctx context.Context, t fault) error {
 	return w.withoutPostgres(ctx, 0, t.d/4)
 }
 
-// withoutPostgres takes the server away for a while. The first replica that reconnects may find a living one dead.
+// withoutPostgres stops the server for a while. The first replica that reconnects may find a living one dead.
 func (w injector) withoutPostgres(ctx context.Context, within, d time.Duration) error {
 	from := time.Now()
 	defer func() {
@@ -205,7 +199,7 @@ func (w injector) withoutPostgres(ctx context.Context, within, d time.Duration) 
 	return w.startPostgres(ctx)
 }
 
-// setRough notes that turns may fail for a while from now on.
+// setRough allows turns to fail for a while.
 func (w injector) setRough(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +217,7 @@ func (w injector) stallPostgres(ctx context.Context, t fault) error {
 	return w.eye.Stall(ctx, t.d/2)
 }
 
-// spoilStream does what DingTalk's side of a stream connection may do.
+// spoilStream injects faults of DingTalk's stream connections.
 func (w injector) spoilStream(_ context.Context, t fault) error {
 	conn := ""
 	if conns := w.sim.Connections(); len(conns) > 0 && t.n%4 > 0 {
@@ -252,7 +246,7 @@ func (w injector) spoilStream(_ context.Context, t fault) error {
 	return nil
 }
 
-// halfOpenAll is a network between the gateways and DingTalk that swallows everything.
+// halfOpenAll makes the network to DingTalk swallow everything.
 func (w injector) halfOpenAll(context.Context, fault) error {
 	w.sim.HalfOpen("")
 	return nil
@@ -268,7 +262,7 @@ func (w injector) spoilWebhook(_ context.Context, t fault) error {
 	return nil
 }
 
-// expireWebhooks ends all webhooks that were issued: owed replies go by the open API.
+// expireWebhooks ends all webhooks: owed replies use the open API.
 func (w injector) expireWebhooks(context.Context, fault) error {
 	w.sim.ExpireWebhooks("")
 	return nil
@@ -279,7 +273,7 @@ func (w injector) spoilModel(_ context.Context, t fault) error {
 	return nil
 }
 
-// redeliverMessages pushes messages again that were pushed before, acknowledged or not.
+// redeliverMessages repeats pushes, acknowledged or not.
 func (w injector) redeliverMessages(_ context.Context, t fault) error {
 	for _, id := range w.talk.someMarks(1 + t.n%20) {
 		w.sim.Redeliver(id, dingtalktest.RedeliverOptions{Times: 1 + t.n%3, Everywhere: t.n%2 == 0, SameFrameID: t.n%5 == 0})
@@ -294,7 +288,7 @@ func (w injector) sendBurst(_ context.Context, t fault) error {
 	return nil
 }
 
-// endFaults ends what lasts.
+// endFaults ends lasting faults.
 func (w injector) endFaults(ctx context.Context) {
 	w.sim.ClearFaults()
 	w.mind.spoilFor(0, 0)

@@ -15,27 +15,26 @@ import (
 	"ebb/sessions"
 )
 
-// logRecord reads the logs of all gateways and keeps of them what the checker has to know.
+// logRecord keeps the parts of all gateways' logs that the checks need.
 type logRecord struct {
 	copy   io.Writer // receives all lines
 	mu     sync.Mutex
 	turns  []turnLine
 	tails  map[string][]string // by process: the newest lines
-	counts map[string]int      // lines by message, of warnings and worse
+	counts map[string]int      // warnings and errors by message
 	panics []string
-	again  map[letterID]bool    // replies that a gateway says it sent again though they may have arrived before
-	admin  map[string]string    // by process: the address of its metrics
-	online map[string]time.Time // by process: when DingTalk first had a connection to it
+	again  map[letterID]bool    // replies that a gateway sent again by its log, and that may have arrived before
+	admin  map[string]string    // address of the metrics by process
+	online map[string]time.Time // first connection to DingTalk by process
 }
 
-// turnLine is a turn that a gateway says it committed.
+// turnLine is a committed turn in a gateway's log.
 type turnLine struct {
 	process, session, msgID, kind string
 	term                          int64
 	from, to                      time.Time
 }
 
-// letterID names a reply as the storage does.
 type letterID struct {
 	key sessions.Key
 	id  int64
@@ -47,7 +46,6 @@ func newChaosBook(logs io.Writer) *logRecord {
 	}
 }
 
-// Log lines for a reply that was sent again and may have arrived twice.
 const mayBeDoubled = "Reply may have arrived before, sent it again"
 
 func (b *logRecord) ReadLog(process string, r io.Reader) error {
@@ -100,21 +98,18 @@ func (b *logRecord) addLine(process, raw string) {
 	}
 }
 
-// newestLines are the newest lines of a process.
 func (b *logRecord) newestLines(process string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.tails[process]...)
 }
 
-// adminOf is the address of a process's metrics.
 func (b *logRecord) adminOf(process string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.admin[process]
 }
 
-// copyInto hands over what the logs have.
 func (b *logRecord) copyInto(e *evidence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

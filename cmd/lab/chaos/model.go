@@ -14,8 +14,7 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// chaosModel is a model that repeats the marks of the messages it answers, saves every fact in its requests, and fails
-// on demand.
+// chaosModel repeats the marks of the messages it answers, saves every fact in its requests, and fails on demand.
 type chaosModel struct {
 	thread func(asked string) string // the session in which marks were said
 
@@ -23,32 +22,31 @@ type chaosModel struct {
 	rng   *rand.Rand
 	bad   int
 	until time.Time
-	now   map[string]modelCall // by session: the latest question, while its answer is on the way
-	asked map[string]time.Time // by process and question: when it was asked first
+	now   map[string]modelCall // the latest question by session, until its answer is ready
+	asked map[string]time.Time // first request by process and question
 	both  []overlap
 	words map[string]wordSeen // numbers of facts, in any request
 }
 
-// wordSeen is the last time that a process asked with a word.
+// wordSeen is the last request with a word.
 type wordSeen struct {
 	process string
 	at      time.Time
 }
 
-// modelCall is one question to the model for an answer to people.
+// modelCall is a request for an answer to people.
 type modelCall struct {
 	process  string
-	since    time.Time // when the process asked this first: it may have tried again
-	from, to time.Time // when its answer is ready
+	since    time.Time // the first attempt of the process
+	from, to time.Time // until the answer is ready
 }
 
-// overlap is a question that came from one process while another's for the same session had no answer yet.
+// overlap is a question of one process before the answer to another's in the same session.
 type overlap struct {
 	thread        string
 	first, second modelCall
 }
 
-// conversationID is where the session is that has the two questions.
 func (o overlap) conversationID() string {
 	conversation, _, _ := strings.Cut(o.thread, " ")
 	return conversation
@@ -65,21 +63,20 @@ func (m *chaosModel) spoilFor(kind int, d time.Duration) {
 	m.bad, m.until = kind, time.Now().Add(d)
 }
 
-// copyOverlaps are the questions that met so far.
 func (m *chaosModel) copyOverlaps() []overlap {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.both)
 }
 
-// inquiry is what a process asked the model for, by the marks of the messages that it is to answer.
+// inquiry is a process's request, by the marks of its messages.
 type inquiry struct {
 	process string
 	marks   []string
 	at      time.Time // first
 }
 
-// copyInquiries are those so far, in no order.
+// copyInquiries has no order.
 func (m *chaosModel) copyInquiries() []inquiry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,8 +88,7 @@ func (m *chaosModel) copyInquiries() []inquiry {
 	return all
 }
 
-// badReply is a bad answer in place of a good one, or not. asked are the marks of what a good one is for; empty where it is not
-// for people.
+// badReply replaces a good answer, or returns it. asked are the marks of its questions; empty for upkeep.
 func (m *chaosModel) badReply(r openaitest.Request, asked string, good openaitest.Reply) openaitest.Reply {
 	thread := m.thread(asked)
 	m.mu.Lock()
@@ -126,8 +122,8 @@ func (m *chaosModel) badReply(r openaitest.Request, asked string, good openaites
 	return good.EndAfter(3)
 }
 
-// noteCall keeps a question in mind while its answer is on the way, and sees whether another process waits for one to the same
-// session. m.mu must be held.
+// noteCall keeps a question until its answer is ready, and finds another process's question in the same session. m.mu
+// must be held.
 func (m *chaosModel) noteCall(call modelCall, thread string, took time.Duration) {
 	if thread == "" {
 		return
@@ -139,7 +135,6 @@ func (m *chaosModel) noteCall(call modelCall, thread string, took time.Duration)
 	m.now[thread] = call
 }
 
-// noteWords records the numbers of facts that a request has.
 func (m *chaosModel) noteWords(r openaitest.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +145,6 @@ func (m *chaosModel) noteWords(r openaitest.Request) {
 	}
 }
 
-// wordsSeen copies when each number was last in a request.
 func (m *chaosModel) wordsSeen() map[string]wordSeen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +180,7 @@ func (m *chaosModel) replyTo(r openaitest.Request) openaitest.Reply {
 	return m.badReply(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
 }
 
-// countText counts tokens by the bytes.
+// countText counts tokens by bytes.
 func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
 	n := 0
 	for _, msg := range r.Messages {
@@ -201,7 +195,7 @@ var (
 	toRemember = regexp.MustCompile(`编号(K\d{6})的[^。"\\\n]+`)
 )
 
-// saveFacts is the call that saves the facts of a transcript, except those that the request lists as known.
+// saveFacts saves the facts of a transcript, except those that the request lists as known.
 func saveFacts(r openaitest.Request) string {
 	var facts []map[string]string
 	seen := map[string]bool{}

@@ -10,11 +10,11 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// leastMonth is the least time for which DingTalk refuses the month's calls.
+// leastMonth is the least time of a refused month.
 const leastMonth = 2 * time.Second
 
-// useUpMonth makes DingTalk refuse all counted calls for a while. Then the organization buys more, and an operator resumes calls.
-// It returns at once.
+// useUpMonth makes DingTalk refuse all counted calls for a while. Then the organization buys more, and an operator
+// resumes calls. It returns at once.
 func (w injector) useUpMonth(ctx context.Context, t fault) error {
 	m := &w.months
 	m.mu.Lock()
@@ -43,10 +43,10 @@ func (w injector) useUpMonth(ctx context.Context, t fault) error {
 	return nil
 }
 
-// resumeTries bounds the attempts of an operator whose database is in trouble, one in half a second.
+// resumeTries bounds the attempts of an operator, one in half a second.
 const resumeTries = 60
 
-// resumeCalls is the command of an operator, repeated while the database is in trouble.
+// resumeCalls repeats an operator's command while the database is in trouble.
 func (w injector) resumeCalls(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		out, err := w.runBot(ctx, "calls", "resume")
@@ -59,14 +59,13 @@ func (w injector) resumeCalls(ctx context.Context) error {
 	}
 }
 
-// endMonths ends all refusals of the month.
 func (w injector) endMonths() {
 	close(w.months.over)
 	w.months.running.Wait()
 }
 
-// resumeRefused resumes calls once more if a gateway stored a late refusal. One that stood still may learn of it after the
-// operator's word.
+// resumeRefused resumes calls once more after a late refusal. A gateway that stood still may learn of it after the
+// operator's command.
 func (w injector) resumeRefused(ctx context.Context) error {
 	if len(w.months.copyAll()) == 0 {
 		return nil
@@ -90,18 +89,17 @@ func (w injector) resumeRefused(ctx context.Context) error {
 	return w.resumeCalls(ctx)
 }
 
-// copyAll copies the times in which DingTalk refused the month's calls.
 func (m *months) copyAll() []rig.Interval {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]rig.Interval(nil), m.spans...)
 }
 
-// fewestMeanwhile is the number of messages in a used-up month from which one must have been answered meanwhile.
+// fewestMeanwhile messages in a used-up month need at least one answer meanwhile.
 const fewestMeanwhile = 20
 
-// checkMonths: people get answers while DingTalk refuses the month's calls. Their webhooks do not count. A time without the
-// database shows nothing.
+// checkMonths: people get answers while DingTalk refuses the month's calls, since webhooks do not count. A time
+// without the database shows nothing.
 func (e *evidence) checkMonths(f *findings) {
 	asked := 0
 	for _, span := range e.months {

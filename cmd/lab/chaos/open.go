@@ -21,7 +21,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// openChaos builds the stand-ins and the database, without a gateway. The caller closes the result even after an error.
+// openChaos starts the stand-ins and the database. The caller closes the result even after an error.
 func openChaos(ctx context.Context, opt Command, program string, out io.Writer) (w *world, err error) {
 	w = &world{
 		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(io.Discard),
@@ -71,7 +71,6 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	return w, nil
 }
 
-// close ends what still runs and deletes what was written.
 func (w *world) close(ctx context.Context) error {
 	var err error
 	for _, s := range w.slots {
@@ -114,14 +113,13 @@ func (w *world) startPostgres(ctx context.Context) error {
 	return nil
 }
 
-// perMember reports whether each member of a group has a session of their own in this run: the seed decides.
+// perMember reports whether each member of a group has their own session in this run.
 func (w *world) perMember() bool { return w.opt.Seed%3 == 0 }
 
-// keysIgnored reports whether DingTalk repeats a reply with a known key, as the seed decides: the documentation
-// promises no deduplication.
+// keysIgnored reports whether DingTalk repeats a reply with a known key: the documentation promises no deduplication.
 func (w *world) keysIgnored() bool { return w.opt.Seed/2%2 == 0 }
 
-// connectionCount is how many gateways are connected to DingTalk, as the seed decides.
+// connectionCount is the configured number of connected gateways in this run.
 func (w *world) connectionCount() string {
 	if w.opt.Seed/4%4 == 1 {
 		return config.ConnectionsOne
@@ -143,7 +141,7 @@ func (w *world) stopPostgres(ctx context.Context, within time.Duration) error {
 	return p.Stop(ctx)
 }
 
-// gatewayConfig is small enough in all things for a flush and a compaction to come soon.
+// gatewayConfig has small limits, so that flush and compaction come soon.
 func (w *world) gatewayConfig(name, database string) (string, error) {
 	type object = map[string]any
 	c := object{
@@ -183,7 +181,7 @@ const (
 	callsOfRun = 1_000_000 // to the open API: counted, and more than a run makes
 )
 
-// watchTerms looks at the leases again and again: the term of none may fall.
+// watchTerms checks repeatedly that no lease's term falls.
 func (w *world) watchTerms(ctx context.Context) {
 	seen := map[sessions.Key]int64{}
 	for rig.WaitUntil(ctx, time.Now().Add(100*time.Millisecond)) {
@@ -202,7 +200,7 @@ func (w *world) watchTerms(ctx context.Context) {
 	}
 }
 
-// databaseURL is where PostgreSQL is, or was last.
+// databaseURL is PostgreSQL's latest address.
 func (w *world) databaseURL() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// printReport prints what was done and what was found.
 func (w *world) printReport(out io.Writer, f *findings) {
 	fmt.Fprintf(out, "\ntroubles:")
 	for _, kind := range slices.Sorted(maps.Keys(w.done)) {

@@ -19,7 +19,6 @@ func (l *lives) changeLife(process string, f func(*life)) {
 	f(l.of[process])
 }
 
-// copyAll copies the record of each process.
 func (l *lives) copyAll() map[string]life {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +31,7 @@ func (l *lives) copyAll() map[string]life {
 	return out
 }
 
-// startProcess starts a new process and does not wait for it to connect: it may find everything in ruins.
+// startProcess does not wait for a connection: everything may be down.
 func (s *slot) startProcess(_ context.Context) error {
 	s.runs++
 	name := fmt.Sprintf("%s-%d", s.name, s.runs)
@@ -54,10 +53,10 @@ func (s *slot) startProcess(_ context.Context) error {
 	return nil
 }
 
-// stopLimit is how long a clean stop may take, here: drain and flush and the end of what a frozen database holds up.
+// stopLimit bounds a clean stop: drain, flush and the delays of a frozen database.
 const stopLimit = 45 * time.Second
 
-// awaitExit waits for the end of a process that was asked to stop. After one request its exit code must be 0.
+// awaitExit waits for the end of a stopping process. After one request its exit code must be 0.
 func (w *world) awaitExit(ctx context.Context, c *rig.Process) {
 	limit, stop := context.WithTimeout(ctx, stopLimit)
 	defer stop()
@@ -74,7 +73,7 @@ func (w *world) awaitExit(ctx context.Context, c *rig.Process) {
 	}
 }
 
-// requestStop asks a process to stop and waits for its end in the background.
+// requestStop waits for the end in the background.
 func (s *slot) requestStop(ctx context.Context, c *rig.Process) error {
 	s.lives.changeLife(c.Name, func(l *life) { l.stopRequested = time.Now() })
 	if err := c.Terminate(); err != nil {
@@ -84,7 +83,7 @@ func (s *slot) requestStop(ctx context.Context, c *rig.Process) error {
 	return nil
 }
 
-// freezeFor stops a process for a while, as a machine does that swaps or is migrated. It returns at once.
+// freezeFor stops a process like a swapping or migrating machine. It returns at once.
 func (s *slot) freezeFor(c *rig.Process, d time.Duration) {
 	pid := c.PID()
 	if syscall.Kill(pid, syscall.SIGSTOP) != nil {
@@ -94,19 +93,17 @@ func (s *slot) freezeFor(c *rig.Process, d time.Duration) {
 	time.AfterFunc(d, func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have been killed meanwhile
 }
 
-// setApart notes that a process can't know what happens, for a while from now on.
+// setApart notes that a process is cut off for a while.
 func (s *slot) setApart(c *rig.Process, d time.Duration) {
 	now := time.Now()
 	s.lives.changeLife(c.Name, func(l *life) { l.apart = append(l.apart, rig.Interval{From: now, To: now.Add(d + time.Second)}) })
 }
 
-// killProcess ends the process as the kernel would.
 func (s *slot) killProcess() error {
 	s.lives.changeLife(s.child.Name, func(l *life) { l.killed = time.Now() })
 	return s.child.Kill()
 }
 
-// wasApart reports whether the process was apart from the others at some time between two moments.
 func (l life) wasApart(from, to time.Time) bool {
 	return slices.ContainsFunc(l.apart, func(s rig.Interval) bool { return s.From.Before(to) && from.Before(s.To) })
 }

@@ -17,7 +17,6 @@ import (
 	"ebb/sql/inspect"
 )
 
-// figuresOf reads the figures of a gateway.
 func (w *world) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
@@ -37,7 +36,7 @@ func (w *world) figuresOf(ctx context.Context, c *rig.Process) (figures, error) 
 	return f, nil
 }
 
-// parseFigures picks figures out of the text that Prometheus is given.
+// parseFigures reads Prometheus text.
 func parseFigures(text io.Reader) (figures, error) {
 	var f figures
 	seen := map[string]bool{}
@@ -72,12 +71,11 @@ func parseFigures(text io.Reader) (figures, error) {
 	return f, nil
 }
 
-// sampleEvery is how often a soak looks: each minute, and oftener in a short one.
+// sampleEvery is a minute, and less in a short soak.
 func sampleEvery(whole time.Duration) time.Duration {
 	return max(time.Second, min(time.Minute, whole/30))
 }
 
-// sampleUsage measures usage periodically and prints a line each time.
 func (w *world) sampleUsage(ctx context.Context) {
 	began := time.Now()
 	for next := began; ; {
@@ -121,7 +119,7 @@ const (
 	shownTables = 4
 )
 
-// String is the sample as a line: what each gateway takes, and the largest tables by thousand turns.
+// String is one line: the usage of each gateway, and the growth of the largest tables by thousand turns.
 func (s sample) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8s %7d turns", s.at.Round(time.Second), s.turns)
@@ -165,7 +163,7 @@ const (
 	fewestSamples   = 2 * warmUp
 )
 
-// judgeUsage prints whether the usage of gateways and tables is flat, and returns the breaches.
+// judgeUsage prints whether the usage is flat, and returns the breaches.
 func (w *world) judgeUsage(out io.Writer) []string {
 	lines, broken := judgeSoak(w.samples)
 	fmt.Fprintf(out, "\nsecond half against first, after a quarter to warm up (flat: memory <= x %.2f + %d MB, goroutines <= + %d, files <= + %d,\n"+
@@ -210,7 +208,7 @@ func judgeSoak(samples []sample) (lines, broken []string) {
 	return lines, broken
 }
 
-// medianOf is what a gateway takes in the middle of some samples, each figure by itself.
+// medianOf takes the median of each figure by itself.
 func medianOf(samples []sample, gateway string) figures {
 	var resident, goroutines, files []float64
 	for _, s := range samples {
@@ -222,14 +220,14 @@ func medianOf(samples []sample, gateway string) figures {
 	}
 }
 
-// tableGrowth is by how many bytes a table grew in a thousand turns.
+// tableGrowth is in bytes by thousand turns.
 func tableGrowth(samples []sample, table string) float64 {
 	a, b := samples[0], samples[len(samples)-1]
 	turns := float64(max(1, b.turns-a.turns))
 	return float64(b.tables[table].Bytes-a.tables[table].Bytes) * 1000 / turns
 }
 
-// deadShare is the largest share of dead rows that a table had, where they were many.
+// deadShare ignores moments with few dead rows.
 func deadShare(samples []sample, table string) float64 {
 	worst := 0.0
 	for _, s := range samples {

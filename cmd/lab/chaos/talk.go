@@ -11,7 +11,7 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// Groups in which people talk: few where each of their members has a session, so that each session grows long.
+// Few groups where each of their members has a session, so that each session grows long.
 const (
 	chaosConversations = 14
 	chaosMemberGroups  = 3
@@ -34,7 +34,7 @@ func (t *talkers) close() {
 	<-t.ended
 }
 
-// noteEntry takes from the transcript what was acknowledged, and when a message was answered.
+// noteEntry notes acknowledgements and answers.
 func (t *talkers) noteEntry(e dingtalktest.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,14 +55,12 @@ func (t *talkers) noteEntry(e dingtalktest.Entry) {
 	}
 }
 
-// countUnacked is the number of messages that DingTalk has no 200 for.
 func (t *talkers) countUnacked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open
 }
 
-// copyAll copies the record of each message.
 func (t *talkers) copyAll() (said map[string]remark, took []time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +71,7 @@ func (t *talkers) copyAll() (said map[string]remark, took []time.Duration) {
 	return said, append([]time.Duration(nil), t.took...)
 }
 
-// talkUntilDone says something rate times a second, at random moments, until ctx ends.
+// talkUntilDone sends messages at random moments, rate a second on average, until ctx ends.
 func (t *talkers) talkUntilDone(ctx context.Context, rate float64) {
 	for {
 		t.mu.Lock()
@@ -88,20 +86,17 @@ func (t *talkers) talkUntilDone(ctx context.Context, rate float64) {
 
 var chaosPeople = []rig.Person{rig.Zhang, rig.Li, rig.Alex, {ID: "u-wang", Name: "王芳"}, {ID: "u-chen", Name: "陈晨"}}
 
-// chaosAdmin may use every command in groups.
 var chaosAdmin = rig.Zhang
 
-// chaosCommands are sent among the talk.
 var chaosCommands = []string{"/状态", "/压缩", "/status", "/compact", "/压缩记录"}
 
-// Words that facts are made of: no two of them look alike, or one would be taken for the other's correction.
+// Words of facts. No two facts are alike, or one would be taken for the other's correction.
 var (
 	chaosThings = []string{"订单库", "缓存集群", "日志平台", "支付网关", "对账脚本", "搜索服务", "消息队列", "监控看板", "登录页", "发布流水线", "风控引擎"}
 	chaosPlaces = []string{"杭州机房", "三号机柜", "新加坡区", "备用链路", "灰度分组", "内网网段", "二期集群", "边缘节点", "测试大厅"}
 	chaosDeeds  = []string{"由李娜值守", "每周三凌晨备份", "保留九十天", "限流八百", "走专线", "双人复核", "迁移到新盘"}
 )
 
-// sayNext says one message somewhere.
 func (t *talkers) sayNext() {
 	t.mu.Lock()
 	u, m := t.drawMessage()
@@ -112,7 +107,7 @@ func (t *talkers) sayNext() {
 	t.sim.Say(m)
 }
 
-// drawMessage makes up the next message. t.mu must be held.
+// drawMessage needs t.mu.
 func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 	n := len(t.order) + 1
 	mark := fmt.Sprintf("q%07d", n)
@@ -148,7 +143,7 @@ func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 	return u, m
 }
 
-// roughenMessage makes a few messages come in copies, or long. t.mu must be held.
+// roughenMessage makes a few messages long or copies them. t.mu must be held.
 func (t *talkers) roughenMessage(m *dingtalktest.Message) {
 	switch t.rng.IntN(60) {
 	case 0, 1:
@@ -160,7 +155,6 @@ func (t *talkers) roughenMessage(m *dingtalktest.Message) {
 	}
 }
 
-// someMarks are a few of the messages said so far.
 func (t *talkers) someMarks(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +165,7 @@ func (t *talkers) someMarks(n int) []string {
 	return ids
 }
 
-// threadOf is the session in which the messages with these marks were said.
+// threadOf is the session of messages, by their marks.
 func (t *talkers) threadOf(asked string) string {
 	mark, _, _ := strings.Cut(asked, " ")
 	t.mu.Lock()

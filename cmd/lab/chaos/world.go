@@ -16,12 +16,12 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// world runs gateways as processes on one PostgreSQL and kills, stops and cuts them off while people talk. The promises
-// of check.go must hold all the same.
+// world runs gateways as processes on one PostgreSQL and injects faults while people talk. The promises of check.go
+// must hold.
 type world struct {
 	opt     Command
 	dir     string    // temporary, with all that is written
-	logs    io.Closer // the file of the gateways' logs, if any
+	logs    io.Closer // log file of the gateways, if any
 	program string
 	out     io.Writer
 	began   time.Time
@@ -38,21 +38,20 @@ type world struct {
 	erasures erasures
 	months   months
 
-	leaving sync.WaitGroup // processes that were asked to stop
+	leaving sync.WaitGroup // processes asked to stop
 
 	mu      sync.Mutex
 	private *localpg.Server // nil while it is stopped
 	url     string
-	done    map[string]int     // troubles made, by kind
-	apart   []rig.Interval     // while the database was in trouble: a living replica may be taken for dead then
-	rough   []rig.Interval     // while statements were cut off, hung or took long
-	broken  []string           // promises that were seen broken before the end
-	calmed  map[string]figures // figures of each gateway when all work was done, before its stop
+	done    map[string]int     // faults by kind
+	apart   []rig.Interval     // trouble with the database, in which a living replica may be taken for dead
+	rough   []rig.Interval     // statements were cut off, hung or slow
+	broken  []string           // promises broken before the end
+	calmed  map[string]figures // figures of each gateway without work, before its stop
 	samples []sample
-	took    string // times of the run's phases
+	took    string // durations of the run's phases
 }
 
-// addBroken notes that a promise was broken.
 func (w *world) addBroken(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,45 +60,42 @@ func (w *world) addBroken(format string, args ...any) {
 	}
 }
 
-// fault is one thing that goes wrong.
 type fault struct {
 	at   time.Duration // since the beginning
 	kind string
-	slot int           // number of the gateway
-	d    time.Duration // for how long
-	n    int           // which of its kinds, or how many
+	slot int           // index of the gateway
+	d    time.Duration // duration
+	n    int           // variant, or a number of objects
 }
 
-// chaosKind is one kind of trouble, which comes as often as its weight says.
+// chaosKind is a kind of fault with its relative frequency.
 type chaosKind struct {
 	kind   string
 	weight int
 	make   func(injector, context.Context, fault) error
 }
 
-// injector makes the faults of a run.
 type injector struct{ *world }
 
-// apartFor is how long after its way to the database was cut a process may still wait for answers that never come.
+// apartFor is how long a process may wait for answers after its connection to the database was cut.
 const apartFor = 5 * time.Second
 
-// erasure is one request to erase, with the words that it removes permanently.
+// erasure is one request to erase words permanently.
 type erasure struct {
 	kind    string   // forget last, forget me, forget fact
-	words   []string // numbers of facts: none may be seen after the receipt
-	touched []string // conversations whose sessions it may take from their owners
-	gone    []string // threads that are deleted as a whole
+	words   []string // numbers of facts, which must not appear after the receipt
+	touched []string // conversations whose sessions may lose their owners
+	gone    []string // deleted threads
 	begun   time.Time
-	receipt time.Time // when the requester learnt that it is done; zero: not yet
-	heard   string    // the last reply to the requester that was no receipt
+	receipt time.Time // zero: not yet
+	heard   string    // last other reply to the requester
 }
 
-// erasures are those of a run.
 type erasures struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	all     []*erasure
-	open    int // scripts that have not ended
+	open    int // running scripts
 	people  int // scripted persons so far
 }
 
@@ -108,11 +104,11 @@ type months struct {
 	running sync.WaitGroup
 	over    chan struct{} // closed when the trouble ends
 	mu      sync.Mutex
-	refused int // troubles that have not ended
+	refused int // faults that have not ended
 	spans   []rig.Interval
 }
 
-// slot is the place of one gateway: processes come and go in it, each under a name of its own.
+// slot is the place of consecutive processes, each with its own name.
 type slot struct {
 	*world
 	name  string
@@ -121,70 +117,70 @@ type slot struct {
 	runs  int
 }
 
-// life is what became of one process of a slot.
+// life is the history of one process.
 type life struct {
 	slot           string
 	started, ended time.Time
-	stopRequested  time.Time // asked to stop
-	twice          bool      // and asked again: it leaves at once
+	stopRequested  time.Time // time of the request
+	twice          bool      // a second request ends it at once
 	killed         time.Time
-	apart          []rig.Interval // while it stood still or could not reach the database
-	exit           error          // how it ended
+	apart          []rig.Interval // it stood still or could not reach the database
+	exit           error          // exit error
 }
 
-// lives are the processes that ever ran, by name.
+// lives has all processes by name.
 type lives struct {
 	mu sync.Mutex
 	of map[string]*life
 }
 
-// figures are what a gateway says that it takes of the machine.
+// figures are a gateway's own metrics.
 type figures struct {
 	resident          float64 // bytes
 	goroutines, files int
-	turns             int // that it committed
+	turns             int // committed
 }
 
-// sample is what everything takes at one moment.
+// sample is the usage at one moment.
 type sample struct {
 	at       time.Duration
-	turns    int // committed so far
+	turns    int // committed
 	gateways map[string]figures
 	tables   map[string]inspect.TableSize
 }
 
 // remark is one message of a person, and its state at DingTalk.
 type remark struct {
-	mark    string // stands in the text, unless that is a command; it is the message's id too
+	mark    string // the message's id; in the text, unless that is a command
 	place   string // the conversation
-	thread  string // the session: the conversation, or one member of it
+	thread  string // the session: the conversation, or one of its members
 	command bool
 	fact    string // fact in it to remember
-	wiped   bool   // an erasure is about it: its words may be gone
-	gone    bool   // its row may be gone too
+	wiped   bool   // it may be erased
+	gone    bool   // its row may be deleted too
 
-	sent          time.Time // by DingTalk's clock: what createAt says
-	pushed, acked time.Time // first; zero where not yet
+	sent          time.Time // createAt, by DingTalk's clock
+	pushed, acked time.Time // first; zero before it
 	answered      bool
 }
 
-// talkers is people who talk in groups and in private chats, and what DingTalk knows of each of their messages.
+// talkers are people in groups and private chats, and their messages at DingTalk.
 type talkers struct {
 	sim    *dingtalktest.Server
 	stop   context.CancelFunc
 	ended  chan struct{}
-	noisy  bool // bursts, copies, commands and long messages too
-	member bool // each member of a group has a session of their own
+	noisy  bool // with bursts, copies, commands and long messages
+	member bool // each member of a group has their own session
 
 	mu    sync.Mutex
 	rng   *rand.Rand
-	order []string           // marks, in the order in which they were said
+	order []string           // marks in the order of sending
 	said  map[string]*remark // by mark
-	open  int                // said and not acknowledged
-	took  []time.Duration    // from the first push of a message to its first answer
+	open  int                // unacknowledged messages
+	took  []time.Duration    // from the first push to the first answer
 }
 
-// Command is lab chaos: it runs fault injection and checks that nothing was lost.
+// Command is lab chaos: fault injection.
 type Command struct {
 	For      time.Duration `default:"30m" help:"How long to make trouble."`
 	Seed     uint64        `help:"Seed of the plan, which is the same for the same seed and length; 0: a new one."`
@@ -197,5 +193,4 @@ type Command struct {
 	Logs     string        `type:"path" placeholder:"FILE" help:"Write the logs of the gateways to this file."`
 }
 
-// maxBroken bounds the list: one broken promise is enough.
 const maxBroken = 100

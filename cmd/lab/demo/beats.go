@@ -18,7 +18,7 @@ func (s *story) beginStory(ctx context.Context) (err error) {
 	return err
 }
 
-// talkAboutFacts plants the facts, and asks for one of them while it still stands in the context.
+// talkAboutFacts asks for one of the facts while it still stands in the context.
 func (s *story) talkAboutFacts(ctx context.Context) error {
 	for _, f := range plantedFacts {
 		if _, err := s.askAs(ctx, f.Utterance); err != nil {
@@ -28,8 +28,7 @@ func (s *story) talkAboutFacts(ctx context.Context) error {
 	return s.askFor(ctx, earlyQuestion, rig.Li.Name)
 }
 
-// nearMarks is the size of the context from which on only small steps are taken, so that the flush comes clearly before
-// the compaction.
+// nearMarks is the size of the context that ends large steps, so that the flush comes clearly before the compaction.
 const nearMarks = demoThreshold * 2 / 3
 
 // fillContext says the next piece of chatter and returns the session after its answer.
@@ -63,7 +62,7 @@ func (s *story) growTo(ctx context.Context) error {
 	return err
 }
 
-// awaitFlush waits for the flush and checks that every planted fact is in memory, before anything was compacted.
+// awaitFlush checks that every planted fact is in memory before anything was compacted.
 func (s *story) awaitFlush(ctx context.Context) error {
 	if _, err := s.book.WaitLine(ctx, s.first.Name, "Executing memory flush"); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (s *story) awaitFlush(ctx context.Context) error {
 	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
-// newMemories lists the facts in memory, and the words of those that were not shown yet.
+// newMemories lists the facts, and the words of those not yet shown.
 func (s *story) newMemories(ctx context.Context) (all []memory.Memory, words []string, err error) {
 	all, err = s.listMemories(ctx)
 	for _, m := range all[min(s.known, len(all)):] {
@@ -107,8 +106,8 @@ func describeMemory(facts []memory.Memory, words string) bool {
 	return false
 }
 
-// awaitCompaction talks on until the context is compacted, and checks the compaction log against the gateway's own line, and
-// that no event was lost by it.
+// awaitCompaction talks until the context is compacted. It compares the compaction log with the gateway's line, and
+// checks that no event was lost.
 func (s *story) awaitCompaction(ctx context.Context) error {
 	row, err := s.readSession(ctx)
 	for err == nil && row.TotalTokens < demoThreshold && row.CompactionCount == 0 {
@@ -147,7 +146,7 @@ func (s *story) awaitCompaction(ctx context.Context) error {
 	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
-// checkLog checks that all that was said is still in the event log.
+// checkLog checks that the event log has all messages.
 func (s *story) checkLog(ctx context.Context) error {
 	events, err := s.countEvents(ctx)
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *story) checkLog(ctx context.Context) error {
 	return nil
 }
 
-// askRecall asks for a fact whose own words have left the context.
+// askRecall asks for a fact whose message has left the context.
 func (s *story) askRecall(ctx context.Context) error {
 	fact := plantedFacts[0]
 	events, err := s.countEvents(ctx)
@@ -178,7 +177,7 @@ func (s *story) askRecall(ctx context.Context) error {
 	return s.pauseFor(ctx, 2*time.Second)
 }
 
-// rollGateway starts the second gateway, stops the first one in the middle of a turn, and says something in between.
+// rollGateway starts the second gateway, and stops the first one in the middle of a turn.
 func (s *story) rollGateway(ctx context.Context) (err error) {
 	if s.second, err = s.startGateway(ctx, "B"); err != nil {
 		return err
@@ -217,7 +216,7 @@ func (s *story) rollGateway(ctx context.Context) (err error) {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// awaitStop checks how the first gateway ended: its summary line, and exit code 0.
+// awaitStop checks the first gateway's summary line and exit code.
 func (s *story) awaitStop(ctx context.Context) error {
 	sum, err := s.book.WaitLine(ctx, "A", "Shutdown memory flush summary")
 	if err != nil {
@@ -242,7 +241,6 @@ func (s *story) awaitStop(ctx context.Context) error {
 	return nil
 }
 
-// afterRoll asks the second gateway for a fact from the time of the first.
 func (s *story) afterRoll(ctx context.Context) error {
 	if err := s.askFor(ctx, afterRestart, plantedFacts[2].proof); err != nil {
 		return err
@@ -251,8 +249,7 @@ func (s *story) afterRoll(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// killGateway ends the second gateway at once, in the middle of a turn whose message it has just acknowledged, and has a third
-// one answer it.
+// killGateway kills the second gateway in the middle of an acknowledged turn, and has a third one answer it.
 func (s *story) killGateway(ctx context.Context) (err error) {
 	s.model.Add(openaitest.WhenFunc(matchQuestion(beforeKill), neverAnswer).Times(1))
 	id, err := s.sayAs(ctx, beforeKill)

@@ -12,10 +12,10 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// cardInterval is the time between two updates of a card: short, because the demo's answers are.
+// cardInterval is short, because the demo's answers are.
 const cardInterval = 200 * time.Millisecond
 
-// followCards draws each change of the group's cards until the simulator closes. Without a terminal the story prints them.
+// followCards draws changes of the group's cards until the simulator closes. Without a terminal the story prints them.
 func (s *stage) followCards(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
@@ -29,7 +29,6 @@ func (s *stage) followCards(ctx context.Context) (done chan struct{}) {
 	return done
 }
 
-// trackOf returns the id of the card that answers an acknowledged message.
 func (s *stage) trackOf(ctx context.Context, msgID string) (string, error) {
 	events, err := s.countEvents(ctx)
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *stage) trackOf(ctx context.Context, msgID string) (string, error) {
 	return chat.ReplyKey(s.key, e), nil
 }
 
-// sayForCard says something and shows the first frame of its card with some words, unless the card has ended by then.
+// sayForCard shows the first frame of its message's card with some words, unless the card has ended.
 func (s *story) sayForCard(ctx context.Context, u rig.Utterance, words string) (id string, err error) {
 	if id, err = s.sayAs(ctx, u); err != nil {
 		return "", err
@@ -56,7 +55,6 @@ func (s *story) sayForCard(ctx context.Context, u rig.Utterance, words string) (
 	return id, err
 }
 
-// stopAnswer has a member stop an answer in its middle by the button of its card.
 func (s *story) stopAnswer(ctx context.Context) error {
 	s.model.Add(scriptReport())
 	words := string([]rune(reportOpening)[:8])
@@ -81,7 +79,7 @@ func (s *story) stopAnswer(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// rateAnswer asks for a longer answer, which fills its card while people watch, and has the asker press a thumb.
+// rateAnswer asks for an answer long enough to watch, and rates it as the asker.
 func (s *story) rateAnswer(ctx context.Context) error {
 	s.model.Add(scriptChecklist())
 	id, err := s.sayForCard(ctx, checklist, checklistOpening)
@@ -108,7 +106,7 @@ func (s *story) rateAnswer(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// click presses a button and returns the notice to the person, which may be empty.
+// click returns the notice to the person, which may be empty.
 func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.Action) (notice string, err error) {
 	answer, err := s.dingtalk.Click(ctx, track, by.ID, string(a))
 	if err != nil {
@@ -120,7 +118,7 @@ func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.A
 	return answer.Private["notice"], nil
 }
 
-// clickNewest presses a button of the group's newest card for the person at the terminal, and prints the notice.
+// clickNewest presses a button of the newest card for the person at the terminal.
 func (s *stage) clickNewest(ctx context.Context, out io.Writer, a chat.Action) error {
 	cards := s.dingtalk.Cards(string(demoGroup))
 	notice, err := s.click(ctx, cards[len(cards)-1].TrackID, you, a) // the story has shown cards
@@ -139,7 +137,8 @@ type growingText struct {
 	shown string
 }
 
-// grow prints the new end of a text. A frame that differs, such as one with a closed code fence, waits for a later one.
+// grow prints the new end of a text. A frame that differs, such as one with a closed code fence, waits for a later
+// one.
 func (g *growingText) grow(text string) {
 	text, _, _ = strings.Cut(text, "⏳") // the status of the turn
 	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), g.shown); ok {

@@ -18,7 +18,7 @@ type Command struct {
 	Once bool `help:"End after the story; exit code 1 when an expectation fails."`
 }
 
-// Run plays the story with real gateway processes. Without Once it then makes the terminal a member of the group.
+// Run plays the story with real gateway processes. Without Once the terminal then becomes a member of the group.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	if err := app.CheckProgram(); err != nil {
 		return err
@@ -42,11 +42,11 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	w.stopDrawing()
 	if err == nil && !c.Once {
 		if err = s.converseWith(work, app.Stdin, app.Stdout); ctx.Err() != nil {
-			return nil // a signal is as good a way to leave as any
+			return nil // a signal is a normal end
 		}
 	}
 	switch {
-	case err != nil && ctx.Err() != nil: // the scene was interrupted
+	case err != nil && ctx.Err() != nil: // the story was interrupted
 		return fmt.Errorf("demo: ended by %w", context.Cause(ctx))
 	case err != nil && work.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(work), err)
@@ -59,14 +59,14 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	return fmt.Errorf("demo: %w", err)
 }
 
-// printLog shows the end of the gateways' logs, for those who have to find out why the story went wrong.
+// printLog shows the end of the gateways' logs after a failure.
 func printLog(out io.Writer, lines []string) {
 	for _, l := range lines {
 		fmt.Fprintln(out, l)
 	}
 }
 
-// runClock draws the scene again from time to time until the returned function is called.
+// runClock redraws the scene until stop.
 func (s *screen) runClock() (stop func()) {
 	if !s.isTerminal() {
 		return func() {}
@@ -91,8 +91,8 @@ func (s *screen) runClock() (stop func()) {
 	}
 }
 
-// stopOnBrokenPipe ends the demo when the reader of its output has gone. Otherwise the system would end the process at
-// once, and leave PostgreSQL and the gateways behind.
+// stopOnBrokenPipe ends the demo when the reader of its output has gone. Otherwise the system would end the process
+// and leave PostgreSQL and the gateways behind.
 func stopOnBrokenPipe(cancel context.CancelCauseFunc) (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

@@ -8,17 +8,15 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// The screen fits into the smallest terminal that people still open; on a larger one conversation and happenings get the
-// rows that are left.
+// The screen fits into the smallest terminals in use. On a larger one, conversation and actions get the further rows.
 const (
 	minColumns, maxColumns = 60, 100
 	minRows, maxRows       = 24, 40
 )
 
-// cells measures text as terminals do: Chinese characters take two columns, lines and blocks one, whatever the locale.
+// cells measures text as terminals do: Chinese characters take two columns, lines and blocks one, in any locale.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// colorPalette colours pieces of text; each function adds no columns.
 type colorPalette struct{ bold, dim, good, warn, bad, name func(string) string }
 
 func newPalette(color bool) colorPalette {
@@ -31,13 +29,13 @@ func newPalette(color bool) colorPalette {
 	return colorPalette{bold: sgr("1"), dim: sgr("2"), good: sgr("32"), warn: sgr("33"), bad: sgr("31"), name: sgr("36")}
 }
 
-// The real parts of the demo and its stand-ins, named on every screen.
+// Shown on every screen.
 const (
 	honestChinese = "真的：网关进程、PostgreSQL、信号。替身：钉钉是模拟器，模型照脚本答话，非大模型"
 	honestEnglish = "Real: gateways, PostgreSQL, signals. Simulated: DingTalk. Scripted: the model."
 )
 
-// renderScene draws a scene into at most rows-1 lines (the cursor stands on one more), none wider than columns.
+// renderScene draws at most rows-1 lines (the cursor stands on one more), none wider than columns.
 func renderScene(s scene, columns, rows int, p colorPalette) []string {
 	w := min(max(columns, minColumns), maxColumns) - 1
 	rows = min(max(rows, minRows), maxRows)
@@ -69,7 +67,6 @@ func renderHeading(text string, w int, p colorPalette) string {
 	return p.dim(text + strings.Repeat("─", max(0, w-cells.StringWidth(text))))
 }
 
-// renderGauge shows how full the context is, with the marks of flush and compaction.
 func renderGauge(s scene, w int, p colorPalette) []string {
 	if s.Threshold <= 0 {
 		return []string{"", fitWidth("上下文 context: -", w), "", ""}
@@ -100,10 +97,9 @@ func renderGauge(s scene, w int, p colorPalette) []string {
 	}
 }
 
-// cursor stands at the end of a card that still fills.
 const cursor = "▌"
 
-// renderConversation shows the last n lines of the group. The newest message is a card that fills, or has filled, half of them.
+// renderConversation shows the last n lines of the group. A newest message that is a card takes half of them.
 func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	const names = 8
 	lines := make([]string, 0, n)
@@ -125,7 +121,7 @@ func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	return fillWidth(lines[max(0, len(lines)-n):], n)
 }
 
-// renderSpoken shows a message in up to n lines: the end of a card that still fills, the beginning of any other.
+// renderSpoken shows up to n lines: the end of a card that still fills, the beginning of any other message.
 func renderSpoken(s spokenLine, n, w int) []string {
 	text := strings.TrimSpace(s.Mark + " " + oneLine(s.Text))
 	if s.Open {
@@ -144,7 +140,7 @@ func renderSpoken(s spokenLine, n, w int) []string {
 	return append(lines[:n-1:n-1], fitWidth(strings.Join(lines[n-1:], ""), w))
 }
 
-// renderHappenings shows the last n lines of what the gateway did; the newest is whole as far as there is room.
+// renderHappenings shows the last n lines of actions; the newest is whole if there is room.
 func renderHappenings(happened []sceneAction, n, w int, p colorPalette) []string {
 	var lines []string
 	for _, h := range happened {
@@ -155,14 +151,13 @@ func renderHappenings(happened []sceneAction, n, w int, p colorPalette) []string
 	}
 	if len(happened) > 0 {
 		if newest := 1 + len(happened[len(happened)-1].Details); newest > n {
-			lines = lines[len(lines)-newest:] // its first line says what the others are
+			lines = lines[len(lines)-newest:] // its first line explains the others
 			return lines[:n]
 		}
 	}
 	return fillWidth(lines[max(0, len(lines)-n):], n)
 }
 
-// renderFooter shows processes and figures, or the closing table.
 func renderFooter(s scene, w int, p colorPalette) []string {
 	if s.Table != nil {
 		lines := []string{renderHeading("结果 result", w, p)}
@@ -203,7 +198,6 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func fitWidth(s string, w int) string { return cells.Truncate(s, max(0, w), "…") }
 
-// padWidth cuts or fills a text to exactly w columns.
 func padWidth(s string, w int) string { return cells.FillRight(fitWidth(s, w), max(0, w)) }
 
 func fillWidth(lines []string, n int) []string {
@@ -213,7 +207,6 @@ func fillWidth(lines []string, n int) []string {
 	return lines
 }
 
-// withCommas writes 64000 as 64,000.
 func withCommas(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

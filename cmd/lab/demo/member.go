@@ -15,7 +15,7 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// answerWithin is how long a line at the prompt waits for its answer before the next may be said.
+// answerWithin bounds the wait at the prompt for an answer.
 const answerWithin = 60 * time.Second
 
 const memberHelp = `
@@ -30,13 +30,12 @@ Try: "Read me the load test report?", then :stop.
 
 const buttonsHelp = "按钮 buttons: :good :bad :stop"
 
-// buttons are the lines that press a button.
 var buttons = map[string]chat.Action{":good": chat.ActionGood, ":bad": chat.ActionBad, ":stop": chat.ActionStop}
 
-// buttonRE matches a line that presses a button, or one that does not exist. Chinese keyboards write ： for the colon.
+// buttonRE matches unknown buttons too. Chinese keyboards write ： for the colon.
 var buttonRE = regexp.MustCompile(`^[:：]([a-zA-Z]{2,})$`)
 
-// readButton parses a line; ok is false for a line to say. The action is empty for a button that does not exist.
+// readButton returns false for a line to say, and an empty action for an unknown button.
 func readButton(line string) (a chat.Action, ok bool) {
 	m := buttonRE.FindStringSubmatch(line)
 	if m == nil {
@@ -45,12 +44,11 @@ func readButton(line string) (a chat.Action, ok bool) {
 	return buttons[":"+strings.ToLower(m[1])], true
 }
 
-// member is the person at the terminal.
 type member struct {
 	*story
 	out   io.Writer
 	lines <-chan string // nil after the end of the input
-	typed []string      // during an answer, to be said after it
+	typed []string      // lines typed during an answer
 }
 
 // converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
@@ -83,7 +81,6 @@ func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) e
 	}
 }
 
-// printPrompt shows how full the context is, and who is asked.
 func (m *member) printPrompt(ctx context.Context) error {
 	row, err := m.readSession(ctx)
 	if err != nil {
@@ -95,7 +92,7 @@ func (m *member) printPrompt(ctx context.Context) error {
 	return nil
 }
 
-// next returns the next line; ok is false after the end of the input or of ctx.
+// next returns false after the end of the input or of ctx.
 func (m *member) next(ctx context.Context) (line string, ok bool) {
 	switch {
 	case len(m.typed) > 0:
@@ -127,13 +124,13 @@ func (m *member) take(ctx context.Context, line string) error {
 	return m.exchange(ctx, line)
 }
 
-// said is a line of the person as DingTalk has it: its id, and the card that answers it.
+// said is a line as DingTalk has it: its message id, and the card of the answer.
 type said struct{ id, track string }
 
-// botMention is the mention of the bot before a message, which DingTalk removes from its text.
+// botMention is the mention of the bot that DingTalk removes from a text.
 var botMention = regexp.MustCompile(`(?i)^@` + demoBotName + `\s+`)
 
-// say sends a line to the group and waits until the bot has it.
+// say waits for the acknowledgement.
 func (m *member) say(ctx context.Context, line string) (said, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no acknowledgement within %s", answerWithin))
 	defer stop()
@@ -145,7 +142,7 @@ func (m *member) say(ctx context.Context, line string) (said, error) {
 	return said{id, track}, err
 }
 
-// exchange says one line and prints its answer. Lines that stop an answer act while it runs, others wait for its end.
+// exchange says one line and prints its answer. Lines that stop an answer act at once, others wait for its end.
 func (m *member) exchange(ctx context.Context, line string) error {
 	asked, err := m.say(ctx, line)
 	if err != nil {
@@ -194,7 +191,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 
 func isStop(line string) bool { return command.Commands.Parse(line).Name == "stop" }
 
-// stopCard presses the button of a card once the card is there, and returns the notice or the fault.
+// stopCard waits for the card, and returns the notice or the fault.
 func (m *member) stopCard(ctx context.Context, track string) string {
 	_, err := m.dingtalk.WaitCard(ctx, string(demoGroup), "the card of the answer", func(c dingtalktest.Card) bool { return c.TrackID == track })
 	if err != nil {
@@ -207,7 +204,7 @@ func (m *member) stopCard(ctx context.Context, track string) string {
 	return notice
 }
 
-// showAnswer prints the answer to a line, a card as it grows.
+// showAnswer prints an answer, a card as it grows.
 func (m *member) showAnswer(ctx context.Context, asked said) error {
 	one, stop := context.WithTimeout(ctx, answerWithin)
 	defer stop()
@@ -237,7 +234,6 @@ func (m *member) showAnswer(ctx context.Context, asked said) error {
 	return nil
 }
 
-// mentionLine is the mention of the asker, on a line of its own.
 var mentionLine = regexp.MustCompile(`^(@\S+) *\n\n`)
 
 // joinMention puts the words of a reply behind its mention, unless they are a list.
@@ -248,7 +244,7 @@ func joinMention(text string) string {
 	return mentionLine.ReplaceAllString(text, "$1\n")
 }
 
-// readLines passes lines on until the input ends. It may outlive the demo, waiting for a line that never comes.
+// readLines may outlive the demo, in a blocked read.
 func readLines(ctx context.Context, in io.Reader, lines chan<- string) {
 	defer close(lines)
 	for sc := bufio.NewScanner(in); sc.Scan(); {

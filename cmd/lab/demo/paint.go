@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is the demo's one way to the screen: on a terminal the scene is drawn in place, elsewhere what happens is
-// printed, a line each. Its methods may be called from any goroutine.
+// screen draws the scene in place on a terminal, and prints a line for each action elsewhere. It is safe for
+// concurrent use.
 type screen struct {
 	out     io.Writer
 	size    func() (columns, rows int) // nil: no terminal
@@ -22,12 +22,12 @@ type screen struct {
 
 	mu    sync.Mutex
 	scene scene
-	drawn int // lines on the screen that the next drawing goes over
+	drawn int // lines on the screen that the next drawing overwrites
 	shape [2]int
 	ended bool
 }
 
-// newShow looks at where the output goes: a terminal that is large enough is drawn on.
+// newShow draws only on a terminal that is large enough.
 func newShow(out io.Writer, getenv func(string) string) *screen {
 	s := &screen{out: out, began: time.Now(), palette: newPalette(false)}
 	file, ok := out.(*os.File)
@@ -47,7 +47,7 @@ func newShow(out io.Writer, getenv func(string) string) *screen {
 	return s
 }
 
-// isTerminal reports whether the output is a terminal: then the story goes at the pace of a reader.
+// isTerminal reports whether the output is a terminal, where the story keeps the pace of a reader.
 func (s *screen) isTerminal() bool { return s.size != nil }
 
 func (s *screen) updateScene(change func(*scene)) {
@@ -57,7 +57,7 @@ func (s *screen) updateScene(change func(*scene)) {
 	s.drawLocked()
 }
 
-// Draw draws the scene again, for its clock.
+// drawScene updates the clock.
 func (s *screen) drawScene() { s.updateScene(func(*scene) {}) }
 
 func (s *screen) drawLocked() {
@@ -83,17 +83,17 @@ func (s *screen) drawLocked() {
 	}
 	b.WriteString("\x1b[J")
 	s.drawn = len(lines)
-	_, _ = io.WriteString(s.out, b.String()) // a screen that is gone ends the demo by a signal
+	_, _ = io.WriteString(s.out, b.String()) // a closed screen ends the demo by a signal
 }
 
-// printLocked writes one line with its time, where nothing is drawn.
+// printLocked prints one line with its time, if nothing is drawn.
 func (s *screen) printLocked(indent, text string) {
 	if s.size == nil && !s.ended {
 		fmt.Fprintf(s.out, "%5.1fs  %s%s\n", time.Since(s.began).Seconds(), indent, fitWidth(oneLine(text), 150))
 	}
 }
 
-// printIntro names the real parts, where the screen does not.
+// printIntro names the real parts, unless the screen does.
 func (s *screen) printIntro() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,6 @@ func (s *screen) printIntro() {
 	s.drawLocked()
 }
 
-// showCaption says what comes now.
 func (s *screen) showCaption(text string) {
 	s.updateScene(func(c *scene) {
 		c.Caption = text
@@ -111,7 +110,6 @@ func (s *screen) showCaption(text string) {
 	})
 }
 
-// showMessage adds a line to the conversation.
 func (s *screen) showMessage(who, text string, bot bool) {
 	s.updateScene(func(c *scene) {
 		c.Said = append(c.Said, spokenLine{Who: who, Text: text, Bot: bot})
@@ -119,7 +117,7 @@ func (s *screen) showMessage(who, text string, bot bool) {
 	})
 }
 
-// showCard shows the text of a card: in its line of the conversation, or its first and its last text as a line each.
+// showCard updates the card's line of the conversation, or prints its first and its last text.
 func (s *screen) showCard(id, text string, done bool) {
 	s.updateScene(func(c *scene) {
 		i := c.lineOfCard(id)
@@ -157,7 +155,7 @@ func (s *screen) showAction(text string, details ...string) {
 	})
 }
 
-// showContext prints the size of the context where there is no gauge.
+// showContext prints the size of the context if there is no gauge.
 func (s *screen) showContext(tokens int) {
 	s.updateScene(func(c *scene) {
 		c.Tokens = tokens
@@ -165,7 +163,6 @@ func (s *screen) showContext(tokens int) {
 	})
 }
 
-// showReplica shows the state of a gateway process.
 func (s *screen) showReplica(name string, pid int, state string, alive bool) {
 	s.updateScene(func(c *scene) {
 		now := replicaState{Name: name, PID: pid, State: state, Alive: alive}
@@ -179,7 +176,7 @@ func (s *screen) showReplica(name string, pid int, state string, alive bool) {
 	})
 }
 
-// printEnd shows the closing table and the result; nothing is drawn after that.
+// printEnd shows the closing table and the result, the last drawing.
 func (s *screen) printEnd(table []tableRow, result string) {
 	s.updateScene(func(c *scene) { c.Table, c.Result, c.Caption = table, result, "结束 the end" })
 	s.mu.Lock()
@@ -193,7 +190,7 @@ func (s *screen) printEnd(table []tableRow, result string) {
 	s.ended = true
 }
 
-// stopDrawing ends the drawing, so that later output stands under it.
+// stopDrawing keeps later output below the drawing.
 func (s *screen) stopDrawing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// scene is all that the demo's screen shows at one moment. It is plain data: the story fills it in, render draws it.
+// scene is the content of the screen, as plain data.
 type scene struct {
 	Elapsed   time.Duration
 	Caption   string // the current step
-	Tokens    int    // tokens of the group's context as it would be sent now
+	Tokens    int    // the group's next request
 	FlushAt   int    // tokens at which memory is flushed
-	Threshold int    // tokens at which the context is compacted; 0: not known yet
+	Threshold int    // tokens at which the context is compacted; 0: unknown
 	Said      []spokenLine
 	Happened  []sceneAction
 	Replicas  []replicaState
 	Counts    storyCounts
-	Table     []tableRow // the closing table; nil until then
+	Table     []tableRow // nil before the end
 	Result    string
 }
 
-// lineOfCard finds the line of a card; -1 without one.
+// lineOfCard is -1 without a line.
 func (c *scene) lineOfCard(id string) int {
 	return slices.IndexFunc(c.Said, func(l spokenLine) bool { return l.Card == id })
 }
@@ -34,13 +34,12 @@ type spokenLine struct {
 	Mark string // the rating of the card
 }
 
-// sceneAction is something that the gateway did, with lines that say more.
+// sceneAction is an action of the gateway, with details.
 type sceneAction struct {
 	Text    string
 	Details []string
 }
 
-// replicaState is one gateway process.
 type replicaState struct {
 	Name  string
 	PID   int
@@ -48,7 +47,6 @@ type replicaState struct {
 	Alive bool
 }
 
-// storyCounts are the figures that the closing table is made of.
 type storyCounts struct {
 	Acked       int // messages that the gateway acknowledged
 	Answered    int // messages with a reply
@@ -61,17 +59,15 @@ type storyCounts struct {
 	Illegal     int // requests that no model provider would take
 }
 
-// unanswered is the number of acknowledged messages that have no reply, yet or for ever.
 func (c storyCounts) unanswered() int { return c.Acked - c.Answered }
 
-// tableRow is one line of the closing table.
 type tableRow struct {
 	Label string
 	Value string
 	Good  bool
 }
 
-// closingTable sets the figures out; lost is what still waits when the story has ended.
+// closingTable counts unanswered messages as lost.
 func closingTable(c storyCounts) []tableRow {
 	row := func(label string, n int, good bool) tableRow { return tableRow{label, withCommas(n), good} }
 	return []tableRow{

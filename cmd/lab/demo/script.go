@@ -12,7 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-// The group of the story.
 const (
 	demoGroup      = sessions.ConversationID("cidEbbDemoGroup==")
 	demoGroupTitle = "支付网关 2.4 发布"
@@ -21,8 +20,7 @@ const (
 
 var you = rig.Person{ID: "u-you", Name: "你"}
 
-// demoPeople are the members of the group as the simulator knows them. The one at the terminal is an administrator, who
-// may /compact.
+// demoPeople has the person at the terminal as administrator, for /compact.
 func demoPeople() (users []dingtalktest.User, ids []string) {
 	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
 		users = append(users, dingtalktest.User{StaffID: p.ID, Nick: p.Name, Admin: p == you})
@@ -31,13 +29,13 @@ func demoPeople() (users []dingtalktest.User, ids []string) {
 	return users, ids
 }
 
-// plantedFact is a fact that is said early, and the words by which it is known again.
+// plantedFact is an early message, and the words that prove its recall.
 type plantedFact struct {
 	rig.Utterance
 	proof string
 }
 
-// facts are said first and asked for last.
+// plantedFacts are the first messages.
 var plantedFacts = []plantedFact{
 	{rig.Utterance{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"}, "5 月 20 日"},
 	{rig.Utterance{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"}, "回滚由 Alex 负责"},
@@ -45,7 +43,7 @@ var plantedFacts = []plantedFact{
 	{rig.Utterance{Speaker: rig.Zhang, Text: "我偏好先看结论，再看细节，周报一页以内。"}, "先看结论"},
 }
 
-// The questions and messages of the beats after the compaction.
+// Messages after the compaction.
 var (
 	earlyQuestion  = rig.Utterance{Speaker: rig.Alex, Text: "发布是谁负责？"}
 	recallQuestion = rig.Utterance{Speaker: rig.Li, Text: "请问支付网关的发布日期定在哪天？"}
@@ -57,8 +55,8 @@ var (
 	beforeKill     = rig.Utterance{Speaker: rig.Zhang, Text: "回滚由谁负责？"}
 )
 
-// fromMemory answers as the stand-in does, from a request without its summaries. They repeat the planted facts, and the
-// beat is to show that memory holds them by itself.
+// fromMemory answers without the summaries of the request. They repeat the planted facts, and the beat shows memory
+// alone.
 func fromMemory(r openaitest.Request) openaitest.Reply {
 	messages := make([]openaitest.Message, len(r.Messages))
 	for i, m := range r.Messages {
@@ -71,12 +69,12 @@ func fromMemory(r openaitest.Request) openaitest.Reply {
 
 var summaryBlock = regexp.MustCompile(`(?s)<<<summary .*?\nsummary [^\n]*>>>\n?`)
 
-// answerSlowly answers as the stand-in does, so late that a signal comes first.
+// answerSlowly answers after d, so that a signal comes first.
 func answerSlowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
 	return func(r openaitest.Request) openaitest.Reply { return openaitest.Persona(r).After(d) }
 }
 
-// The answer to the checklist, written slowly, so that people see it grow.
+// The answer to the checklist is streamed slowly, so that people see it grow.
 const (
 	checklistOpening = "**先说结论**"
 	checklistAnswer  = checklistOpening + "：八点开始，十点前结束。\n\n" +
@@ -88,7 +86,7 @@ func scriptChecklist() openaitest.Script {
 	return openaitest.When(matchQuestion(checklist), openaitest.Text(checklistAnswer).Slow(100*time.Millisecond)).Times(1)
 }
 
-// The beginning of an answer that never ends by itself, and the words that mark it as stopped.
+// The beginning of an endless answer, and the words that mark it as stopped.
 const (
 	reportOpening = "压测报告第一节：测试环境与方法。本次压测用了三台八核机器，"
 	cutShort      = "（已停止）"
@@ -115,7 +113,7 @@ func scriptReading() []openaitest.Script {
 	}
 }
 
-// neverAnswer takes a request and does not answer: its gateway will be gone before.
+// neverAnswer hangs: its gateway is killed first.
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
 func matchQuestion(u rig.Utterance) openaitest.Matcher { return matchWords(u.Text) }

@@ -18,9 +18,8 @@ import (
 	"ebb/sql/localpg"
 )
 
-// The demo's window is small, so that half a minute of talk fills it; a lease is short, so that a killed gateway's
-// work is soon taken over. Replies may come faster than DingTalk lets a real group have them: the story puts an hour of
-// talk into half a minute.
+// A small window is full after half a minute of talk, and a short lease is soon taken over. Replies exceed DingTalk's
+// rate: an hour of talk takes half a minute.
 const (
 	demoThreshold  = 4000
 	demoWindow     = 16_000
@@ -31,31 +30,31 @@ const (
 	demoPerMinute  = 120
 )
 
-// stage is what the story plays on: a PostgreSQL, the two stand-ins, and gateway processes.
+// stage is a PostgreSQL, the two stand-ins, and gateway processes.
 type stage struct {
 	show     *screen
-	dir      string // temporary, with all that the demo writes
+	dir      string // temporary
 	program  string
 	private  *localpg.Server
-	url      string // URL of its database
+	url      string // address of its database
 	store    *sql.Store
 	dingtalk *dingtalktest.Server
 	model    *openaitest.Server
 	book     *rig.LogBook
 	children []*rig.Process
-	followed chan struct{} // closed when the cards are followed no more
+	followed chan struct{} // closed when the cards are no longer followed
 	lost     func(error)
 	key      sessions.Key
 }
 
-// openStage builds everything but the gateways. The caller closes the result even after an error. lost is called when a
-// gateway ends by itself.
+// openStage starts everything but the gateways. The caller closes the result even after an error. lost is called when
+// a gateway ends by itself.
 func openStage(ctx context.Context, program string, w *screen, lost func(error)) (s *stage, err error) {
 	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
 	if s.dir, err = os.MkdirTemp("", "ebb-demo-"); err != nil {
 		return s, fmt.Errorf("making a folder for the demo: %w", err)
 	}
-	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
+	// The server may run as another user, who must pass; its own folder in there is closed.
 	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // G302: see above
 		return s, fmt.Errorf("opening the demo's folder: %w", err)
 	}
@@ -75,7 +74,6 @@ func openStage(ctx context.Context, program string, w *screen, lost func(error))
 	return s, nil
 }
 
-// openStandIns starts what plays DingTalk and the model.
 func (s *stage) openStandIns() {
 	users, ids := demoPeople()
 	s.dingtalk = dingtalktest.New(dingtalktest.Options{
@@ -89,7 +87,7 @@ func (s *stage) openStandIns() {
 	s.model = openaitest.New(o)
 }
 
-// close takes everything down in the opposite order. It returns what did not end cleanly.
+// close stops everything in reverse order, and returns what did not end cleanly.
 func (s *stage) close(ctx context.Context) error {
 	err := rig.StopProcesses(ctx, s.children, 35*time.Second)
 	if s.model != nil {
@@ -138,7 +136,7 @@ func (s *stage) writeGatewayConfig(name string) (string, error) {
 	return rig.WriteConfig(s.dir, name, c)
 }
 
-// startGateway starts a gateway and waits until DingTalk has a connection to it.
+// startGateway waits until DingTalk has a connection to the gateway.
 func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, error) {
 	live := s.dingtalk.State().Live
 	config, err := s.writeGatewayConfig(name)
@@ -159,7 +157,7 @@ func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, er
 	return c, nil
 }
 
-// readSession reads the group's session; before the first message it is empty.
+// readSession is empty before the first message.
 func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
 	row, err := s.store.Session(ctx, s.key)
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -168,7 +166,7 @@ func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
 	return row, err
 }
 
-// countEvents are the messages in the log, by id.
+// countEvents returns the log's messages by id.
 func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, error) {
 	list, err := s.store.Events(ctx, s.key, 0, 10_000)
 	if err != nil {
@@ -183,7 +181,7 @@ func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, err
 	return all, nil
 }
 
-// listMemories lists the facts of the group, the oldest first.
+// listMemories has the oldest first.
 func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
 	list, err := s.store.Pinned(ctx, r, 1000)
@@ -205,7 +203,7 @@ func (s *stage) replyTo(ctx context.Context, msgID, track string) (dingtalktest.
 	}
 }
 
-// repliesTo are the replies to a message so far: its finished card, and messages by its webhook.
+// repliesTo are the finished card of a message, and replies by its webhook.
 func (s *stage) repliesTo(msgID, track string) (replies []dingtalktest.Shown) {
 	for _, r := range s.dingtalk.Shown(string(demoGroup)) {
 		if r.MsgID == msgID || r.TrackID == track && r.State == dingtalktest.CardFinished {

@@ -11,20 +11,20 @@ import (
 	"ebb/sessions"
 )
 
-// story plays the beats on a stage and checks after each what a viewer was to see.
+// story plays the beats on a stage and checks each.
 type story struct {
 	*stage
-	said             []string          // ids of the messages that were acknowledged
-	ids              map[string]string // text -> id of its message
-	tracks           map[string]string // id of a message -> id of the card that answers it
-	minutes, remarks []rig.Utterance   // not said yet
-	first            *rig.Process      // gateway A, which stops cleanly
-	known            int               // memories that were shown already
-	second           *rig.Process      // gateway B, which is killed
-	third            *rig.Process      // gateway C, which stays
+	said             []string          // ids of acknowledged messages
+	ids              map[string]string // message id by text
+	tracks           map[string]string // card id by message id
+	minutes, remarks []rig.Utterance   // chatter still to be said
+	first            *rig.Process      // gateway A stops cleanly
+	known            int               // memories shown
+	second           *rig.Process      // gateway B is killed
+	third            *rig.Process      // gateway C stays
 }
 
-// storyBeat is one part of the story, with the time within which everything in it has to have happened.
+// storyBeat is one part of the story, with a time limit.
 type storyBeat struct {
 	name    string // in errors
 	caption string
@@ -32,7 +32,7 @@ type storyBeat struct {
 	run     func(context.Context) error
 }
 
-// playAll runs the whole story. The error names the beat and the expectation that failed.
+// playAll names the beat and the failed expectation in its error.
 func (s *story) playAll(ctx context.Context) error {
 	s.ids, s.tracks = map[string]string{}, map[string]string{}
 	s.show.updateScene(func(c *scene) { c.Threshold, c.FlushAt = demoThreshold, int(demoThreshold*demoFlushRatio) })
@@ -64,7 +64,7 @@ func (s *story) playAll(ctx context.Context) error {
 	return nil
 }
 
-// sayAs puts a message into the group and waits until the gateway has acknowledged it.
+// sayAs waits until the gateway has acknowledged a message.
 func (s *story) sayAs(ctx context.Context, u rig.Utterance) (string, error) {
 	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: u.Speaker.ID, Text: u.Text})
 	s.show.showMessage(u.Speaker.Name, u.Text, false)
@@ -97,7 +97,7 @@ func (s *story) awaitAnswer(ctx context.Context, id string) (string, error) {
 	return text, s.refreshScene(ctx)
 }
 
-// askAs says something and waits for the answer, then leaves the viewer time to read.
+// askAs waits for the answer, and leaves the viewer time to read.
 func (s *story) askAs(ctx context.Context, u rig.Utterance) (string, error) {
 	id, err := s.sayAs(ctx, u)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *story) askAs(ctx context.Context, u rig.Utterance) (string, error) {
 	return text, s.pauseFor(ctx, 650*time.Millisecond)
 }
 
-// askFor asks a question whose answer has to hold some words.
+// askFor asks a question whose answer must have some words.
 func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) error {
 	text, err := s.askAs(ctx, u)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) er
 	return nil
 }
 
-// pauseFor lets a viewer look. It returns at once where the output is no terminal.
+// pauseFor lets a viewer look. It returns at once without a terminal.
 func (s *story) pauseFor(ctx context.Context, d time.Duration) error {
 	if !s.show.isTerminal() {
 		return ctx.Err()
@@ -157,7 +157,6 @@ func (s *story) awaitState(ctx context.Context, what string, done func(sessions.
 	}
 }
 
-// refreshScene takes the figures of the moment to the screen.
 func (s *story) refreshScene(ctx context.Context) error {
 	row, err := s.readSession(ctx)
 	if err != nil {
@@ -183,7 +182,6 @@ func (s *story) refreshScene(ctx context.Context) error {
 	return nil
 }
 
-// printClosing shows the figures and checks each of them.
 func (s *story) printClosing(ctx context.Context) error {
 	if err := s.refreshScene(ctx); err != nil {
 		return err
@@ -208,7 +206,7 @@ func (s *story) printClosing(ctx context.Context) error {
 	return nil
 }
 
-// readableText is a reply as a member of the group reads it: with names where mentions are ids.
+// readableText shows names instead of ids in mentions.
 func readableText(text string) string {
 	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
 		text = strings.ReplaceAll(text, "@"+p.ID, "@"+p.Name)

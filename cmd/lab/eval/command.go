@@ -20,26 +20,25 @@ import (
 	"ebb/sql/yardstick"
 )
 
-// Command is lab eval. It needs no configuration, and of databases only one of its own that it deletes.
+// Command is lab eval. It needs no configuration, and uses only its own temporary database.
 type Command struct {
 	Data string `required:"" placeholder:"DIR" help:"A folder with *.docs.jsonl and *.queries.jsonl."`
 	Out  string `required:"" placeholder:"RUN" help:"The file to write: a line for each query, with the ids of what was found, best first."`
 }
 
-// evalFinds is how many ids of a query are written, at most.
+// evalFinds bounds the ids of a query.
 const evalFinds = 20
 
-// evalDoc is a line of *.docs.jsonl: something that was said in a conversation, or is remembered of it.
+// evalDoc is a line of *.docs.jsonl: a message of a conversation, or a memory of it.
 type evalDoc struct {
 	Conv    string `json:"conv"`
 	ID      string `json:"id"`
 	Speaker string `json:"speaker"`
-	Role    string `json:"role"` // assistant is the bot, memory a memory of the conversation, anybody else a person
+	Role    string `json:"role"` // assistant is the bot, memory a memory, any other value a person
 	Time    string `json:"ts"`
 	Text    string `json:"text"`
 }
 
-// evalQuery is a line of *.queries.jsonl.
 type evalQuery struct {
 	Conv string `json:"conv"`
 	ID   string `json:"qid"`
@@ -47,7 +46,7 @@ type evalQuery struct {
 	set  string
 }
 
-// Run loads each conversation as a session, searches as the tool does, and writes what was found.
+// Run loads each conversation as a session, searches as the tool does, and writes the results.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	talks, queries, err := readEval(c.Data)
 	if err == nil {
@@ -66,7 +65,7 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// The server may have to run as another user, who must be able to pass; its own folder in there is closed.
+	// The server may run as another user, who must pass; its own folder in there is closed.
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
 		return fmt.Errorf("opening the folder: %w", err)
 	}
@@ -102,15 +101,15 @@ type evalTalk struct {
 	name     string
 	reader   memory.Reader
 	events   []sessions.Event
-	ids      []string // ids of the events' documents
+	ids      []string // ids of the documents of events
 	memories []memory.Memory
 }
 
 type evalTalks struct {
 	list     []*evalTalk
 	byName   map[string]*evalTalk
-	memories [][]string       // ids of the documents that memories are of, by their id from 1 on
-	same     map[string]int64 // memories by conversation and words, since a fact is stored once
+	memories [][]string       // documents of each memory, by its id from 1 on
+	same     map[string]int64 // by conversation and words, since a fact is stored once
 	docs     map[string]int
 }
 
@@ -160,7 +159,7 @@ func (t *evalTalks) addLine(set string, d evalDoc) error {
 	return nil
 }
 
-// evalTime reads a time as data sets write it; of one without a zone none is known, and UTC will do.
+// evalTime takes a time without a zone as UTC.
 func evalTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Unix(0, 0).UTC(), nil
@@ -173,7 +172,7 @@ func evalTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("ts %q is no time such as 2026-01-31T08:30:00", text)
 }
 
-// loadTalk stores the conversations, each as a session of its own.
+// loadTalk stores each conversation as a session.
 func (t *evalTalks) loadTalk(ctx context.Context, url string) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
@@ -215,7 +214,7 @@ type evalLine struct {
 	MS   float64  `json:"ms"`
 }
 
-// askQuery searches for each query and writes what was found. It returns the rows of a table.
+// askQuery writes the results of each query. It returns the rows of a table.
 func (t *evalTalks) askQuery(ctx context.Context, s *sql.Store, queries []evalQuery, out *bufio.Writer) ([][]string, error) {
 	took := make(map[string][]time.Duration)
 	empty := make(map[string]int)

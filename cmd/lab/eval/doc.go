@@ -1,2 +1,2 @@
-// Package eval searches data with known answers through the bot's own search and writes the results: `lab eval`.
+// Package eval searches data with known answers through the bot's search and writes the results: `lab eval`.
 package eval

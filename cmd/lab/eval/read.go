@@ -17,7 +17,7 @@ const (
 	evalQueries = ".queries.jsonl"
 )
 
-// readEval reads all of a folder's conversations and queries. Its errors name file and line.
+// readEval reads all conversations and queries of a folder. Its errors name file and line.
 func readEval(dir string) (*evalTalks, []evalQuery, error) {
 	talks := &evalTalks{byName: make(map[string]*evalTalk), docs: make(map[string]int), same: make(map[string]int64)}
 	ids := make(map[string]bool)
@@ -67,7 +67,7 @@ func readEval(dir string) (*evalTalks, []evalQuery, error) {
 	return talks, queries, err
 }
 
-// evalDecode reads a line, and describes faults in words of the format rather than of Go.
+// evalDecode describes faults in words of the format rather than of Go.
 func evalDecode(line []byte, to any, fields string) error {
 	err := json.Unmarshal(line, to)
 	kind, wrong := errors.AsType[*json.UnmarshalTypeError](err)
@@ -82,7 +82,7 @@ func evalDecode(line []byte, to any, fields string) error {
 	return nil
 }
 
-// withArticle is the kind of a JSON value, as the decoder calls it, in a sentence.
+// withArticle translates the decoder's name of a JSON value.
 func withArticle(kind string) string {
 	kind, _, _ = strings.Cut(kind, " ") // the decoder names the number's type behind it
 	switch kind {
@@ -96,7 +96,7 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// checkOut refuses a place for the run where something stands that is no run: above all the data itself.
+// checkOut refuses to overwrite a file that is no run, such as the data.
 func checkOut(dir, out string) error {
 	info, err := os.Stat(out)
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,6 @@ func checkOut(dir, out string) error {
 	return nil
 }
 
-// isWithin reports whether a file is, or would be, in a folder or below it.
 func isWithin(dir, file string) bool {
 	whole := func(path string) string {
 		if abs, err := filepath.Abs(path); err == nil {
@@ -154,7 +153,7 @@ func isWithin(dir, file string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// eachLine calls do for each line of the files of a folder that end with suffix, and returns how many files those are.
+// eachLine reads the files that end with suffix, and returns their number.
 func eachLine(dir, suffix string, do func(set string, line []byte) error) (files int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package labtest runs lab in tests: its command lines in the test's process or as a process of their own, with a bot that
-// is built once.
+// Package labtest runs lab in tests: command lines in the test's process or as their own, with a bot that is built
+// once.
 package labtest
 
 import (
@@ -18,14 +18,13 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// build is the bot that the tests run, built once.
 var build struct {
 	once sync.Once
 	dir  string
 	err  error
 }
 
-// BuildBot builds the bot, with the race detector where the tests have it, and returns its path.
+// BuildBot builds the bot once, with the race detector where the tests have it, and returns its path.
 func BuildBot(tb testing.TB) string {
 	tb.Helper()
 	build.once.Do(func() {
@@ -46,7 +45,6 @@ func BuildBot(tb testing.TB) string {
 	return filepath.Join(build.dir, "bot")
 }
 
-// cleanup removes the bot after the tests.
 type cleanup struct{ m *testing.M }
 
 // Run implements testscript.TestingM.
@@ -61,12 +59,12 @@ func (c cleanup) Run() int {
 	return code
 }
 
-// RunTests is the body of a TestMain. It makes the test binary the program lab too, with the commands of a grammar.
+// RunTests is the body of a TestMain. It makes the test binary the program lab too, with a grammar.
 func RunTests(m *testing.M, grammar rig.Grammar) {
 	testscript.Main(cleanup{m}, map[string]func(){"lab": func() { rig.Main(grammar) }})
 }
 
-// OpenDir makes a folder that a database server of another user can enter, short enough for the name of a socket.
+// OpenDir makes a folder that a server of another user can enter, short enough for the name of a socket.
 func OpenDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ebb-lab-") //nolint:usetesting // a short path, for a socket
@@ -89,7 +87,7 @@ func MakeEnv(pairs ...string) func(string) string {
 	}
 }
 
-// RunCommand executes one command line in this process.
+// RunCommand executes a command line in this process.
 func RunCommand(t *testing.T, grammar rig.Grammar, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, problems bytes.Buffer

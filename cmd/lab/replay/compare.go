@@ -16,30 +16,29 @@ import (
 	"ebb/sql/localpg"
 )
 
-// policyResult is what one policy came to over all talks.
+// policyResult is the bill of a policy over all talks.
 type policyResult struct {
 	name  string
 	group resultGroup
-	bill  policyBill // with summaries that copy every identifier
-	worn  policyBill // with summaries that miss one in ten, for what becomes of identifiers; empty where that was not run
+	bill  policyBill // summaries copy every identifier
+	worn  policyBill // summaries miss one identifier in ten; empty if not run
 }
 
-// resultGroup says how a result was come by.
 type resultGroup int
 
 const (
 	groupBaseline resultGroup = iota // simulated, for comparison
-	groupPeer                        // simulated, what others do
+	groupPeer                        // simulated policies of other bots
 	groupEngine                      // ours, really run
 )
 
 // missingTenth is the probability with which a careless summary copies an identifier.
 const missingTenth = 0.9
 
-// replayInHand is how many conversations are held at once.
+// replayInHand bounds concurrent conversations.
 const replayInHand = 4
 
-// Names of our results that targets speak of.
+// Names of our results with targets.
 const (
 	balancedAsItComes = "balanced, 40 messages stay"
 	balancedAtEight   = "balanced, 8 messages stay"
@@ -47,7 +46,7 @@ const (
 	budgetAtEight     = "token_budget, 8k"
 )
 
-// ourPolicies are our policies with their defaults, at budgets where they act on conversations of this length.
+// ourPolicies have their defaults, at budgets that take effect in conversations of this length.
 func ourPolicies() []ourPolicy {
 	at := func(name, policy string, threshold, tail int) ourPolicy {
 		c := config.Default().Agent.Compaction
@@ -77,7 +76,6 @@ func ourPolicies() []ourPolicy {
 	}
 }
 
-// simulateAll replays the talks under the policies that are written down.
 func simulateAll(talks []recordedTalk) []policyResult {
 	var out []policyResult
 	for _, p := range peerPolicies() {
@@ -91,8 +89,8 @@ func simulateAll(talks []recordedTalk) []policyResult {
 	return out
 }
 
-// runAll replays the talks through the engine, several at once, each on a database of its own. Gateways on one database
-// would take up each other's sessions in the background and pay for their flushes and compactions.
+// runAll replays the talks through the engine, several at once, each on its own database. Gateways on one database
+// would pay for each other's sessions.
 func runAll(ctx context.Context, server *localpg.Server, talks []recordedTalk, all []ourPolicy) (out []policyResult, err error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -145,7 +143,7 @@ func (c Comparison) billsByName() map[string]policyBill {
 	return out
 }
 
-// Figures holds our policies against what was promised.
+// Figures compares our policies with their targets.
 func (c Comparison) Figures() []rig.Figure {
 	all := c.billsByName()
 	seed, balanced, budget := all[windowSeed], all[balancedAsItComes], all[budgetAtEight]
@@ -174,7 +172,6 @@ func (c Comparison) Figures() []rig.Figure {
 	return append(append(figures, c.coverageFigure()), equalTails(all)...)
 }
 
-// coverageFigure is that of our worst policy.
 func (c Comparison) coverageFigure() rig.Figure {
 	worst, name := 2.0, ""
 	for _, r := range c.results {
@@ -238,7 +235,6 @@ func (c Comparison) FormatTable() string {
 		c.source, outputPrice, rig.FormatTable(rows), strings.Join(strings.Fields(strings.Trim(fmt.Sprint(survivedAfter), "[]")), "/"))
 }
 
-// formatSurvival is the part of identifiers that is still there.
 func (b policyBill) formatSurvival() string {
 	var parts []string
 	for _, n := range survivedAfter {
@@ -260,7 +256,7 @@ type Comparison struct {
 	results []policyResult
 }
 
-// Compare replays every policy on databases of one server: dialogues from a folder, or synthetic ones where none is named.
+// Compare replays every policy on databases of one server. The dialogues are from a folder, or synthetic without one.
 func Compare(ctx context.Context, server *localpg.Server, folder string) (Comparison, error) {
 	talks, source := synthesizeTalks(synthTalks), "synthetic conversations"
 	if folder != "" {

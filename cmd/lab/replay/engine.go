@@ -26,11 +26,11 @@ import (
 type ourPolicy struct {
 	name     string
 	settings compaction.Settings
-	worn     bool    // run it once more with summaries that miss identifiers
-	copied   float64 // probability with which the model's summaries copy an identifier
+	worn     bool    // run again with summaries that miss identifiers
+	copied   float64 // probability with which a summary copies an identifier
 }
 
-// replayRig is a gateway in this very process that holds one recorded conversation under one policy.
+// replayRig is a gateway in this process with one conversation under one policy.
 type replayRig struct {
 	*countingModel
 	id      string
@@ -41,10 +41,9 @@ type replayRig struct {
 	stop    func() error
 }
 
-// replayTemplate is the database that those of the replays are copies of.
 const replayTemplate = "replay_template"
 
-// replayAlone replays a conversation on a database that is created for it.
+// replayAlone replays a conversation on its own database.
 func (c ourPolicy) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t recordedTalk) (b policyBill, err error) {
 	name := "replay_" + strings.ToLower(rand.Text())
 	database, err := server.NewDatabase(ctx, name, replayTemplate)
@@ -55,7 +54,6 @@ func (c ourPolicy) replayAlone(ctx context.Context, server *localpg.Server, coun
 	return c.replayTalk(ctx, database, counter, t)
 }
 
-// replayTalk has the engine hold a whole conversation and returns what it came to.
 func (c ourPolicy) replayTalk(ctx context.Context, database string, counter *tokens.Counter, t recordedTalk) (b policyBill, err error) {
 	r, err := c.openEngine(ctx, database, counter, t)
 	if err != nil {
@@ -70,7 +68,7 @@ func (c ourPolicy) replayTalk(ctx context.Context, database string, counter *tok
 	return r.finalBill()
 }
 
-// openEngine starts the gateway on a pool of its own. The replay measures no time: its commits need not wait for the disk.
+// openEngine opens its own pool. No time is measured: commits need not wait for the disk.
 func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tokens.Counter, t recordedTalk) (*replayRig, error) {
 	store, err := openHasty(ctx, database)
 	if err != nil {
@@ -86,7 +84,7 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Counter: counter,
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
 		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
-		Flush:    time.Millisecond,                                                        // the flush at a stop is not measured
+		Flush:    time.Millisecond,                                                        // the stop is not measured
 	})
 	if err != nil {
 		store.Close()
@@ -111,7 +109,7 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 	}
 }
 
-// openHasty opens a store whose commits are answered before they are on the disk.
+// openHasty opens a store whose commits do not wait for the disk.
 func openHasty(ctx context.Context, database string) (*sql.Store, error) {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -123,7 +121,7 @@ func openHasty(ctx context.Context, database string) (*sql.Store, error) {
 	return sql.Open(ctx, sql.Options{URL: u.String(), MaxConns: 3})
 }
 
-// sayMessage says message i, waits for its answer, and then until the gateway has nothing left to do.
+// sayMessage waits for the answer to message i, and until the gateway has nothing left to do.
 func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, rig.AnswerTimeout, errors.New("it is not done in time"))
 	defer cancel()
@@ -132,7 +130,7 @@ func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 		RobotCode: rig.RobotCode, ConversationID: sessions.ConversationID(r.id), ConversationType: sessions.Private,
 		ID: sessions.MessageID(fmt.Sprintf("%s-%d", r.id, i)), SenderID: "u1", StaffID: "u1", SenderNick: "Alex",
 		Kind: "text", Text: r.said[i].text,
-		SentAt: r.began, // a line with the time for each minute that the replay takes would make a slow machine's figures larger
+		SentAt: r.began, // a line with the time for each minute of the replay would make a slow machine's figures larger
 	})
 	if err != nil {
 		return err
@@ -145,7 +143,6 @@ func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 	return r.gateway.AwaitIdle(ctx)
 }
 
-// replayTransport gives its accept away and takes replies.
 type replayTransport struct {
 	ready chan<- chat.Accept
 	sent  chan<- struct{}

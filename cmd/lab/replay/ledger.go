@@ -6,33 +6,32 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// Sizes of requests, by the rule of this replay: the same for every policy.
+// Sizes of requests in the replay, the same for every policy.
 const (
 	systemTokens  = 1500 // system prompt and tools
 	bytesPerBlock = 4    // bytes of text a token
 	blockOverhead = 4    // tokens of a message besides its text
-	instruction   = 600  // tokens of a simulated policy's instruction to its summarizer
+	instruction   = 600  // tokens of a simulated policy's instruction to summarize
 	outputPrice   = 4    // price of an output token, in uncached input tokens
 )
 
-// cachePrices are what a cached input token may cost, in uncached ones; the third is what targets are set for.
+// cachePrices are prices of a cached input token, in uncached ones.
 var cachePrices = [4]float64{0.02, 0.1, 0.2, 1}
 
-// targetPrice is the cache price that targets speak of.
+// targetPrice is the cache price of the targets.
 const targetPrice = 0.1
 
-// blockTokens is what a text takes as a message of its own.
 func blockTokens(text string) int {
 	return (len(text)+bytesPerBlock-1)/bytesPerBlock + blockOverhead
 }
 
-// promptBlock is a piece of a request that a provider's cache takes whole or not at all.
+// promptBlock is a piece of a request that a provider's cache holds whole or not at all.
 type promptBlock struct {
-	id     string // two blocks with the same id are the same bytes
+	id     string // equal ids are equal bytes
 	tokens int
 }
 
-// callKind separates calls whose prefixes are compared and reported on their own.
+// callKind separates calls with different prefixes.
 type callKind int
 
 const (
@@ -42,7 +41,7 @@ const (
 	callKinds
 )
 
-// callSpend is what calls of one kind took, in tokens.
+// callSpend is in tokens, except calls.
 type callSpend struct {
 	calls, prompt, cached, output int
 }
@@ -51,7 +50,7 @@ func (s *callSpend) addSpend(o callSpend) {
 	s.calls, s.prompt, s.cached, s.output = s.calls+o.calls, s.prompt+o.prompt, s.cached+o.cached, s.output+o.output
 }
 
-// uncachedCost is the input that is paid in full, and the output: cost units that no cache price changes.
+// uncachedCost is the part of the cost that no cache price changes.
 func (s callSpend) uncachedCost() float64 { return float64(s.prompt - s.cached + outputPrice*s.output) }
 
 // totalCost is in units of one uncached input token.
@@ -59,12 +58,11 @@ func (s callSpend) totalCost(price float64) float64 {
 	return s.uncachedCost() + price*float64(s.cached)
 }
 
-// shareCount counts how many of some things are there.
 type shareCount struct{ there, of int }
 
 func (t *shareCount) addCount(o shareCount) { t.there, t.of = t.there+o.there, t.of+o.of }
 
-// shareOf is the part that is there; 1 of nothing.
+// shareOf is 1 without things to count.
 func (t shareCount) shareOf() float64 {
 	if t.of == 0 {
 		return 1
@@ -72,20 +70,19 @@ func (t shareCount) shareOf() float64 {
 	return float64(t.there) / float64(t.of)
 }
 
-// agesKept is how many compactions an identifier's way is followed.
+// agesKept bounds the compactions through which an identifier is followed.
 const agesKept = 20
 
 type policyBill struct {
 	spend    [callKinds]callSpend
-	inline   int // calls that a reply had to wait for
+	inline   int // calls that delayed a reply
 	largest  int // tokens of the largest main request
-	tailMin  int // messages that are raw in a request, at the least, once something is not; 0: nothing ever left
+	tailMin  int // fewest raw messages of a request after the first compaction; 0: without one
 	tail     shareCount
-	covered  shareCount           // past messages that a request shows raw or in a summary
-	survived [agesKept]shareCount // by compactions since their message left the request: identifiers that a summary still has
+	covered  shareCount           // past messages that a request shows, raw or summarized
+	survived [agesKept]shareCount // by compactions since their message left the request: identifiers in a summary
 }
 
-// addBill joins the bills of two conversations.
 func (b *policyBill) addBill(o policyBill) {
 	for k := range b.spend {
 		b.spend[k].addSpend(o.spend[k])
@@ -105,7 +102,7 @@ func (b *policyBill) lowTail(messages int) {
 	}
 }
 
-// totalCost is of all calls. The replies' own output is left out: it is the same for every policy.
+// totalCost excludes the output of replies: it is the same for every policy.
 func (b policyBill) totalCost(price float64) float64 {
 	sum := 0.0
 	for _, s := range b.spend {
@@ -114,34 +111,34 @@ func (b policyBill) totalCost(price float64) float64 {
 	return sum
 }
 
-// extraCalls is the number of calls besides those of the conversation itself.
+// extraCalls counts calls besides those of the conversation itself.
 func (b policyBill) extraCalls() int { return b.spend[callSummary].calls + b.spend[callFlush].calls }
 
-// cachedShare is the part of the conversation's own prompts that the cache held.
+// cachedShare is of the conversation's own prompts.
 func (b policyBill) cachedShare() float64 {
 	return shareCount{b.spend[callMain].cached, b.spend[callMain].prompt}.shareOf()
 }
 
-// meanTail is the raw part of a request, in tokens.
+// meanTail is in tokens.
 func (b policyBill) meanTail() float64 { return rig.Ratio(float64(b.tail.there), float64(b.tail.of)) }
 
 type billMeter struct {
 	policyBill
 	last   [callKinds][]promptBlock
-	epoch  int         // compactions so far
+	epoch  int         // compactions
 	left   map[int]int // message: epoch in which it was first not raw
-	marked int         // epoch in which identifiers were last looked for
+	marked int         // epoch in which identifiers were last counted
 }
 
 func newMeter() *billMeter { return &billMeter{left: map[int]int{}} }
 
-// recordCall accounts a request: what it has in common with the one before of its kind is cached.
+// recordCall accounts a request. Its common prefix with the previous one of its kind is cached.
 func (m *billMeter) recordCall(kind callKind, request []promptBlock, output int) {
 	m.callAfter(kind, m.last[kind], request, output)
 	m.last[kind] = request
 }
 
-// callAfter is call for a request whose prefix the cache has from another one.
+// callAfter is recordCall with another request's prefix in the cache.
 func (m *billMeter) callAfter(kind callKind, before, request []promptBlock, output int) {
 	s := callSpend{calls: 1, output: output}
 	same := true
@@ -160,13 +157,12 @@ func (m *billMeter) callAfter(kind callKind, before, request []promptBlock, outp
 
 type shownMessages struct {
 	past       int               // messages
-	raw        int               // the newest of them, as they were said
-	rawTotal   int               // tokens of those
-	summarized map[int]bool      // messages that a summary in the request goes back to
+	raw        int               // newest messages in their original words
+	rawTotal   int               // tokens of raw
+	summarized map[int]bool      // messages behind a summary in the request
 	holds      func(string) bool // reports whether an identifier is in a summary
 }
 
-// recordShown accounts what a main request shows of talk.
 func (m *billMeter) recordShown(t recordedTalk, s shownMessages) {
 	from := s.past - s.raw
 	m.tail.addCount(shareCount{s.rawTotal, 1})
@@ -203,7 +199,6 @@ func (m *billMeter) recordShown(t recordedTalk, s shownMessages) {
 	}
 }
 
-// unionSets joins the sets of summarized messages.
 func unionSets(sets ...map[int]bool) map[int]bool {
 	out := map[int]bool{}
 	for _, set := range sets {
@@ -214,7 +209,6 @@ func unionSets(sets ...map[int]bool) map[int]bool {
 	return out
 }
 
-// tokensOf sums blocks.
 func tokensOf(blocks []promptBlock) int {
 	n := 0
 	for _, b := range blocks {
@@ -223,5 +217,5 @@ func tokensOf(blocks []promptBlock) int {
 	return n
 }
 
-// joinBlocks joins blocks without touching those it is given.
+// joinBlocks does not change its arguments.
 func joinBlocks(parts ...[]promptBlock) []promptBlock { return slices.Concat(parts...) }

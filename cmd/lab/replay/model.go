@@ -21,8 +21,8 @@ import (
 	"ebb/sessions"
 )
 
-// countingModel answers one conversation as it was recorded, writes summaries by a rule instead of by thinking, and
-// accounts every request that the engine really sends.
+// countingModel answers one conversation as recorded, writes summaries by a rule, and accounts every request of the
+// engine.
 type countingModel struct {
 	recordedTalk
 	most   int     // tokens of a summary that does not continue another
@@ -31,14 +31,13 @@ type countingModel struct {
 	mu        sync.Mutex
 	meter     *billMeter
 	coin      *rand.Rand
-	next      int  // the message that is asked now
+	next      int  // the current question
 	waiting   bool // a person waits for the answer
 	digests   []summaryRecord
-	reference string // context of the last request: summaries and pinned memory
-	wrong     error  // the first request that does not show what was said
+	reference string // summaries and pinned memory of the last request
+	wrong     error  // the first request with other messages than the conversation's
 }
 
-// summaryRecord is what a summary of ours goes back to.
 type summaryRecord struct {
 	lines   []string
 	sources map[int]bool
@@ -52,21 +51,20 @@ func newCountingModel(t recordedTalk, most int, copied float64) *countingModel {
 	}
 }
 
-// expectMessage says that message i is on its way.
+// expectMessage announces message i.
 func (m *countingModel) expectMessage(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next, m.waiting = i, true
 }
 
-// noteAnswered notes that the requests from now on delay no reply.
+// noteAnswered ends the time in which requests delay a reply.
 func (m *countingModel) noteAnswered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting = false
 }
 
-// finalBill is what the conversation has come to.
 func (m *countingModel) finalBill() (policyBill, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +87,7 @@ func (m *countingModel) Generate(_ context.Context, r llm.Request) (llm.Response
 	return m.replyChat(r), nil
 }
 
-// blocksOf are the blocks of a request. The reference message is several: it grows at its end.
+// blocksOf splits the reference message into several blocks: it grows at its end.
 func blocksOf(messages []llm.Message) []promptBlock {
 	blocks := []promptBlock{{"system " + messages[0].Content, systemTokens}}
 	for _, msg := range messages[1:] {
@@ -108,7 +106,7 @@ func blocksOf(messages []llm.Message) []promptBlock {
 	return blocks
 }
 
-// isReference finds the message with summaries and pinned memory, which alone has fences in this replay.
+// isReference finds the message with summaries and pinned memory, the only one with fences.
 func isReference(msg llm.Message) bool {
 	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
 }
@@ -125,7 +123,7 @@ func (m *countingModel) replyChat(r llm.Request) llm.Response {
 		m.reference, m.meter.epoch = reference, m.meter.epoch+1
 	}
 	s := shownMessages{past: m.next, summarized: m.summarizedIn(reference), holds: func(mark string) bool { return strings.Contains(reference, mark) }}
-	// The question stands last; lines with the time stand between the messages.
+	// The question is last; lines with the time stand between the messages.
 	for i := len(raw) - 2; i >= 0; i-- {
 		at := m.next - s.raw - 1
 		if at >= 0 && raw[i].Content == m.said[at].text {
@@ -151,7 +149,7 @@ func (m *countingModel) replyChat(r llm.Request) llm.Response {
 	}
 }
 
-// recordAside accounts a request that is not the conversation's own.
+// recordAside accounts a request besides the conversation's own.
 func (m *countingModel) recordAside(kind callKind, r llm.Request, output string) sessions.Usage {
 	var blocks []promptBlock
 	for _, msg := range r.Messages {
@@ -166,7 +164,6 @@ func (m *countingModel) recordAside(kind callKind, r llm.Request, output string)
 	return sessions.Usage{Prompt: after.prompt - before.prompt, Cached: after.cached - before.cached, Completion: after.output - before.output}
 }
 
-// Parts of requests for summaries.
 var (
 	digestTag   = regexp.MustCompile(`Account no\. (\d+) of what was said`)
 	headingLine = regexp.MustCompile(`(?m)^(#+ [^(\n]*[^(\n ])`)
@@ -174,7 +171,7 @@ var (
 	targetWords = regexp.MustCompile(`(?:About |约 ?)(\d+)`)
 )
 
-// summarizedIn are the messages that the summaries in a text go back to.
+// summarizedIn are the messages behind the summaries in a text.
 func (m *countingModel) summarizedIn(text string) map[int]bool {
 	var sets []map[int]bool
 	for _, d := range m.digestsIn(text) {
@@ -193,13 +190,12 @@ func (m *countingModel) digestsIn(text string) []summaryRecord {
 	return out
 }
 
-// transcriptLine is one event as the engine shows it to a model.
+// transcriptLine is one event as models see it.
 type transcriptLine struct {
 	N               int64
 	Who, Role, Text string
 }
 
-// transcriptIn are the messages in a request.
 func transcriptIn(text string) []transcriptLine {
 	var out []transcriptLine
 	for line := range strings.SplitSeq(text, "\n") {
@@ -211,7 +207,7 @@ func transcriptIn(text string) []transcriptLine {
 	return out
 }
 
-// checkOwn notes a request about what was not said in this conversation: its cost belongs to another bill.
+// checkOwn notes a request about another conversation: its cost belongs to another bill.
 func (m *countingModel) checkOwn(lines []transcriptLine) {
 	for _, l := range lines {
 		if i := int(l.N) - 1; m.wrong == nil && (i < 0 || i >= len(m.said) || m.said[i].text != l.Text) {
@@ -220,7 +216,7 @@ func (m *countingModel) checkOwn(lines []transcriptLine) {
 	}
 }
 
-// repairSummary writes a summary again with what was missing in it.
+// repairSummary adds the missing parts to a draft.
 func (m *countingModel) repairSummary(r llm.Request, draft, input string) (llm.Response, error) {
 	text := strings.TrimRight(draft, "\n")
 	var missing []string
@@ -241,8 +237,8 @@ func (m *countingModel) repairSummary(r llm.Request, draft, input string) (llm.R
 	return llm.Response{Text: text, Finish: llm.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
-// writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins others is as
-// long as they and the quarter together, up to a cap.
+// writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins others
+// has their length and the quarter, up to a cap.
 func (m *countingModel) writeSummary(r llm.Request) (llm.Response, error) {
 	system, input := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
 	for _, part := range fenced.FindAllStringSubmatch(input, -1) {
@@ -287,7 +283,6 @@ func (m *countingModel) sourcesBefore(i int) bool {
 	return slices.ContainsFunc(m.digests, func(d summaryRecord) bool { return d.sources[i] })
 }
 
-// copyMarks copies each identifier once, with the model's probability.
 func (m *countingModel) copyMarks(keys []string) []string {
 	var out []string
 	for _, k := range keys {
@@ -298,7 +293,7 @@ func (m *countingModel) copyMarks(keys []string) []string {
 	return out
 }
 
-// shortenMessage is a message's part of a summary: its first words, without those that might be half an identifier.
+// shortenMessage is the first words of a message, without possible parts of identifiers.
 func shortenMessage(l transcriptLine, size, source int) string {
 	room := len(l.Text) * max(0, size) / max(1, source)
 	var b strings.Builder
@@ -314,8 +309,7 @@ func shortenMessage(l transcriptLine, size, source int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// writeText sets a summary under the headings that it was asked for, in about size tokens: what there is no room for is left
-// out from the oldest on.
+// writeText sets a summary under the requested headings, in about size tokens. It leaves out the oldest lines first.
 func (a summaryRecord) writeText(number int, headings []string, size int) string {
 	if len(headings) == 0 {
 		headings = []string{"## What was said"}
@@ -334,7 +328,7 @@ func (a summaryRecord) writeText(number int, headings []string, size int) string
 	return head + body + tail
 }
 
-// replyFlush saves some of what it is given as facts, about as much as such a call takes.
+// replyFlush saves some lines as facts, about as much output as such a call takes.
 func (m *countingModel) replyFlush(r llm.Request) (llm.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)
@@ -354,7 +348,6 @@ func (m *countingModel) replyFlush(r llm.Request) (llm.Response, error) {
 	}, nil
 }
 
-// keysOf are the identifiers in a message, and who said it.
 func keysOf(l transcriptLine) []string {
 	var out []string
 	if nick, _, _ := strings.Cut(l.Who, "("); nick != "" {

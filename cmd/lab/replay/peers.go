@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// peerSummary is a summary as a simulated policy makes it: its size, the messages that it goes back to, and the identifiers
-// that it still has.
+// peerSummary is a summary of a simulated policy: its size, sources and identifiers.
 type peerSummary struct {
 	promptBlock
 	sources map[int]bool
@@ -22,7 +21,7 @@ const (
 	segmentCap   = 400 // tokens of a summary beside the others
 )
 
-// simulation is one conversation under a policy that is written down below instead of run.
+// simulation is one conversation under a simulated policy.
 type simulation struct {
 	recordedTalk
 	*billMeter
@@ -30,8 +29,8 @@ type simulation struct {
 	copied    float64 // probability with which a summary copies an identifier
 	summaries []peerSummary
 	first     int // the first raw message
-	now       int // messages said so far
-	made      int // summaries
+	now       int // messages so far
+	made      int // number of summaries
 	waiting   bool
 	flushed   int // compactions at the last flush, plus one
 	lastAt    time.Time
@@ -41,8 +40,8 @@ type simulation struct {
 type peerPolicy struct {
 	name   string
 	group  resultGroup
-	before func(*simulation) // a message has come: now is what was said before it
-	after  func(*simulation) // it is answered
+	before func(*simulation) // before an answer: now excludes the new message
+	after  func(*simulation) // after it
 }
 
 func simulateTalk(t recordedTalk, p peerPolicy, copied float64) policyBill {
@@ -76,7 +75,7 @@ func (s *simulation) messageBlocks(from, end int) []promptBlock {
 	return out
 }
 
-// buildPrompt is a main request whose last message is that before end.
+// buildPrompt is a main request with the messages before end.
 func (s *simulation) buildPrompt(end int) []promptBlock {
 	out := []promptBlock{{"system", systemTokens}}
 	for _, d := range s.summaries {
@@ -99,7 +98,7 @@ func (s *simulation) hasMark(mark string) bool {
 	return slices.ContainsFunc(s.summaries, func(d peerSummary) bool { return slices.Contains(d.marks, mark) })
 }
 
-// makeSummary makes a summary of the given size from messages first to end and earlier summaries. Its call is paid separately.
+// makeSummary makes a summary of messages first to end and earlier summaries, without its cost.
 func (s *simulation) makeSummary(tokens, first, end int, earlier ...peerSummary) peerSummary {
 	s.made++
 	d := peerSummary{promptBlock: promptBlock{fmt.Sprintf("summary %d", s.made), tokens}, sources: map[int]bool{}}
@@ -123,13 +122,13 @@ func (s *simulation) makeSummary(tokens, first, end int, earlier ...peerSummary)
 	return d
 }
 
-// payCall accounts a call with a prompt of its own.
+// payCall accounts a call with its own prompt.
 func (s *simulation) payCall(input []promptBlock, output int) {
 	s.recordCall(callSummary, joinBlocks([]promptBlock{{"instruction", instruction}}, input), output)
 	s.noteWaiting()
 }
 
-// payOnPrefix accounts a call that is the conversation's own request with an instruction behind it.
+// payOnPrefix accounts the conversation's request with an instruction behind it.
 func (s *simulation) payOnPrefix(kind callKind, end, instruct, output int) {
 	s.callAfter(kind, s.last[callMain], joinBlocks(s.buildPrompt(end), []promptBlock{{"instruction", instruct}}), output)
 	s.noteWaiting()
@@ -141,7 +140,7 @@ func (s *simulation) noteWaiting() {
 	}
 }
 
-// rollSummary summarizes the messages up to end in one summary that replaces the last.
+// rollSummary replaces all summaries by one that covers the messages up to end.
 func (s *simulation) rollSummary(end int) {
 	source := s.messageBlocks(s.first, end)
 	var input []promptBlock
@@ -156,8 +155,7 @@ func (s *simulation) rollSummary(end int) {
 
 const windowTail = 40
 
-// slidingWindow is the fixed window with its seed's numbers: batches of window messages, or after the cooldown as few as
-// least, and a tail that stays raw.
+// slidingWindow takes batches of window messages, or after the cooldown as few as least, and keeps a raw tail.
 func slidingWindow(name string, window, least int, cooldown time.Duration) peerPolicy {
 	return peerPolicy{name: name, after: func(s *simulation) {
 		for _, total := range []int{s.now - 1, s.now} { // both messages of the turn are looked at as they come
@@ -172,8 +170,8 @@ func slidingWindow(name string, window, least int, cooldown time.Duration) peerP
 	}}
 }
 
-// picoclawPolicy summarizes all but the last four messages once there are more than twenty. It summarizes more than ten
-// messages in halves and merges these; the merge has no earlier summary.
+// picoclawPolicy summarizes all but the last four of more than twenty messages. It summarizes more than ten in halves
+// and merges these; the merge has no earlier summary.
 func picoclawPolicy() peerPolicy {
 	const most, keep, halved = 20, 4, 10
 	return peerPolicy{
@@ -202,18 +200,16 @@ func picoclawPolicy() peerPolicy {
 	}
 }
 
-// nanobot's numbers.
 const (
 	nanobotKeep    = 8
 	nanobotRounds  = 5
 	nanobotEntries = 50
 	nanobotIdle    = 15 * time.Minute
-	nanobotDream   = 1500 // tokens of its memory
+	nanobotDream   = 1500 // tokens of memory
 	nanobotHistory = 8000 // tokens of entries that a prompt shows
 )
 
-// addEntry summarizes the messages up to end in one more entry, by a call on the conversation's own prefix. A prompt shows
-// the newest entries only.
+// addEntry adds an entry by a call on the conversation's prefix. A prompt shows the newest entries only.
 func (s *simulation) addEntry(end int) {
 	d := s.makeSummary(min(segmentCap, tokensOf(s.messageBlocks(s.first, end))/summaryParts), s.first, end)
 	s.payOnPrefix(callSummary, s.now, instruction, d.tokens)
@@ -231,7 +227,7 @@ func (s *simulation) summaryTokens() int {
 	return n
 }
 
-// nanobotTokens is nanobot where its window is what limits it: at the limit it summarises until half of it is free.
+// nanobotTokens is limited by its window: at the limit it summarizes until half of it is free.
 func nanobotTokens(limit int) peerPolicy {
 	shrink := func(s *simulation) {
 		if s.promptSize() < limit {
@@ -282,7 +278,7 @@ func nanobotIdler(dream bool) peerPolicy {
 	return p
 }
 
-// The token budget of flush before compaction, in its seed's numbers scaled to a threshold.
+// The numbers of flush before compaction, scaled to a threshold.
 const (
 	budgetFlush  = 0.9
 	budgetShare  = 0.8 // share of the threshold: 64,000 of 80,000
@@ -290,11 +286,11 @@ const (
 	budgetSlack  = 500
 	flushInput   = 500
 	flushOutput  = 300
-	budgetAt     = 8000 // tokens, for those who act on a budget
+	budgetAt     = 8000 // tokens, for policies with a budget
 )
 
-// pomelobotPolicy is flush before compaction as its text has it: memory is flushed once a cycle, at nine tenths of the
-// threshold. At the threshold one rolling summary takes all but the newest part of the budget.
+// pomelobotPolicy is flush before compaction: memory is flushed once a cycle, at nine tenths of the threshold. At the
+// threshold one rolling summary takes all but the newest part of the budget.
 func pomelobotPolicy(threshold int) peerPolicy {
 	recent := int(budgetRecent * float64(int(budgetShare*float64(threshold))-systemTokens-budgetSlack))
 	check := func(s *simulation) {
@@ -332,10 +328,9 @@ const (
 	pomelobotAtEight = "pomelobot, 8k"
 )
 
-// seedCooldown is the time that the sliding window's seed gives.
 const seedCooldown = 900 * time.Second
 
-// peerPolicies are the simulated policies, baselines first.
+// peerPolicies has the baselines first.
 func peerPolicies() []peerPolicy {
 	return []peerPolicy{
 		{name: nothingAtAll},

@@ -8,10 +8,10 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// Measures of the plot, in SVG units.
+// In SVG units.
 const (
 	plotWidth  = 1120
-	plotLeft   = 290 // left end of the bars: names stand before them
+	plotLeft   = 290 // left end of the bars, behind the names
 	plotBars   = 560 // width of the longest bar
 	plotTop    = 118
 	plotRow    = 30
@@ -20,10 +20,9 @@ const (
 	plotBottom = 92
 )
 
-// plotCeiling is how much more than the sliding window a bar may show before it is broken off.
+// plotCeiling cuts bars, in costs of the sliding window.
 const plotCeiling = 1.12
 
-// The parts of a bar, and what they are called.
 var plotParts = []struct {
 	colour, name string
 }{
@@ -32,7 +31,6 @@ var plotParts = []struct {
 	{"#e08a3c", "summaries and flushes · 摘要与记忆写入"},
 }
 
-// plotGroups are the headings over the bars.
 var plotGroups = map[resultGroup]string{
 	groupBaseline: "For comparison (simulated) · 对照（模拟）",
 	groupPeer:     "Other bots' policies (simulated) · 其他机器人的策略（模拟）",
@@ -47,7 +45,7 @@ func (b policyBill) barParts() [3]float64 {
 	}
 }
 
-// DrawSVG draws what every policy costs as an SVG. The same figures are the same bytes.
+// DrawSVG draws the cost of every policy as an SVG. Equal figures give equal bytes.
 func (c Comparison) DrawSVG() string {
 	longest := plotCeiling * c.billsByName()[windowSeed].totalCost(targetPrice)
 	var bars strings.Builder
@@ -119,7 +117,7 @@ func drawLegend() string {
 	return s.String()
 }
 
-// drawScale draws lines through the bars, and what else there is to know of a policy at their right.
+// drawScale draws lines through the bars, and further figures at their right.
 func (c Comparison) drawScale(longest float64, bottom int) string {
 	var s strings.Builder
 	step := 500_000.0

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// recordedTalk is one recorded conversation between a person and an assistant. Messages alternate, the person's first, so that
-// every message of a person's is followed by the reply that a model gave.
+// recordedTalk alternates messages of a person and an assistant, the person's first.
 type recordedTalk struct {
 	name string
 	said []talkMessage
@@ -23,10 +22,9 @@ type recordedTalk struct {
 type talkMessage struct {
 	text string
 	at   time.Time
-	mark string // the identifier that was planted in the text; empty for most
+	mark string // the identifier planted in the text; empty for most
 }
 
-// tokenCount is what a message takes in a request, by the rule of this replay.
 func (s talkMessage) tokenCount() int { return blockTokens(s.text) }
 
 // The source of recorded talks.
@@ -35,11 +33,10 @@ const (
 	locomoFile   = "locomo.docs.jsonl"
 )
 
-// markEvery is how many messages there are for one with a planted identifier.
+// markEvery is the number of messages for each planted identifier.
 const markEvery = 20
 
-// readTalks reads LoCoMo's dialogues from wherever below a folder they are. Two people speak in them; their messages are
-// taken in turn as the person's and the assistant's.
+// readTalks reads LoCoMo's dialogues anywhere below a folder. Their two speakers become the person and the assistant.
 func readTalks(folder string) ([]recordedTalk, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -96,8 +93,8 @@ func readTalkFile(path string) (talks []recordedTalk, err error) {
 	return talks, lines.Err()
 }
 
-// plantMarks puts an identifier in every markEvery-th message, for the replay to look for later. A last message without a
-// reply is dropped, and a reply gets the time of its question.
+// plantMarks puts an identifier in every markEvery-th message. A last message without a reply is dropped, and a reply
+// gets the time of its question.
 func (t *recordedTalk) plantMarks(number int) {
 	t.said = t.said[:len(t.said)/2*2]
 	for i := 1; i < len(t.said); i += 2 {
@@ -109,7 +106,6 @@ func (t *recordedTalk) plantMarks(number int) {
 	}
 }
 
-// gapBefore is the silence before message i.
 func (t recordedTalk) gapBefore(i int) time.Duration {
 	if i == 0 {
 		return 0
@@ -117,16 +113,16 @@ func (t recordedTalk) gapBefore(i int) time.Duration {
 	return t.said[i].at.Sub(t.said[i-1].at)
 }
 
-// The shape of the synthetic talks: that of LoCoMo's.
+// The shape of the synthetic talks is LoCoMo's.
 const (
 	synthTalks    = 5
 	synthMessages = 590
-	synthShortest = 12 // messages of a sitting; days lie between two
+	synthShortest = 12 // messages of a sitting; days lie between sittings
 	synthLongest  = 32
 )
 
-// synthesizeTalks makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. The same
-// number of them is the same text on every machine.
+// synthesizeTalks makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. They
+// are the same text on every machine.
 func synthesizeTalks(talks int) []recordedTalk {
 	out := make([]recordedTalk, talks)
 	for i := range out {
@@ -150,7 +146,7 @@ func synthesizeTalks(talks int) []recordedTalk {
 	return out
 }
 
-// The words of the synthetic talks. Sentences are drawn from them so freely that no phrase comes often.
+// Words of the synthetic talks, drawn so freely that no phrase is frequent.
 var synthWords = [][]string{
 	strings.Fields("We They Maria John Somebody Nobody Everybody Sam Evan Tim Caroline James"),
 	strings.Fields("finally maybe really already hardly often gladly quietly once never nearly still"),
@@ -165,7 +161,6 @@ var synthWords = [][]string{
 	strings.Fields("laughed waited disagreed helped called stayed left returned argued listened cheered cried"),
 }
 
-// synthText is one message of about 130 bytes.
 func synthText(r *rand.Rand) string {
 	var b strings.Builder
 	for length := 35 + r.IntN(140); b.Len() < length; {

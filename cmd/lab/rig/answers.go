@@ -6,7 +6,7 @@ import (
 	"ebb/bot/openai/openaitest"
 )
 
-// SampleSummary is long enough to be taken for a summary of anything.
+// SampleSummary is long enough for a summary of anything.
 const SampleSummary = `## 用户与身份
 - 张伟：支付网关负责人；李娜：发布；Alex：回滚
 ## 进行中的任务
@@ -27,7 +27,7 @@ func MarksAsked(messages []openaitest.Message) string {
 	return strings.Join(asked, " ")
 }
 
-// Sizes in the token counts that the scripted model reports.
+// Sizes in the scripted model's token counts.
 const (
 	BytesPerToken  = 3   // bytes of text
 	PromptOverhead = 900 // tokens of the tools in a prompt

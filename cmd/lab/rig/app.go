@@ -15,10 +15,10 @@ import (
 // Exit codes of every command.
 const (
 	ExitFault = 1
-	ExitUsage = 2 // the command line has to be changed before another try makes sense
+	ExitUsage = 2 // the command line must change first
 )
 
-// App is the world outside a command: its streams, the environment, and the bot to run.
+// App is the environment of a command, and the bot to run.
 type App struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
@@ -27,7 +27,6 @@ type App struct {
 	Program string // path of the bot
 }
 
-// usageError is an error of the command line: exit code 2.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -35,10 +34,10 @@ func (e usageError) Unwrap() error { return e.error }
 // UsageError marks an error of the command line.
 func UsageError(err error) error { return usageError{err} }
 
-// ErrReported ends a command with exit code 1 when its output already describes the failure.
+// ErrReported ends a command with exit code 1 after its output described the failure.
 var ErrReported = errors.New("reported")
 
-// CheckProgram reports a bot that is not there before anything is started.
+// CheckProgram reports a missing bot before anything is started.
 func (a *App) CheckProgram() error {
 	if _, err := os.Stat(a.Program); err != nil {
 		return UsageError(fmt.Errorf("no bot to run (%w): make build makes bin/bot, --program names another", err))
@@ -99,7 +98,7 @@ func Execute(ctx context.Context, grammar Grammar, args []string, app *App) int 
 	return code
 }
 
-// JoinStopError keeps the error that ended the work first, and adds what did not stop cleanly.
+// JoinStopError keeps the error that ended the work first, and adds that of the stop.
 func JoinStopError(err, stop error) error {
 	switch {
 	case stop == nil:

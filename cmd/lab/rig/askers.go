@@ -12,7 +12,7 @@ import (
 )
 
 // Askers are people who talk in many conversations at once. Every message carries a mark, and the model's answer
-// repeats the marks of its questions, so that each answer is found even where one answer serves several.
+// repeats the marks of its questions: one answer may serve several.
 type Askers struct {
 	sim    *dingtalktest.Server
 	prefix string // prefix of its conversations
@@ -24,19 +24,19 @@ type Askers struct {
 	open map[string]*Question
 }
 
-// Question is one message and what became of it.
+// Question is one message and its answer.
 type Question struct {
 	mark string
-	done chan struct{} // closed at its first answer
+	done chan struct{} // closed at the first answer
 
 	Pushed   time.Time // the frame left the simulator
-	Answered time.Time // the call of the webhook arrived there; both are to be read after done
+	Answered time.Time // the webhook was called; to be read after done
 }
 
-// ResponseTime is what DingTalk sees of a turn.
+// ResponseTime is the turn's time as DingTalk sees it.
 func (q *Question) ResponseTime() time.Duration { return q.Answered.Sub(q.Pushed) }
 
-// AnswerTimeout is how long an answer is waited for before the row is given up.
+// AnswerTimeout is the wait for an answer before the row is given up.
 const AnswerTimeout = 30 * time.Second
 
 // Wait returns when the question is answered.
@@ -53,10 +53,10 @@ func (q *Question) Wait(ctx context.Context) error {
 	}
 }
 
-// MaxInFlight is how many messages a crowd that waits for answers keeps in flight.
+// MaxInFlight bounds the unanswered messages of a closed loop.
 const MaxInFlight = 32
 
-// MarkPattern finds the marks of questions in a text.
+// MarkPattern finds the marks of questions.
 var MarkPattern = regexp.MustCompile(`q\d{7}`)
 
 // NewAskers returns askers whose marks begin with prefix. They follow the transcript until [Askers.Close].
@@ -65,7 +65,7 @@ func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *As
 	c := &Askers{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
 	go func() {
 		defer close(c.ended)
-		// Looks at each line once and never finds what it looks for: it ends with ctx.
+		// The predicate sees each line once and never matches: the wait ends with ctx.
 		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { c.noteEntry(e); return false })
 	}()
 	return c
@@ -77,7 +77,6 @@ func (c *Askers) Close() {
 	<-c.ended
 }
 
-// noteEntry takes the two moments of a question from the transcript.
 func (c *Askers) noteEntry(e dingtalktest.Entry) {
 	if e.Kind != "push" && e.Kind != "reply" {
 		return
@@ -99,7 +98,7 @@ func (c *Askers) noteEntry(e dingtalktest.Entry) {
 	}
 }
 
-// Ask says something in a conversation.
+// Ask sends a message in a conversation.
 func (c *Askers) Ask(conversation, text string) *Question {
 	c.mu.Lock()
 	c.n++
@@ -118,11 +117,11 @@ func (c *Askers) Ask(conversation, text string) *Question {
 // ConversationID is the id of one of the askers' conversations.
 func (c *Askers) ConversationID(name string) string { return "cid-" + c.prefix + "-" + name }
 
-// ConversationName is the name of the nth of the ordinary conversations.
+// ConversationName is the name of the nth ordinary conversation.
 func ConversationName(n int) string { return fmt.Sprintf("n%05d", n) }
 
-// RunClosedLoop keeps MaxInFlight messages in flight for a while: each worker asks again after its answer, in the next
-// of its conversations. It returns when all are answered.
+// RunClosedLoop keeps MaxInFlight messages in flight: each worker asks again after its answer, in its next
+// conversation. It returns when all are answered.
 func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
 	began := time.Now()
 	turns, err = c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
@@ -135,7 +134,7 @@ func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversatio
 	return turns, time.Since(began), err
 }
 
-// AskOnce asks one question in each of a number of conversations, from first on.
+// AskOnce asks one question in each of some conversations, from first on.
 func (c *Askers) AskOnce(ctx context.Context, first, conversations int) error {
 	_, err := c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
 		n := worker + i*MaxInFlight
@@ -147,7 +146,7 @@ func (c *Askers) AskOnce(ctx context.Context, first, conversations int) error {
 	return err
 }
 
-// runWorkers runs step again and again in every worker, until it says that it is over or fails. It returns how often it went well.
+// runWorkers repeats step in every worker until it ends or fails. It returns the number of successful steps.
 func (c *Askers) runWorkers(workers int, step func(worker, i int) (more bool, err error)) (int, error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -171,11 +170,11 @@ func (c *Askers) runWorkers(workers int, step func(worker, i int) (more bool, er
 	return sum, errors.Join(errs...)
 }
 
-// PacedConversations are enough that each question is answered before the next one of its conversation, at the rates of
-// the benchmarks.
+// PacedConversations are enough that each question is answered before the next one of its conversation, at the
+// benchmarks' rates.
 const PacedConversations = 200
 
-// AskPaced says rate messages a second for a while, whatever comes back, in one conversation after another, round and round.
+// AskPaced sends rate messages a second without waiting, in rotating conversations.
 func (c *Askers) AskPaced(ctx context.Context, d time.Duration, rate int) []*Question {
 	var asked []*Question
 	began := time.Now()
@@ -188,7 +187,7 @@ func (c *Askers) AskPaced(ctx context.Context, d time.Duration, rate int) []*Que
 	return asked
 }
 
-// WaitAll waits for every answer and returns how long each took.
+// WaitAll waits for every answer and returns the response times.
 func WaitAll(ctx context.Context, asked []*Question) ([]time.Duration, error) {
 	var took []time.Duration
 	for _, q := range asked {

@@ -1,3 +1,3 @@
-// Package rig is shared by the commands of lab: the command line, gateways as child processes and their logs, people who
-// ask questions, configs, and tables of figures.
+// Package rig is shared by the commands of lab: the command line, gateways as child processes and their logs, askers,
+// configs, and tables of figures.
 package rig

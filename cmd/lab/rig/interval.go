@@ -7,10 +7,10 @@ import (
 	"ebb/sessions/retry"
 )
 
-// Interval is a stretch of time.
+// Interval is a half-open stretch of time.
 type Interval struct{ From, To time.Time }
 
-// Contains reports whether a moment is in it, From included and To not.
+// Contains includes From and excludes To.
 func (s Interval) Contains(t time.Time) bool { return !t.Before(s.From) && t.Before(s.To) }
 
 // WaitUntil waits for a moment and reports whether ctx is still alive.

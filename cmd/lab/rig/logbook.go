@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// LogLine is one line that a gateway process wrote to its log. A line that is no JSON object (a panic, say) has only Raw.
+// LogLine is one line of a gateway's log. A line that is no JSON object, such as a panic's, has only Raw.
 type LogLine struct {
 	Replica string
 	Level   string
@@ -29,7 +29,7 @@ func parseLogLine(replica, raw string) LogLine {
 	return l
 }
 
-// IntField is a field's value; a missing one is -1, which no count of the log is.
+// IntField is a field's value; a missing one is -1, which no count is.
 func (l LogLine) IntField(field string) int {
 	n, ok := l.Fields[field].(float64)
 	if !ok {
@@ -48,10 +48,10 @@ type LogBook struct {
 // NewLogBook returns an empty book.
 func NewLogBook() *LogBook { return &LogBook{changed: make(chan struct{})} }
 
-// keepLines bounds the book; the story looks for its lines as they come.
+// keepLines bounds the book; readers see lines as they come.
 const keepLines = 20_000
 
-// ReadLog takes in a process's log until it ends. It never stops reading early: a full pipe would stop the process.
+// ReadLog reads a process's log to its end: a full pipe would stop the process.
 func (b *LogBook) ReadLog(replica string, r io.Reader) error {
 	for in := bufio.NewReader(r); ; {
 		raw, err := in.ReadString('\n')
@@ -77,7 +77,7 @@ func (b *LogBook) addLine(l LogLine) {
 	b.changed = make(chan struct{})
 }
 
-// WaitLine returns the first line of a replica with that message, now or when it comes.
+// WaitLine returns a replica's first line with that message, and waits for it.
 func (b *LogBook) WaitLine(ctx context.Context, replica, message string) (LogLine, error) {
 	for from := 0; ; {
 		b.mu.Lock()

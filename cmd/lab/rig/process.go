@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Process is one gateway process: the bot, run as `serve` on a config of its own.
+// Process is one gateway process: the bot, run as `serve` with its own config.
 type Process struct {
 	Name     string
 	cmd      *exec.Cmd
 	log      *os.File      // our end of its log
-	stopping atomic.Bool   // it was made to end
+	stopping atomic.Bool   // a request to end was sent
 	exited   chan struct{} // closed when it has ended and its log is read
-	Err      error         // how it ended; read after done
+	Err      error         // the exit error; read after exited
 }
 
-// passedEnv is what a gateway process gets of our environment: nothing that could change its config.
+// passedEnv has nothing that could change a gateway's config.
 var passedEnv = []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "GOCOVERDIR"}
 
-// logReader takes in a process's log until it ends. It never stops reading early: a full pipe would stop the process.
+// logReader reads a log to its end: a full pipe would stop the process.
 type logReader interface {
 	ReadLog(process string, r io.Reader) error
 }
@@ -43,7 +43,7 @@ func StartProcess(name, program, config string, book logReader) (*Process, error
 		}
 	}
 	cmd.Stderr = out
-	// A group of its own: a Ctrl-C at the terminal is for lab, which ends the gateways in its own order.
+	// Its own group: a Ctrl-C at the terminal is for lab, which ends the gateways in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
@@ -72,7 +72,7 @@ func (c *Process) Alive() bool {
 	}
 }
 
-// Terminate asks for a clean stop; ended waits for it.
+// Terminate requests a clean stop; WaitExit waits for it.
 func (c *Process) Terminate() error {
 	c.stopping.Store(true)
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -81,7 +81,7 @@ func (c *Process) Terminate() error {
 	return nil
 }
 
-// Kill ends the process at once, as the kernel or a power cut would, and waits until it is gone.
+// Kill ends the process at once and waits for its end.
 func (c *Process) Kill() error {
 	c.stopping.Store(true)
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -91,7 +91,7 @@ func (c *Process) Kill() error {
 	return nil
 }
 
-// WaitExit waits until the process has ended, and returns an error unless it did so with exit code 0.
+// WaitExit waits for the end of the process. Any exit code but 0 is an error.
 func (c *Process) WaitExit(ctx context.Context) error {
 	select {
 	case <-c.exited:
@@ -104,7 +104,7 @@ func (c *Process) WaitExit(ctx context.Context) error {
 	return nil
 }
 
-// ReportLoss calls lost when the process ends without a request to stop, so that no caller waits for it.
+// ReportLoss calls lost when the process ends without a request, so that no caller waits for it.
 func (c *Process) ReportLoss(lost func(error)) {
 	<-c.exited
 	if !c.stopping.Load() {
@@ -119,7 +119,7 @@ func (c *Process) exitError() error {
 	return fmt.Errorf("gateway %s ended by itself: %w", c.Name, c.Err)
 }
 
-// StopProcesses ends all gateways that still run: cleanly, and within the time by force.
+// StopProcesses ends all running gateways cleanly, and after within by force.
 func StopProcesses(ctx context.Context, children []*Process, within time.Duration) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer stop()

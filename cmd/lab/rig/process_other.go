@@ -4,5 +4,5 @@ package rig
 
 import "syscall"
 
-// endWithParent does nothing here: a gateway outlives a parent that is killed, and not one that ends in any other way.
+// endWithParent does nothing here: a gateway outlives a killed parent.
 func endWithParent(*syscall.SysProcAttr) {}

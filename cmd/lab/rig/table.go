@@ -12,7 +12,7 @@ import (
 type Figure struct {
 	Name     string
 	Measured string
-	Ratio    string // to what it is measured beside, or to its limit
+	Ratio    string // to the reference value, or to its limit
 	Target   string
 	Reached  string
 }
@@ -34,7 +34,7 @@ func (f Figure) AtMost(got, limit float64) Figure {
 	return f
 }
 
-// AtLeast says whether got comes up to its target, and if not, how much of it there is.
+// AtLeast says whether got reaches its target, and if not, the share of it.
 func (f Figure) AtLeast(got, target float64) Figure {
 	f.Reached = reachedYes
 	if !(got >= target) {
@@ -52,7 +52,7 @@ func FormatFigures(figures []Figure) string {
 	return FormatTable(rows)
 }
 
-// FormatTable sets rows in columns that are as wide as what stands in them, the first above a rule.
+// FormatTable sets rows in columns, the first above a rule.
 func FormatTable(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
@@ -85,7 +85,7 @@ func FormatTable(rows [][]string) string {
 	return b.String()
 }
 
-// Quantile is the smallest of values that at least the share q of them does not exceed; 0 where there are none.
+// Quantile is the smallest value that at least the share q of them does not exceed; 0 without values.
 func Quantile[T time.Duration | float64](values []T, q float64) T {
 	if len(values) == 0 {
 		return 0
@@ -98,10 +98,10 @@ func Quantile[T time.Duration | float64](values []T, q float64) T {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median returns the middle value, 0 without values.
+// Median is 0 without values.
 func Median[T time.Duration | float64](values []T) T { return Quantile(values, 0.5) }
 
-// Ratio divides, and gives 0 where there is nothing to divide by.
+// Ratio is 0 for a zero divisor.
 func Ratio(sum, by float64) float64 {
 	if by == 0 {
 		return 0
@@ -109,7 +109,7 @@ func Ratio(sum, by float64) float64 {
 	return sum / by
 }
 
-// FormatMillis is a duration in milliseconds, with as many digits as matter.
+// FormatMillis has as many digits as matter.
 func FormatMillis(d time.Duration) string {
 	ms := float64(d) / float64(time.Millisecond)
 	switch {
