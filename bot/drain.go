@@ -71,7 +71,6 @@ func (b *Bot) stopping() bool {
 	}
 }
 
-// stops cancels work in progress, each kind with ErrStop.
 type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 
 // upkeepGrace is how long a running flush or compaction may continue after the turns. A cancelled one changes nothing:
@@ -116,7 +115,7 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
-// lastFlush runs the flush of each session at a stop once.
+// lastFlush flushes each session at a stop once.
 type lastFlush struct {
 	sum   flushSum
 	work  errgroup.Group

@@ -35,7 +35,7 @@ type eventRow struct {
 	id  int64
 }
 
-// accepted is an acknowledged message, which must be in the log.
+// accepted is acknowledged, so it must be in the log.
 type accepted struct {
 	key sessions.Key
 	id  int64

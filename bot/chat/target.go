@@ -9,8 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// TargetOf returns the destination of the reply to asked: the conversation, by the newest webhook, with one mention of
-// every asker.
+// TargetOf returns the conversation of asked, by the newest webhook, with one mention of every asker.
 func TargetOf(asked []sessions.Event) sessions.Target {
 	var g sessions.Target
 	seen := map[sessions.UserID]bool{}
@@ -39,13 +38,13 @@ func ReplyKey(key sessions.Key, e sessions.Event) string {
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// NoticeKey returns the idempotency key of a notice about the turn that begins with a message.
+// NoticeKey is for a notice about the turn that begins with a message.
 func NoticeKey(key sessions.Key, e sessions.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "turn\x00%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// StopID is the id of the message of a person who presses the button that stops the turn of a card.
+// StopID is for the message of a press of a card's stop button.
 func StopID(card string, by sessions.UserID) sessions.MessageID {
 	return sessions.MessageID("stop-" + card + "-" + string(by))
 }
@@ -55,5 +54,5 @@ func IsStopOf(id sessions.MessageID, card string) bool {
 	return strings.HasPrefix(string(id), string(StopID(card, "")))
 }
 
-// KeyPrefix distinguishes our keys from those of other senders in the conversation.
+// KeyPrefix distinguishes our keys from those of other senders.
 const KeyPrefix = "ebb-"

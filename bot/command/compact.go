@@ -17,7 +17,7 @@ import (
 	"ebb/sessions"
 )
 
-// compact is /compact without a word of another use. A text that is nearly such a word compacts nothing.
+// compact compacts nothing for a text that is nearly the word of another use.
 func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string {
 	if meant := c.Command.Near(c.Arg); meant != "" {
 		return wording.Say(wording.DidYouMean, t.Lang, meant, c.Arg)
@@ -184,8 +184,6 @@ func nothingWord(err error, lang string) string {
 	return words[0]
 }
 
-// undo makes the range of the newest compaction raw again. The session then rests, because the next turn would repeat
-// the compaction.
 func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
 	switch {
@@ -281,7 +279,6 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	return word + "，已撤销"
 }
 
-// renew is /new: it flushes memory and empties the view. The log stays.
 func (h *Handler) renew(ctx context.Context, t *view.Exchange, _ Call) string {
 	owed, err := h.manage.NewContext(ctx, h.actor(t), t.View.Session)
 	if err != nil {

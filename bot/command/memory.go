@@ -48,8 +48,7 @@ func (h *Handler) asker(t *view.Exchange) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
 }
 
-// listMemories is /memory: pages of facts about the sender and the conversation by their permanent numbers. "/memory
-// #12" shows one of them.
+// listMemories shows one memory for "/memory #12", else a page of them.
 func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) string {
 	page, ok := pageOf(c.Arg)
 	switch {

@@ -15,7 +15,6 @@ import (
 	"ebb/sessions"
 )
 
-// status shows figures to administrators, and a few plain sentences to other members.
 func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
 	if h.isAdmin(t.Asked[0]) {
 		return reporting{h, t}.figures(ctx)
@@ -138,7 +137,7 @@ var kindWords = map[string][2]string{
 	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
 }
 
-// spentSince lists the tokens since a day by kind of work, with the total price; empty before the first model call.
+// spentSince is empty before the first model call.
 func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, since time.Time) string {
 	all, err := ledger.Spent(ctx, t.Key, since)
 	if err != nil {
@@ -179,7 +178,6 @@ func callsLine(b CallBudget, lang string) string {
 	return number + "（" + callLevels[b.Level][0] + "）"
 }
 
-// known returns the number of facts that /memory lists in the conversation.
 func (r reporting) known(ctx context.Context) string {
 	if r.cfg.Rights == nil {
 		return "?"
@@ -192,7 +190,6 @@ func (r reporting) known(ctx context.Context) string {
 	return wording.Thousands(total)
 }
 
-// owed describes the failed flush that is retried, in brackets; empty if none is owed.
 func (r reporting) owed(ctx context.Context) string {
 	d, err := r.memory.Owed(ctx, r.Key)
 	if err != nil {
@@ -207,7 +204,7 @@ func (r reporting) owed(ctx context.Context) string {
 	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)
 }
 
-// since returns the time of the last compaction, in brackets; empty before the first.
+// since is in brackets; empty before the first compaction.
 func since(s sessions.Session, loc *time.Location) string {
 	at := s.CompactedAt
 	if at.IsZero() {

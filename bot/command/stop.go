@@ -43,7 +43,7 @@ type stopping struct {
 	*view.Exchange
 }
 
-// answer comes after the stop: the turn was stopped while the message waited.
+// answer comes after the stop, which happened while the message waited.
 func (s stopping) answer(ctx context.Context) string {
 	text := wording.Say(wording.NothingRuns, s.Lang)
 	switch {

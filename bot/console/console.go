@@ -27,7 +27,7 @@ type Config struct {
 	Policy func(sessions.Session) compaction.Settings
 	// Settings returns the configuration as JSON, with masked secrets, and its keys that wait for a restart.
 	Settings func() (text []byte, waiting []string, err error)
-	// Privacy returns the part of the configuration in force that concerns data about people.
+	// Privacy returns the configuration in force that concerns data about people.
 	Privacy func() Privacy
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)

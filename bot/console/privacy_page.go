@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// Privacy is the part of the configuration in force that decides which data is kept, for how long, and who gets it.
+// Privacy decides which data is kept, for how long, and who gets it.
 type Privacy struct {
 	Retention sessions.Retention
 	TaskTTL   time.Duration // life of the state of work

@@ -210,8 +210,8 @@ func (s *Stream) disconnectNow(ctx context.Context) {
 	}
 }
 
-// Leave announces that this replica accepts no more messages, after Receive has returned. Other replicas may wait for
-// it, so it is repeated until it is stored or ctx ends.
+// Leave announces that this replica accepts no more messages, after Receive has returned. It is repeated until it is
+// stored or ctx ends, since other replicas may wait for it.
 func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaStatus{Draining: true}) }
 
 func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {

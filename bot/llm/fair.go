@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// FairSemaphore is a counting semaphore that serves waiters round-robin by conversation, and within a conversation by
-// session. Places are free only while the queue is empty.
+// FairSemaphore serves waiters round-robin by conversation, and within a conversation by session. Places are free only
+// while the queue is empty.
 type FairSemaphore struct {
 	over <-chan struct{} // closed: waiting ends with ErrStop; nil: never
 
@@ -20,7 +20,7 @@ type FairSemaphore struct {
 	line ring
 }
 
-// NewFairSemaphore returns a semaphore with free places. Closing over ends all waiting; nil never does.
+// NewFairSemaphore ends all waiting when over is closed; nil never does.
 func NewFairSemaphore(places int, over <-chan struct{}) *FairSemaphore {
 	return &FairSemaphore{free: places, over: over}
 }
@@ -205,7 +205,7 @@ type Gate struct {
 	metrics *Metrics // nil before the bot runs
 }
 
-// NewGate returns a gate with at most the given number of concurrent calls.
+// NewGate allows at most the given number of concurrent calls.
 func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }

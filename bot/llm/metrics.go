@@ -36,7 +36,7 @@ func CallBuckets(first float64) []float64 {
 	return bounds
 }
 
-// States is implemented by a model that knows the state of each configured model.
+// States has the state of each configured model.
 type States interface {
 	States() map[string]State
 }

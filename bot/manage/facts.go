@@ -42,8 +42,8 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 	return f, done, err
 }
 
-// Promote makes a group's memory one of the team; by is the person who decided it. It returns a [Refusal] for a memory
-// that can't be shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
+// Promote makes a group's memory one of the team; by decided it. It returns a [Refusal] for a memory that can't be
+// shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
 func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.UserID) (memory.Memory, error) {
 	if a.Role < Admin {
 		return memory.Memory{}, NotAllowed

@@ -23,7 +23,6 @@ const (
 	Operator      // operator of the installation, in no conversation
 )
 
-// Actor is the person who asks for an action.
 type Actor struct {
 	Role   Role
 	Name   string          // an operator's name in the audit
@@ -118,7 +117,7 @@ type Turns interface {
 	ChooseScope(ctx context.Context, l sessions.Lease, s sessions.Scope) error
 }
 
-// Upkeep is the work on a session apart from its turns; see [upkeep.Worker].
+// Upkeep is [upkeep.Worker].
 type Upkeep interface {
 	Lock(ctx context.Context, key sessions.Key) (unlock func(), err error)
 	Busy(key sessions.Key) bool

@@ -133,8 +133,7 @@ func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) 
 	})
 }
 
-// ImportSession records the import of an older bot's conversation of a number of messages, which do stores in a
-// session.
+// ImportSession records an import, which do executes.
 func (m *Manager) ImportSession(ctx context.Context, a Actor, key sessions.Key, messages int, do func(context.Context) error) error {
 	if a.Role < Operator {
 		return NotAllowed
@@ -142,8 +141,8 @@ func (m *Manager) ImportSession(ctx context.Context, a Actor, key sessions.Key, 
 	return m.Record(ctx, a, Imported, key, fmt.Sprintf("%d messages", messages), do)
 }
 
-// RetryDeadLetter queues a message that was set aside for another answer, and returns its session. key is the session
-// as far as it is known before, for the audit.
+// RetryDeadLetter queues a message that was set aside, and returns its session. key is the session as far as it is
+// known before, for the audit.
 func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Key, error) {
 	if a.Role < Operator {
 		return "", NotAllowed

@@ -85,7 +85,7 @@ func CheckEffect(p compaction.Policy, keys ...string) error {
 }
 
 // Configure sets a setting of the actor's conversation, or removes it by a default word, and returns all of the
-// session's own settings. It returns [FileOnly], [InvalidSetting] and [IdleSetting] for what can't be set.
+// session's own. It returns [FileOnly], [InvalidSetting] and [IdleSetting] for what can't be set.
 func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, key, value string) (string, error) {
 	if !a.owns(s.Key) {
 		return s.Settings, NotAllowed

@@ -41,8 +41,8 @@ type rowID struct {
 	id  int64
 }
 
-// Send queues replies that were committed under a lease, and never blocks. then runs after the first attempt, or at
-// once without replies. The attempt that the commit counted goes from memory if the conversation's queue is empty.
+// Send implements turn.Outbox, and never blocks. The attempt that the commit counted goes from memory if the
+// conversation's queue is empty.
 func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
 	if len(outs) == 0 {
 		then()
@@ -59,7 +59,7 @@ func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 	o.push(replies)
 }
 
-// Resume queues the replies that an earlier owner left unsent, once for every term.
+// Resume implements turn.Outbox, once for every term.
 func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	o.mu.Lock()
 	done := o.resumed[l.Key] == l.Term
@@ -92,7 +92,7 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Invalidate makes the next Resume read the session's rows again: a commit may have stored an unknown reply.
+// Invalidate implements turn.Outbox.
 func (o *Outbox) Invalidate(key sessions.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,7 +24,7 @@ func (o *Outbox) holds(key sessions.Key) bool {
 	return false
 }
 
-// AwaitSent reports false if some of the session's replies remain unsent after atMost, or ctx ends.
+// AwaitSent implements turn.Outbox.
 func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, atMost)
 	defer stop()
@@ -72,7 +72,7 @@ func (o *Outbox) Waiting() int {
 	return n
 }
 
-// Queued reports whether another reply of the session, on a card or not, would wait behind replies of its conversation.
+// Queued implements turn.Outbox, by the session's conversation.
 func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
@@ -82,8 +82,8 @@ func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 
 const maxQueued = 2 * maxJoined
 
-// Backpressured reports whether a session's conversation has maxQueued unsent replies. The session is woken when there
-// is room.
+// Backpressured implements turn.Outbox, from maxQueued replies of the session's conversation on. The session is woken
+// when there is room.
 func (o *Outbox) Backpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()

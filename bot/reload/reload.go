@@ -28,12 +28,10 @@ type Values struct {
 	Models       []llm.Listed // that a conversation may choose, the default first; nil: none
 	SummaryModel string       // empty: the default model
 
-	// Compaction holds the common settings, Compactions those of single conversations.
 	Compaction  compaction.Settings
 	Compactions map[sessions.ConversationID]compaction.Settings
 	Own         Own // nil: conversations have no settings of their own
-	// Groups are the settings of single conversations.
-	Groups map[sessions.ConversationID]Group
+	Groups      map[sessions.ConversationID]Group
 }
 
 // Group has the settings of one conversation. An empty field keeps the common one.
@@ -65,7 +63,7 @@ type Current struct {
 	pinned map[sessions.Key]*Values
 }
 
-// New returns values that can be replaced.
+// New puts v in force.
 func New(v Values) *Current {
 	return &Current{newest: &v, pinned: map[sessions.Key]*Values{}}
 }

@@ -9,16 +9,16 @@ import (
 	"ebb/sessions"
 )
 
-// receiveWait bounds the wait for messages that were received and are not stored yet.
+// receiveWait bounds the wait for received messages that are not stored yet.
 const receiveWait = time.Second
 
-// gathering has the arrival time of each session's first waiting message. The zero value is ready.
+// gathering has the arrival of each session's first message. The zero value is ready.
 type gathering struct {
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
 }
 
-// note keeps the first time, so that later messages do not delay the turn further.
+// note keeps the first time, so that later messages do not delay the turn.
 func (g *gathering) note(key sessions.Key, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

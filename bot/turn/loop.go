@@ -104,7 +104,6 @@ func (t *Turn) thought() func(text string) {
 
 const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
 
-// appendEvent shortens the event for the request as in later views.
 func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.Event) []llm.Message {
 	e.Tokens = r.views.CountEvent(e)
 	a.events = append(a.events, e)

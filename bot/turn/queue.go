@@ -64,7 +64,6 @@ type queued struct {
 // It equals the number of waiting turns with a card.
 const maxLookers = 200
 
-// mayLook makes the turn one of those that look at intervals once there is room.
 func (q *queued) mayLook() bool {
 	if q.looks == nil {
 		q.looks, _ = q.lookers.TryEnter()
@@ -140,7 +139,6 @@ func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	return asked
 }
 
-// show does nothing if the display can't show a queue, or a limit will stop the turn.
 func (q *queued) show(wait context.Context, asked []sessions.Event) {
 	d, ok := q.cfg.Display.(chat.Queuer)
 	if !ok || q.isLimited(wait, asked[0]) {

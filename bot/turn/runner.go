@@ -110,9 +110,9 @@ type Outbox interface {
 	// others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
-	// AwaitSent reports false if some of the session's replies remain unsent after atMost.
+	// AwaitSent reports false if some of the session's replies remain unsent after atMost, or ctx ends.
 	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
-	// Send queues committed replies; then runs after the first attempt.
+	// Send queues replies that were committed under l; then runs after the first attempt, or at once without replies.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
 	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.
 	Invalidate(key sessions.Key)

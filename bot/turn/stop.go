@@ -25,7 +25,7 @@ const NotRun = "Not run: the turn was stopped."
 const (
 	// stopLook is for a /stop whose wake-up was lost.
 	stopLook = 5 * time.Second
-	// stopWindow bounds the pending messages among which a /stop is found, the newest.
+	// stopWindow bounds the look for a /stop to the newest messages.
 	stopWindow = 100
 )
 

@@ -21,7 +21,7 @@ func logPanic(ctx context.Context) {
 	}
 }
 
-// show runs before the turn waits for others and for a slot. A failure does not delay the turn, which finds out itself.
+// show runs before the turn waits. A failure does not delay the turn, which finds out itself.
 func (w waiting) show(ctx context.Context, key sessions.Key) {
 	if _, ok := w.cfg.Display.(chat.Acknowledger); !ok {
 		return

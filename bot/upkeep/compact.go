@@ -99,7 +99,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 	return r.Compacted, err
 }
 
-// Inline compacts a view for an answer that waits; see [Worker.Compact].
+// Inline implements turn.Upkeep by [Worker.Compact].
 func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error {
 	_, err := u.Compact(ctx, l, nil, waiting, needed)
 	return err

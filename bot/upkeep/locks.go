@@ -12,7 +12,7 @@ func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err
 	return u.locks.lock(ctx, key)
 }
 
-// Busy reports whether a flush or a compaction of the session runs.
+// Busy implements turn.Upkeep.
 func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
 type locks struct {

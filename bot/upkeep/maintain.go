@@ -30,7 +30,7 @@ func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 	return need
 }
 
-// Due reports whether a view of this many tokens needs maintenance.
+// Due implements turn.Upkeep.
 func (u *Worker) Due(v sessions.View, tokens int) bool {
 	need := u.backgroundNeed(v, tokens)
 	return need.Flush || need.Compact || u.rewriteDue(v)

@@ -119,7 +119,7 @@ func (f *Frame) references(v sessions.View, p compaction.Policy) (texts []string
 	return texts
 }
 
-// Reference renders parts of a view between fences: pinned memory, and summaries with the note of a gap.
+// Reference renders parts of a view between fences, summaries with the note of a gap.
 func Reference(v sessions.View, p compaction.Policy, parts []Piece) string {
 	var b strings.Builder
 	block := func(name, text string) {

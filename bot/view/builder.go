@@ -75,7 +75,7 @@ type frameKey struct {
 
 const maxFrames = 1000
 
-// FrameOf returns the constant part of the requests of a session.
+// FrameOf returns the frame of the session's conversation.
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	file := b.cfg.Current.For(s.Key)
 	g, ok := file.Groups[s.ConversationID]

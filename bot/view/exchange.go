@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Exchange is the state of a turn and its command: the messages taken under a lease, and the view.
+// Exchange has the messages taken under a lease, and the view.
 type Exchange struct {
 	Key    sessions.Key
 	Lease  sessions.Lease
@@ -17,7 +17,7 @@ type Exchange struct {
 	Asked  []sessions.Event // pending messages that the turn takes
 	Lang   string           // for fixed words: zh or en
 	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
-	// Outcome is the result of the turn's command, for later commands that refer to it.
+	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
 	Stopped []sessions.Event // messages of the turn that this command stopped; empty: it stopped none
 	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself

@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// Recall says when memory is searched before the model is asked.
+// Recall is when memory is searched.
 type Recall string
 
 // The kinds of recall.
@@ -36,7 +36,7 @@ type Remember struct {
 }
 
 const (
-	// RecallTime is the default wait for a search. A slower one is omitted.
+	// RecallTime is the default wait for a search.
 	RecallTime = 300 * time.Millisecond
 	// RecallHits is the number of hits requested; those that the view shows anyway are dropped.
 	RecallHits = 12

@@ -26,7 +26,7 @@ func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	return out
 }
 
-// Show removes commands from the tail of a view, and shortens bodies by [Shrink].
+// Show prepares the tail for a request, by WithoutCommands and [Shrink].
 func (b *Builder) Show(v *sessions.View) {
 	v.Tail = b.WithoutCommands(v.Tail)
 	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
