@@ -90,7 +90,7 @@ func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
 
 const shownFacts = 5
 
-// poorRecall is the share of kept identifiers below which a receipt warns of a poor summary.
+// poorRecall is the share of kept identifiers below which a receipt warns.
 const poorRecall = 0.5
 
 // shownFact and shownFocus are in characters.

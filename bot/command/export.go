@@ -18,7 +18,6 @@ import (
 // exportPageBytes is the size of a few DingTalk messages.
 const exportPageBytes = 36_000
 
-// exportMe is /export me, in private chats only.
 func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {
@@ -91,7 +90,6 @@ type exportPager struct {
 	out  strings.Builder // the wanted page
 }
 
-// add repeats the heading on each page, and splits a line larger than a page.
 func (p *exportPager) add(head, line string) {
 	for line != "" {
 		if p.page == 0 || p.size > 0 && p.size+min(len(line), exportPageBytes) > exportPageBytes {

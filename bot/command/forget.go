@@ -25,7 +25,6 @@ const (
 	confirmDirect = 10
 )
 
-// Words behind a command that asks for confirmation.
 var (
 	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
 	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
@@ -136,7 +135,6 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 		strings.TrimPrefix(who, "@"))
 }
 
-// groupsInWords counts the groups in brackets, and names some of them where named is set; empty for none.
 func groupsInWords(groups []string, named bool, lang string) string {
 	titles := slices.DeleteFunc(slices.Clone(groups), func(title string) bool { return title == "" })
 	if len(titles) > maxTitles {
@@ -231,7 +229,6 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 	return e.Message.Outcome
 }
 
-// forgetOf returns an empty who for a text that is no erasure command.
 func (t Table) forgetOf(text string) (who string, answer answerTo) {
 	c := t.Parse(text)
 	if c.Use == nil || c.Name != "forget" {
@@ -302,7 +299,6 @@ func isEmpty(e sessions.Event) bool {
 	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }
 
-// personNamed returns an answer in why if the name fits no person or several.
 func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (_ memory.Person, why string) {
 	p, err := h.manage.FindPerson(ctx, h.actor(t), strings.TrimPrefix(name, "@"))
 	var several *manage.Ambiguous
@@ -351,7 +347,7 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 	return wording.Say(wording.ForgotBefore, t.Lang)
 }
 
-// nameless removes all data from a message except the destination of its answer.
+// nameless keeps only the destination of the answer.
 func nameless(e sessions.Event, lang string) sessions.Event {
 	e.SenderID, e.SenderNick, e.Content = "", "", memory.ForgetDone(lang)
 	if m := e.Message; m != nil {

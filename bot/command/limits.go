@@ -19,7 +19,6 @@ type bound struct {
 	layout string // for the window's end
 }
 
-// limited leaves limits of a group out of a private chat.
 func (a asking) limited(used sessions.Used) []bound {
 	const daily = "01-02 15:04"
 	limits, configured := a.cfg.Current.For(a.Key).Limits, []bound(nil)

@@ -25,7 +25,6 @@ const (
 	quotedChars    = 60
 )
 
-// narrow replaces full-width digits and signs by ASCII ones.
 func narrow(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
@@ -105,7 +104,6 @@ func memoryLine(m memory.Memory, loc *time.Location, lang string) string {
 	return fmt.Sprintf("- #%d %s%s (%s)\n", m.ID, teamMark(m, lang), headOf(m.Content, listedChars), memoryDay(m, loc))
 }
 
-// memoryDay returns the day on which a memory was said, or stored if that is unknown.
 func memoryDay(m memory.Memory, loc *time.Location) string {
 	at := m.SaidAt
 	if at.IsZero() {
@@ -184,7 +182,6 @@ func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) st
 	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
 }
 
-// resumeTurn continues the turn with the lease that an erasure left, and with the view read again.
 func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessions.Lease) {
 	t.Lease, t.Pinned = lease, nil
 	h.leases.Learn(lease)

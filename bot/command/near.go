@@ -26,7 +26,6 @@ func (t Table) Near(name string) string {
 	return ""
 }
 
-// spelled separates a Latin name from its word by a blank.
 func (c *Command) spelled(name writtenName) string {
 	plain, ok := strings.CutSuffix(name.text, name.rest)
 	if !ok || name.rest == "" || name.rest[0] >= utf8.RuneSelf {

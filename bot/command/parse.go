@@ -83,7 +83,7 @@ func (c *Command) cut(word string) (rest string, ok bool) {
 	return "", false
 }
 
-// writtenName is a name as people write it, with the words of a use that it includes.
+// writtenName has the words of a use that the name includes.
 type writtenName struct{ text, rest string }
 
 func (c *Command) written() iter.Seq[writtenName] {
@@ -185,7 +185,6 @@ func cutWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// cutFold takes a prefix in lower case and a text in any case.
 func cutFold(text, prefix string) (rest string, ok bool) {
 	for _, p := range prefix {
 		r, n := utf8.DecodeRuneInString(text)

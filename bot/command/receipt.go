@@ -7,13 +7,12 @@ import (
 	"ebb/memory"
 )
 
-// deleted is a counted noun; en holds singular and plural.
+// deleted has singular and plural in en.
 type deleted struct {
 	n      int
 	zh, en string
 }
 
-// receipt lists the deleted data that members know of, without zero counts.
 func receipt(done memory.Forgotten, lang string) string {
 	return inWords(lang, []deleted{
 		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},

@@ -66,7 +66,6 @@ func notSet(ctx context.Context, key string, err error, lang, usage string) stri
 	return wording.Say(wording.SetFailed, lang)
 }
 
-// faultWord translates the fault of a setting, which the config words for its file.
 func faultWord(fault error, lang string) string {
 	if lang == "en" {
 		return fault.Error()

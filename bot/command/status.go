@@ -213,7 +213,7 @@ func since(s sessions.Session, loc *time.Location) string {
 	return " (" + at.In(loc).Format("01-02 15:04") + ")"
 }
 
-// unflushed counts the events that no flush has read, in the view or compacted; commands do not count.
+// unflushed does not count commands.
 func unflushed(v sessions.View) int {
 	n := int(max(0, v.Session.CompactedSeq-v.Session.FlushedSeq))
 	for _, e := range v.Tail {

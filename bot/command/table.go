@@ -57,7 +57,6 @@ const (
 	Admin
 )
 
-// digits begin the number of a memory or of a page.
 const digits = "#＃0123456789０１２３４５６７８９"
 
 // Commands is the table of this program.

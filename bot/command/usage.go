@@ -13,7 +13,6 @@ type asking struct {
 	*view.Exchange
 }
 
-// who shows the asker's id, which an administrator asks for, role and limits.
 func (a asking) who() string {
 	m := a.Asked[0].Message
 	role := wording.RoleMember

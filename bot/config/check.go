@@ -46,7 +46,6 @@ func (k checker) want(ok bool, path string, got any, format string, args ...any)
 	}
 }
 
-// required names the environment variable for an empty value.
 func (k checker) required(path, value, what string) {
 	switch vars := k.unset[path]; {
 	case value != "" || k.failed(path):

@@ -26,7 +26,7 @@ type Config struct {
 	// Warnings lists values that were lowered, or that have no effect, one line each with its position.
 	Warnings []string `json:"-"`
 
-	// policies are compaction.Policies with changes from the environment.
+	// policies include changes from the environment.
 	policies map[string]compaction.Policy
 }
 

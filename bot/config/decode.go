@@ -130,7 +130,6 @@ func keyText(key string) string {
 	return key
 }
 
-// twice records a repeated key of an object at path, and reports whether it did.
 func (s *source) twice(path string, first, again member) bool {
 	line := s.place(first.offset, "", "").Line
 	name := join(path, again.key)
@@ -145,7 +144,6 @@ func (s *source) twice(path string, first, again member) bool {
 	return true
 }
 
-// decodeGroups starts each group from the decoded common settings.
 func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 	v := root.Find("/agent/compaction/groups")
 	if v == nil {

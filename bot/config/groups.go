@@ -79,7 +79,6 @@ func (c *Config) hasCompactionGroup(id string) bool {
 	return ok
 }
 
-// compactionGroups returns agent.compaction.groups with the policies of groups.
 func (c *Config) compactionGroups() map[string]CompactionSettings {
 	all := map[string]CompactionSettings{}
 	maps.Copy(all, c.Agent.Compaction.Groups)

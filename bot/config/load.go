@@ -142,7 +142,6 @@ func InvalidUTF8(data []byte) int {
 	return -1
 }
 
-// byteOffset converts a line and a column in bytes, both from 1, to an offset.
 func byteOffset(data []byte, line, col int) int {
 	offset := 0
 	for range line - 1 {

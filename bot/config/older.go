@@ -31,7 +31,6 @@ var ruleAliases = map[string]string{
 	"targetTokens":             "summary_tokens",
 }
 
-// retryAliases maps names of a key that groups lack.
 var retryAliases = map[string]string{"retry_count": "retries", "retryCount": "retries"}
 
 func canonicalKey(t reflect.Type, key string) string {

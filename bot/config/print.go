@@ -78,7 +78,6 @@ func writeMap(w *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// durationText formats d in short form: 2m, not 2m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

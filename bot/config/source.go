@@ -144,7 +144,6 @@ func (s *source) writtenAs(path string) string {
 	return path
 }
 
-// forget drops the notes on values below path, when the file's own value replaces them.
 func (s *source) forget(path string) {
 	below := func(p string) bool {
 		return p == path || strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[")

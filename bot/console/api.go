@@ -94,7 +94,6 @@ type answer struct {
 	Next  string `json:"next"`
 }
 
-// linesType is the type of an answer of all rows, one in a line.
 const linesType = "application/x-ndjson"
 
 // api wants a token with each request; a cookie is not enough.

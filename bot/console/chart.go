@@ -29,7 +29,6 @@ type chart struct {
 
 type point struct{ X, Y float64 }
 
-// mark is a compaction or a flush on the chart, and a row of the table next to it.
 type mark struct {
 	point
 	sessions.LogEntry              // the time alone of a flush

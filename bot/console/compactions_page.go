@@ -33,7 +33,6 @@ func (c *Console) compactions(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// attemptView has the summary beside the events that it replaces.
 type attemptView struct {
 	pages.Attempt
 	Source   []sessions.Event
@@ -100,7 +99,7 @@ func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, k
 	return nil
 }
 
-// auditFields are the fields of an audit in their order on the page, see summarize.Report.
+// auditFields are in their order on the page, see summarize.Report.
 var auditFields = []string{
 	"recall", "missing", "added", "healed", "repaired", "invented", "precision", "source_tokens", "summary_tokens", "trimmed", "rolled_up",
 	"roll_up_failed", "calls", "fallback", "unavailable",

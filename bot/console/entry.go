@@ -27,7 +27,6 @@ const localActor = "local"
 
 const loginTTL = 12 * time.Hour
 
-// entry decides who makes a request, and what the role sees and may do.
 type entry struct {
 	cfg   Config
 	pages *renderer
@@ -226,7 +225,7 @@ func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
 	e.showLogin(w, r, http.StatusOK, r.FormValue("next"), wrong)
 }
 
-// showLogin takes the key of a reason in wrong, empty for none, and its arguments.
+// showLogin takes the key of a reason in wrong, empty for none.
 func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
 	words := e.pages.language(w, r)
 	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil}

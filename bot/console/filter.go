@@ -35,7 +35,6 @@ func parseFilter(text string, keys ...string) (parsed, error) {
 	return f, nil
 }
 
-// fields splits a text at spaces that are not within quotes.
 func fields(text string) []string {
 	var out []string
 	var b strings.Builder

@@ -65,7 +65,6 @@ func (m restricted) Work(ctx context.Context, key sessions.Key) (pages.Work, err
 	return m.all.Work(ctx, key)
 }
 
-// maskSession leaves a private chat its ids instead of a title.
 func maskSession(s sessions.Session) sessions.Session {
 	if private(s) {
 		s.Title, s.Pinned, s.CompactError = "", mask(s.Pinned), mask(s.CompactError)
@@ -247,7 +246,6 @@ func (m restricted) Memory(ctx context.Context, id int64) (memory.Memory, []memo
 	return maskMemory(one), values, nil
 }
 
-// maskMemory masks a memory that was said in a private chat.
 func maskMemory(m memory.Memory) memory.Memory {
 	if m.SourceGroup == "" {
 		m.Content, m.Key, m.SaidByNick, m.SubjectNick = mask(m.Content), mask(m.Key), "", ""

@@ -34,7 +34,6 @@ func (c *Console) memories(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// memoryView has all values of the fact, the oldest first.
 type memoryView struct {
 	Memory memory.Memory
 	Values []memory.Memory
@@ -187,7 +186,6 @@ type searchView struct {
 	Asked   bool
 }
 
-// The bounds of a search: hits, and characters of one event.
 const (
 	searchHits  = 20
 	searchChars = 400

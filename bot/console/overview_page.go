@@ -19,7 +19,6 @@ type overviewView struct {
 	At       time.Time
 }
 
-// usageSum has the cost of all work but answers in UpkeepCost.
 type usageSum struct {
 	Name   string
 	Person sessions.UserID // empty for none

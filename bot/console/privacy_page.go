@@ -78,7 +78,6 @@ type retentionView struct {
 	InForce bool               // the shown period is the one in force
 }
 
-// expiringRow has the time at which its first event is past the period.
 type expiringRow struct {
 	pages.Expiring
 	From time.Time
@@ -120,7 +119,6 @@ func (c *Console) retention(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// sooner returns periods as they would count a while later.
 func sooner(r sessions.Retention, by time.Duration) sessions.Retention {
 	for _, period := range []*time.Duration{&r.Memories, &r.CompactionLog, &r.Replies, &r.Audit} {
 		if *period > 0 {

@@ -66,7 +66,7 @@ func (w words) Code(kind, code string) string {
 	return strings.Join(parts, w.T("list.comma"))
 }
 
-// codeView has the code, as filters and the API know it, and its words.
+// codeView has the code as filters and the API know it.
 type codeView struct{ Code, Text string }
 
 // Reason returns the words for the reason that begins a failed compaction's error. The rest is a provider's text.
@@ -138,7 +138,6 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 	return r, nil
 }
 
-// silentAfter is the time without a heartbeat after which a replica is shown as silent.
 const silentAfter = 15 * time.Second
 
 // foldedRunes is the length of a message from which on it is folded.
@@ -219,7 +218,6 @@ type (
 	}
 )
 
-// parents are the lists that single pages belong to.
 var parents = map[string]string{
 	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "people": "memories", "search": "sessions", "retention": "privacy",
 }

@@ -75,7 +75,6 @@ type sessionView struct {
 	Work     workView
 }
 
-// line is an event of the conversation, with the cuts of compactions after it.
 type line struct {
 	Event    sessions.Event
 	Cuts     []cutView

@@ -155,7 +155,6 @@ func nameSessions(r *request, top []usageSum) error {
 	return nil
 }
 
-// titles has no title for private chats and erased sessions.
 func titles(r *request, keys iter.Seq[sessions.Key]) (map[sessions.Key]string, error) {
 	all := map[sessions.Key]string{}
 	for key := range keys {

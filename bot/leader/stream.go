@@ -16,7 +16,7 @@ import (
 
 const (
 	checkInterval = 500 * time.Millisecond
-	// handOverTime is how long a stopping leader keeps its connection until the next one is connected.
+	// handOverTime bounds the wait of a stopping leader for the next connection.
 	handOverTime     = 3 * time.Second
 	handOverInterval = 25 * time.Millisecond
 	// takeOverAfter is how long a leader may be disconnected before another replica connects and leads.

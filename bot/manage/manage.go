@@ -31,7 +31,6 @@ type Actor struct {
 	Asking memory.Asking   // turn that asks; zero for an operator
 }
 
-// owns lets a member own the private chat that they ask in.
 func (a Actor) owns(key sessions.Key) bool {
 	return a.Role >= Admin || a.Reader.Private && a.Reader.Key == key
 }

@@ -140,7 +140,6 @@ func (m *Manager) export(ctx context.Context, robot sessions.RobotCode, who sess
 	return err
 }
 
-// inBatches reads batches until one is short, each after the id of the last row.
 func inBatches[T any](read func(after int64) ([]T, error), see func(T) (id int64, err error)) error {
 	for after := int64(0); ; {
 		batch, err := read(after)

@@ -77,7 +77,6 @@ func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Sessio
 	})
 }
 
-// restAfterUndo returns the tokens by which a session grows before it is compacted again.
 func (m *Manager) restAfterUndo(s sessions.Session) int {
 	return m.cfg.Settings(s).Window.RearmAfter(0, false)
 }

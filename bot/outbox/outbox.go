@@ -158,7 +158,6 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	}
 }
 
-// run keeps a reply in the queue during its attempt.
 func (o *Outbox) run(c channel, q *queue) {
 	defer o.wg.Done()
 	for {

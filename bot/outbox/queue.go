@@ -74,7 +74,6 @@ const MaxBlocking = 3
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
 const maxFailures = 8
 
-// passed reports whether other replies pass this one. It is then retried on its own.
 func (p *pending) passed() bool { return p.refused() || p.failures >= maxFailures }
 
 func failures(batch []*pending) int {
@@ -118,7 +117,6 @@ func (q *queue) renew(p *pending) (known bool) {
 	return known
 }
 
-// endPause makes a reply due, and its queue if it paused for this reply.
 func (q *queue) endPause(p *pending) {
 	if q.until.Equal(p.next) {
 		q.until = time.Time{}

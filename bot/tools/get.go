@@ -62,7 +62,6 @@ func (g getter) blob(ctx context.Context, in chat.ToolInput, blob string, a getA
 	return show.Page(text, a.Page, in.Room, func(page int) string { return show.CallOf(sessions.GetTool, "path", a.Path, "page", page) }), nil
 }
 
-// currentBlob finds a result of the running turn, which is not stored yet.
 func currentBlob(events []sessions.Event, blob string) (string, error) {
 	for _, e := range events {
 		if e.Role == sessions.RoleTool && sessions.BlobOf(e.Content) == blob {

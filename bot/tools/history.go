@@ -79,7 +79,6 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	return text, err
 }
 
-// seek returns errors for the model.
 func (h historian) seek(a historyArgs) (q memory.LogQuery, err error) {
 	q = memory.LogQuery{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
 	if q.Limit < 1 || q.Limit > 50 {

@@ -35,7 +35,6 @@ func (t tool[A]) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	return t.call(ctx, in, args)
 }
 
-// storeFault logs a storage error and returns words for the model.
 func storeFault(ctx context.Context, err error, words string) error {
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Tool failed in the storage")
 	return errors.New(words)

@@ -69,7 +69,6 @@ func askersOf(t *Turn) sessions.Askers {
 	return a
 }
 
-// latest returns the reached limit that stops a person the longest; nil for none.
 func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reached {
 	var last *sessions.Reached
 	for i, one := range reached {

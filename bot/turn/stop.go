@@ -149,7 +149,7 @@ func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Even
 	return e.ID > before && c.Stops(e, asked)
 }
 
-// newestOf is the id of the newest event of earlier turns; 0 for none.
+// newestOf is 0 without earlier turns.
 func newestOf(v sessions.View) int64 {
 	for _, e := range slices.Backward(v.Tail) {
 		if e.Role != sessions.RoleUser {

@@ -303,7 +303,6 @@ func (r *run) recordDraft(d summarize.Draft) {
 // maxFocus is in bytes.
 const maxFocus = 1500
 
-// maxRaw bounds the events that are read for a roll-up or a rewritten summary.
 const maxRaw = 2000
 
 // plan is the policy's cut, or that of a staged job that was not committed.
@@ -367,7 +366,6 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) e
 	return nil
 }
 
-// auditRecord is the audit column of the compaction log, as JSON.
 type auditRecord struct {
 	summarize.Report
 	Memories  []int64 `json:"memories,omitempty"` // saved by its flush

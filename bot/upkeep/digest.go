@@ -230,7 +230,6 @@ func countUserMessages(events []sessions.Event) int {
 	return n
 }
 
-// languageOfDay is the language of most messages that people sent, or the configured one.
 func languageOfDay(events []sessions.Event, configured string) string {
 	n := 0
 	for _, e := range events {

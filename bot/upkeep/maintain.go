@@ -80,7 +80,6 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 	}, nil
 }
 
-// maintainOnce does the most urgent work, and reports whether more may be due.
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()

@@ -131,7 +131,6 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 	return events, from, nil
 }
 
-// missingNote names events that a summary does not cover.
 func (r *run) missingNote(from, through int64) string {
 	if r.cfg.language(r.view.Session.Key) == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))

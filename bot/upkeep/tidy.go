@@ -30,7 +30,7 @@ const (
 	overfullLogEvery = 24 * time.Hour
 )
 
-// indexBacklog indexes rows that older releases left without an index.
+// indexBacklog is for rows that older releases left without an index.
 func (u *Worker) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
 		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)
@@ -148,7 +148,6 @@ func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error
 	return !lowBudgetSpent(u.views.Settings(s), s), nil
 }
 
-// mergeFacts returns by how many rows the facts of a group fell; held is for the log.
 func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return 0, err

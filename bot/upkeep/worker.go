@@ -78,7 +78,6 @@ type Worker struct {
 	stats       Stats
 }
 
-// maxConcurrent bounds the sessions that are flushed or compacted concurrently.
 const maxConcurrent = 8
 
 // Stats counts flushes, compactions and digests.
