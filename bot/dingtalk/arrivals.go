@@ -12,7 +12,7 @@ import (
 // maxIdle bounds the conversations whose last message time is kept.
 const maxIdle = 10_000
 
-// arrivals tracks received and not yet stored messages by conversation. The zero value is ready.
+// arrivals has received and not yet stored messages by conversation. The zero value is ready.
 type arrivals struct {
 	mu   sync.Mutex
 	open map[sessions.ConversationID]*arriving // no cache: turns wait for those with pending messages
@@ -23,8 +23,8 @@ type arriving struct {
 	pending []chan struct{} // closed when the message is stored or refused
 }
 
-// add registers a message, in call order. Messages of one millisecond get different times. The returned function ends
-// the wait for the message.
+// add registers a message, in call order. Messages of one millisecond get different times. The caller ends the wait
+// for the message by done.
 func (a *arrivals) add(m *sessions.Message) (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

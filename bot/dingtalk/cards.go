@@ -156,8 +156,7 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 	return nil
 }
 
-// denial is the failure of a call that DingTalk answers with 200 and without success. It names no cause: another
-// attempt may succeed.
+// DingTalk can answer with 200 and without success. It names no cause: another attempt may succeed.
 func (t *Transport) denial(a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil

@@ -21,17 +21,17 @@
 //
 // # Decisions
 //
-// The official SDK opens connections and knows the wire format. The connection itself is read here, by one goroutine, since
-// the SDK handles each frame in a goroutine of its own: messages that were sent back to back changed places. The order
-// of reading breaks the tie between messages of one millisecond. For the same reason frames are decoded one after the
-// other; storing them and acknowledging them is not.
+// The official SDK opens connections and knows the wire format. One goroutine reads the connection here, since the SDK
+// handles each frame in a goroutine of its own: messages that were sent back to back changed places. The order of
+// reading breaks the tie between messages of one millisecond. So frames are decoded one after the other, and stored and
+// acknowledged concurrently.
 //
-// Frames that are read and not yet stored are bounded in bytes. At the bound reading pauses, within the deadline of an ack:
-// the rest waits in the connection.
+// Frames that are read and not yet stored are bounded in bytes. At the bound reading pauses, within the deadline of an
+// ack.
 //
-// Splitting leaves room for mentions in every part. A reply has the same parts in whichever way it is sent, and a
-// send that failed in the middle goes on with the part that is missing.
+// A reply has the same parts in whichever way it is sent, with room for mentions in each. A send that failed in the
+// middle goes on with the missing part.
 //
-// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they hold no
-// id to acknowledge. DingTalk sends none such.
+// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they hold
+// no id to acknowledge.
 package dingtalk

@@ -20,8 +20,8 @@ const maxID = 512
 // overQuota is DingTalk's marker of withheld content.
 const overQuota = "20001"
 
-// decode reads a bot message's frame; robot is the default robot code. Only a message without message id or
-// conversation id is an error: it can't be stored. errOwn is a message of the bot itself, which gets no answer.
+// decode fails only for a message without message id or conversation id, which can't be stored. errOwn is a message
+// of the bot itself, which gets no answer. robot is the default robot code.
 func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	o, err := parse(data)
 	if err != nil {
@@ -76,8 +76,7 @@ func fill(m *sessions.Message, o object) {
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
 
-// conversationType is inferred from titles and mentions, which exist in groups only, unless the frame has a type.
-// Only an explicit type makes a conversation private.
+// Titles and mentions exist in groups only. Only an explicit type makes a conversation private.
 func conversationType(o object) sessions.ConversationType {
 	switch t := sessions.ConversationType(o.str("conversationType")); t {
 	case sessions.Private, sessions.Group:
@@ -89,7 +88,7 @@ func conversationType(o object) sessions.ConversationType {
 	return sessions.Unknown
 }
 
-// bodyOf is text for text messages, and content for others.
+// Text messages have it in text, others in content.
 func bodyOf(o object) object {
 	if t := wordsObject(o["text"]); t != nil && (!o.has("content") || strings.EqualFold(o.str("msgtype", "msgType"), "text")) {
 		return t
@@ -97,7 +96,7 @@ func bodyOf(o object) object {
 	return wordsObject(o["content"])
 }
 
-// wordsObject is an object, the object in a string, or an object made of a plain string.
+// wordsObject accepts an object, an object in a string, or a plain string.
 func wordsObject(v any) object {
 	if m := asObject(v); m != nil {
 		return m
@@ -113,7 +112,6 @@ func wordsObject(v any) object {
 	return nil
 }
 
-// kindOf is the frame's message type, else inferred from the body.
 func kindOf(o, body object) string {
 	if k := clip(oneLine(o.str("msgtype", "msgType")), 64); k != "" {
 		return k

@@ -31,7 +31,7 @@ func (t *Transport) post(ctx context.Context, address string, header http.Header
 	return t.request(ctx, http.MethodPost, address, header, v)
 }
 
-// request sends v as JSON. Its errors contain neither the address, which may hold a token, nor the request.
+// request sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.
 func (t *Transport) request(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
@@ -82,7 +82,7 @@ func plain(err error) error {
 	return err
 }
 
-// words is an answer's code and the beginning of its message, for an error.
+// words is an answer's code and the beginning of its message.
 func (t *Transport) words(a answer) string {
 	if !a.intact {
 		return "no JSON answer"

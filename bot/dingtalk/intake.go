@@ -14,12 +14,10 @@ import (
 	"ebb/sessions"
 )
 
-// maxAccepts bounds concurrent accepts to about the size of a database pool; further frames wait within their ack
-// deadline.
+// About the size of a database pool; further frames wait within their ack deadline.
 const maxAccepts = 32
 
-// Frames that are read and not yet stored are bounded. At the bound reading stops; DingTalk redelivers frames whose
-// ack is late.
+// At these bounds of frames that are not yet stored reading stops. DingTalk redelivers frames whose ack is late.
 const (
 	maxHeldBytes  = 32 << 20
 	maxHeldFrames = 1024
@@ -38,7 +36,7 @@ type intake struct {
 }
 
 // take decodes a frame and registers its place in its conversation, in call order. It blocks at the bound of held
-// bytes. The returned function stores the message and returns the ack.
+// bytes. store returns the ack.
 func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
 	c := &in.t.counters

@@ -8,8 +8,8 @@ import (
 	"ebb/sessions/retry"
 )
 
-// limits is a sliding-window rate limiter by conversation, with a pause after refusals. DingTalk's minutes begin at
-// an unknown moment: a token bucket could exceed the limit twofold within one of them.
+// limits is a sliding window by conversation, with a pause after refusals. DingTalk's minutes begin at an unknown
+// moment: a token bucket could exceed the limit twofold within one.
 type limits struct {
 	perMinute int
 	now       func() time.Time

@@ -207,12 +207,10 @@ func (l *link) close(deadline time.Time) {
 	<-l.gone
 }
 
-// silenceSDK sets the SDK's process-wide logger once, before any connection: otherwise its first users race to set
-// it.
+// The SDK's logger is process-wide. It is set once, before any connection: otherwise its first users race to set it.
 var silenceSDK = sync.OnceFunc(func() { logger.SetLogger(quietLogger{}) })
 
-// The SDK's log contains the client secret, tickets and messages, and errors at ordinary closes. The supervision logs
-// relevant events.
+// The SDK's log contains the client secret, tickets and messages, and errors at ordinary closes.
 type quietLogger struct{}
 
 func (quietLogger) Debugf(string, ...any)   {}

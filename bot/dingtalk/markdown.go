@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// DingTalk refuses webhook bodies over 20,000 bytes and API msgParams over 15,000. A part stays below the lower
-// bound, with room for title, mentions and JSON.
+// DingTalk refuses webhook bodies over 20,000 bytes and API msgParams over 15,000. A part stays below that, with room
+// for title, mentions and JSON.
 const (
 	maxPart     = 11500
 	maxMentions = 50
@@ -29,7 +29,7 @@ type message struct {
 	plain []string // names of people without a staff id
 }
 
-// The parts depend on the text alone, so that repeated sends have equal parts. Only the first mentions the askers.
+// The parts depend on the text alone, so that repeated sends are equal. Only the first mentions the askers.
 func compose(r sessions.Reply) []message {
 	text := markdown.Harmless(r.Text)
 	title := titleOf(text)
@@ -111,7 +111,7 @@ func (m *message) address(people []sessions.Mention) {
 	}
 }
 
-// DingTalk notifies ids that are in a webhook's list and, after an @, in the text.
+// DingTalk notifies ids that are in the list and, after an @, in the text.
 func (m message) mentioning() string {
 	var words []string
 	for _, id := range m.ids {
@@ -123,11 +123,11 @@ func (m message) mentioning() string {
 // The open API has no mentions, so the text names people.
 func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
 
-// maxNames bounds the names at the beginning of a card, in characters: they stand beside [card.Limit].
+// The names at the beginning of a card stand beside [card.Limit], in characters.
 const maxNames = 150
 
-// A card mentions those who had asked when it was created: others may have joined while the turn waited. So an answer
-// to several people names them.
+// A card mentions those who had asked when it was created, and others may have joined since. So an answer to several
+// people names them.
 func (m message) onCard() string {
 	if len(m.ids)+len(m.plain) < 2 {
 		return m.place + m.text
@@ -186,7 +186,7 @@ func titleOf(text string) string {
 	return "回复"
 }
 
-// escapedLen is the length of a character inside a JSON string as encode writes it.
+// escapedLen is a character's length inside JSON of encode.
 func escapedLen(r rune, size int) int {
 	switch {
 	case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t' || r == '\b' || r == '\f':

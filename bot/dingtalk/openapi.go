@@ -23,8 +23,7 @@ type apiBody struct {
 	MsgParam       string                  `json:"msgParam"` // JSON in a string
 }
 
-// sendOpenAPI sends to the group, or to the person of a private chat, whose conversation id is not valid there. The
-// API has no idempotency key.
+// A private chat's conversation id is not valid here, so the person gets the message. The API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
 	param, err := encode(markdownBody{m.title, m.naming()})
 	if err != nil {

@@ -79,8 +79,7 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	return chat.ViaOpenAPI, nil
 }
 
-// checkWebhook returns the reason why a webhook is unusable. Messages bring these addresses, so only DingTalk's own
-// host is accepted.
+// Messages bring the addresses of webhooks, so only DingTalk's own host is accepted.
 func (t *Transport) checkWebhook(to sessions.Target) error {
 	if to.Webhook == "" {
 		return fmt.Errorf("%w: none given", errNoWebhook)
@@ -123,7 +122,7 @@ type atBody struct {
 	All     bool     `json:"isAtAll"` // always false
 }
 
-// The error is a *bot.SendError, or errNoWebhook for the open API to try.
+// sendWebhook returns a *bot.SendError, or errNoWebhook for the open API to try.
 func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
 	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
 	if len(m.ids) > 0 {
@@ -147,13 +146,13 @@ func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m messa
 	return t.judgeWebhook(to, a)
 }
 
-// mayHaveArrived knows that proxies answer 408, 499, 502 or 504 when an answer is lost, and servers may fail after
-// sending. 503 precedes any work.
+// Proxies answer 408, 499, 502 or 504 when an answer is lost, and servers may fail after sending. 503 precedes any
+// work.
 func mayHaveArrived(status int) bool {
 	return status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusRequestTimeout || status == statusClientClosed
 }
 
-// A proxy has this status for a client that left before the answer.
+// The client left the proxy before the answer.
 const statusClientClosed = 499
 
 func lostOnTheWay(doing string, err error) *chat.SendError {

@@ -22,8 +22,8 @@ const (
 	silent              // no data for so long that the connection may be dead
 )
 
-// Run keeps one connection open until ctx ends. It retries forever, also after a refused secret, which may be
-// corrected at DingTalk.
+// Run keeps one connection open until ctx ends. It retries also after a refused secret, which may be corrected at
+// DingTalk.
 func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
@@ -74,8 +74,8 @@ func (t *Transport) watch(ctx context.Context, l *link) end {
 	}
 }
 
-// retire closes a connection after its replacement, its last acks, and before DingTalk does. A silent connection
-// stays until it is replaced.
+// retire closes a connection after its replacement and its last acks, before DingTalk does. A silent connection stays
+// until it is replaced.
 func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{}) {
 	deadline := time.Now().Add(t.timing.grace)
 	timeout := time.NewTimer(t.timing.grace)
@@ -114,7 +114,7 @@ func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) 
 	return nil
 }
 
-// logFailure separates failures that an operator must fix. The SDK returns the answer's body without its status.
+// An operator must fix some failures. The SDK returns the answer's body without its status.
 func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
 	text := t.redact(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
@@ -131,8 +131,8 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 // opens do not cause.
 type earlyEnds struct{ losses, farewells int }
 
-// DingTalk may move a client several times while its servers restart, and a pause costs messages then. So this many
-// early farewells have none.
+// DingTalk may move a client several times while its servers restart. A pause costs messages then, so this many early
+// farewells have none.
 const freeFarewells = 8
 
 func (e *earlyEnds) next(how end, age time.Duration, t timing) time.Duration {

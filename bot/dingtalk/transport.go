@@ -34,11 +34,11 @@ var (
 type Config struct {
 	// ClientID and ClientSecret are the application's credentials. Both are required.
 	ClientID, ClientSecret string
-	// APIBase is the base of the stream gateway and the open API; empty for https://api.dingtalk.com.
+	// APIBase serves the stream gateway and the open API; empty for https://api.dingtalk.com.
 	APIBase string
-	// OAPIBase is the base of session webhooks; others are refused. Empty for https://oapi.dingtalk.com.
+	// OAPIBase serves session webhooks; other hosts are refused. Empty for https://oapi.dingtalk.com.
 	OAPIBase string
-	// RepliesPerMinute bounds the messages to one conversation in any minute; 0 is unbounded.
+	// RepliesPerMinute bounds the messages to one conversation; 0 is unbounded.
 	RepliesPerMinute int
 	// KeepAlive is the idle time before a ping; 0 for 20 s, at least 3 s.
 	KeepAlive time.Duration
@@ -158,7 +158,7 @@ func (t *Transport) Ready() bool {
 	return l != nil && l.alive()
 }
 
-// Display shows running turns on cards and by marks; nil if replies are Markdown, and without marks.
+// Display shows running turns on cards and by marks; nil without both.
 func (t *Transport) Display() chat.Display {
 	switch {
 	case t.marks != nil && t.config.Reactions.Set:
@@ -169,7 +169,6 @@ func (t *Transport) Display() chat.Display {
 	return nil
 }
 
-// The cards of a markedDisplay can be missing.
 type markedDisplay struct {
 	cards *card.Cards
 	*reaction.Reactions

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// object is untrusted JSON. Its readers convert a value to the requested type, or return the zero value; all work on
-// a nil object.
+// object is untrusted JSON. Its readers convert a value to the requested type, or return the zero value, also of a
+// nil object.
 type object map[string]any
 
 var errNoObject = errors.New("not a JSON object")
@@ -34,7 +34,7 @@ func parse(data string) (object, error) {
 	return m, nil
 }
 
-// parseAny keeps numbers as written, since ids may exceed a float. Its errors quote no data.
+// Numbers stay as written, since ids may exceed a float. Errors quote no data.
 func parseAny(data string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(data))
 	d.UseNumber()
@@ -48,7 +48,7 @@ func parseAny(data string) (any, error) {
 	return v, nil
 }
 
-// str is the first non-empty text of the named fields, cleaned and trimmed. Numbers count as their digits.
+// str is the first non-empty text of the named fields, cleaned. Numbers count as their digits.
 func (o object) str(names ...string) string {
 	for _, n := range names {
 		if s := asString(o[n]); s != "" {
@@ -91,7 +91,7 @@ func asObject(v any) object {
 	return nil
 }
 
-// list accepts an array, or a string that holds one; a lone object counts as an array of one.
+// list accepts an array or a string with one; a lone object counts as an array of one.
 func (o object) list(name string) []any {
 	switch v := o[name].(type) {
 	case []any:
@@ -138,9 +138,9 @@ func (o object) millis(name string) time.Time {
 	return time.UnixMilli(int64(f)).UTC()
 }
 
-// clean drops invisible characters: control characters, which a database refuses, and zero-width characters and
-// direction marks, which make different texts look alike. Joiners stay where they join (emoji, Persian). Line ends
-// become newlines, no-break spaces become spaces.
+// clean drops control characters, which a database refuses, and zero-width characters and direction marks, which make
+// different texts look alike. Joiners stay where they join (emoji, Persian). Line ends become newlines, no-break
+// spaces become spaces.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, isOdd) {
 		return s

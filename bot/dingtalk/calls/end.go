@@ -6,9 +6,9 @@ import (
 	"ebb/sessions"
 )
 
-// ReserveEnd counts the call of an attempt to end an abandoned card, before it is made. The first attempt has the
-// prepaid call. A later attempt with a prepaid call follows a process that ended during its own, and may have made
-// that call. Another one is counted if the month permits, and is made in any case.
+// ReserveEnd counts the call of an attempt to end an abandoned card. The first attempt has the prepaid call. A
+// process that ended during its attempt may have made that call: a later attempt counts another one if the month
+// permits, and is made in any case.
 func (g *Governor) ReserveEnd(ctx context.Context, c sessions.Card, api API) (Reservation, error) {
 	if c.Prepaid && c.Tries <= 1 {
 		return Reservation{}, nil

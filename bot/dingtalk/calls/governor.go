@@ -17,8 +17,8 @@ import (
 
 // Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.
 type Store interface {
-	// OpenCallMonth begins a month, or reads it. With a quota other than the stored one, the month begins with the
-	// highest level again.
+	// OpenCallMonth begins or reads a month. A quota other than the stored one begins it with the highest level
+	// again.
 	OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error)
 
 	// CallMonth returns sessions.ErrNotFound before the month began.
@@ -31,11 +31,11 @@ type Store interface {
 	// ReturnCall takes back a call that ReserveCalls counted on a day.
 	ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error)
 
-	// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
+	// LowerCallLevel returns true for one caller of all replicas.
 	LowerCallLevel(ctx context.Context, month string, level int) (bool, error)
 
-	// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first
-	// of all replicas in the month.
+	// ExhaustCalls stores that the platform refuses a month's calls until a time. It returns true for the first of
+	// all replicas in the month.
 	ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error)
 }
 
@@ -59,11 +59,11 @@ type Governor struct {
 	status Status
 	until  time.Time // end of DingTalk's refusal, as last read
 	local  time.Time // end of a refusal that the storage may not have: no read ends it before
-	// raised is the number of later values of until. A read that began before the last of them does not end it.
+	// A read that began before the last later value of until does not end it.
 	raised int
 }
 
-// Status is the state of a month, as this process last read it.
+// Status is a month's state, as this process last read it.
 type Status struct {
 	Month string // like 2026-11; empty before the first read
 	Calls int64  // counted by all replicas
@@ -94,7 +94,7 @@ var shanghai = time.FixedZone(Zone, 8*60*60)
 
 const dayForm = "2006-01-02"
 
-// MonthAt returns DingTalk's month at a time, like 2026-11.
+// MonthAt is like 2026-11.
 func MonthAt(at time.Time) string { return sessions.MonthOf(dayAt(at)) }
 
 func dayAt(at time.Time) string { return at.In(shanghai).Format(dayForm) }
@@ -116,14 +116,14 @@ type Reservation struct {
 	day      string
 }
 
-// Reserve counts one call for each API before they are made, all or none. Its error is a [*RefusedError] when the
-// month does not permit them.
+// Reserve counts one call for each API before they are made, all or none. It returns a [*RefusedError] when the month
+// does not permit them.
 func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reservation, error) {
 	day, err := g.open(ctx)
 	if err != nil {
 		return Reservation{}, err
 	}
-	if g.isExhausted() { // read again: resumed calls may already be asked for by replies that waited for them
+	if g.isExhausted() { // Replies that waited for resumed calls may already ask for them.
 		if err := g.Refresh(ctx); err != nil {
 			return Reservation{}, err
 		}
@@ -185,13 +185,13 @@ func (g *Governor) Wait(ctx context.Context, api API) error {
 	return nil
 }
 
-// Delay is the time until the rate of an API permits a call, besides the calls that wait.
+// Delay is the time until the rate of an API permits a call, besides waiting calls.
 func (g *Governor) Delay(api API) time.Duration { return max(0, g.pacer(api).delay(g.now())) }
 
-// Pause delays the next call of an API, after DingTalk refused one for its rate.
+// Pause delays the next call of an API after a refusal for its rate.
 func (g *Governor) Pause(api API, d time.Duration) { g.pacer(api).pause(d) }
 
-// Exhaust refuses all calls of all replicas for a time, after DingTalk reported that the organization's month is used
+// Exhaust refuses all calls of all replicas for a time, since DingTalk reported that the organization's month is used
 // up. It is reported once a month, and an operator can end it. A refusal that can't be stored ends soon: replicas
 // would not agree.
 func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
@@ -222,7 +222,7 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 // Level is the level of [Governor.Status].
 func (g *Governor) Level() Level { return g.Status().Level }
 
-// Status is the present state of the month, as this process last read it.
+// Status is the present month's state, as this process last read it.
 func (g *Governor) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,15 +236,14 @@ func (g *Governor) Status() Status {
 	return s
 }
 
-// Made returns the number of calls that this process made, by API.
+// Made counts the calls of this process by API.
 func (g *Governor) Made() map[API]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.made)
 }
 
-// refreshEvery is the interval of reads of other replicas' calls, each of one row by its key. An operator who resumes
-// calls waits for it.
+// Other replicas' calls are read at this interval, one row by its key. An operator who resumes calls waits for it.
 const refreshEvery = 2 * time.Second
 
 // Watch reads the calls of other replicas until ctx ends, so that a new month, a lower level and resumed calls show
@@ -303,7 +302,7 @@ func (g *Governor) beginRead() (began int) {
 	return g.raised
 }
 
-// note keeps a month that the store returned, and reports a lower level once over all replicas.
+// note reports a lower level once over all replicas.
 func (g *Governor) note(ctx context.Context, began int, month string, m sessions.CallMonth) {
 	g.mu.Lock()
 	level, until, resumed := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil, false

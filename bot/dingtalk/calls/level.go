@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// API is an API of DingTalk whose calls are counted, as metrics and the table api_calls name it.
+// API is a counted API, as metrics and the table api_calls name it.
 type API string
 
 // The APIs.
@@ -22,7 +22,7 @@ const (
 // APIs lists the APIs.
 var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall}
 
-// Level is the use that the remaining calls of a month permit. A lower level has a higher number.
+// Level is the use that the month's remaining calls permit. A lower level has a higher number.
 type Level int
 
 // The levels.
@@ -68,7 +68,7 @@ func (n Need) lowest() Level {
 	return Spent // the count decides: a call may have been returned
 }
 
-// minReserve is the least number of calls that is kept for Finish.
+// At least this number of calls is kept for Finish.
 const minReserve = 5
 
 func (n Need) kept(quota int64) int64 {
@@ -82,7 +82,7 @@ func (n Need) kept(quota int64) int64 {
 	return 0
 }
 
-// bound is the number of a month's calls that calls of a need must not exceed.
+// Calls of a need must not exceed this number of the month's calls.
 func (n Need) bound(quota int64) int64 {
 	if quota == 0 {
 		return math.MaxInt64

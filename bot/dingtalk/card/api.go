@@ -11,12 +11,12 @@ import (
 // API makes the calls of cards. Its errors are [*chat.SendError]. The caller reserves each call; the API returns
 // those that DingTalk does not count.
 type API interface {
-	// CreateCard creates a card, delivers it and mentions people. It fails with ErrExists if the track id has a card
-	// already.
+	// CreateCard creates and delivers a card that mentions people. It fails with ErrExists if the track id has a
+	// card.
 	CreateCard(ctx context.Context, to sessions.Target, c New) error
-	// StreamCard replaces the text of a card. It fails with ErrUnknown if there is no such card.
+	// StreamCard replaces a card's text. It fails with ErrUnknown without such a card.
 	StreamCard(ctx context.Context, f Update) error
-	// SetCard sets variables of a card, and leaves the others.
+	// SetCard leaves other variables unchanged.
 	SetCard(ctx context.Context, v Variables) error
 }
 
@@ -62,8 +62,7 @@ var (
 	ErrUnknown = errors.New("no such card")
 	// ErrUndelivered says that the conversation can't get a card.
 	ErrUndelivered = errors.New("the card was not delivered")
-	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the streamed
-	// variable.
+	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the variable.
 	ErrTemplate = errors.New("no such template")
 	ErrVariable = errors.New("no such variable")
 	// ErrPermission says that the application may not make the call.

@@ -34,12 +34,12 @@ type Config struct {
 	Key      string // its variable for the text
 	Stream   Mode
 	Interval time.Duration                        // time between two updates of a card
-	Thoughts bool                                 // show the end of the model's reasoning while it thinks
+	Thoughts bool                                 // end of the model's reasoning while it thinks
 	Language func(sessions.ConversationID) string // for a card that is closed in the background
 }
 
-// Cards streams running turns onto cards, ends a card with the reply's text, and closes the cards that no reply will
-// end. Its methods may be called from any goroutine.
+// Cards streams running turns, ends cards with replies, and closes the cards that no reply will end. Its methods may
+// be called from any goroutine.
 type Cards struct {
 	cfg       Config
 	streaming atomic.Int64
@@ -59,7 +59,7 @@ type Cards struct {
 	}
 }
 
-// openedCard is what this process knows of a card without an end. The zero value is a card of another process, or
+// openedCard is this process's knowledge of a card without an end. The zero value is a card of another process, or
 // none.
 type openedCard struct {
 	created  bool              // This process delivered it, or took it over; false in an entry: it was not delivered.
@@ -68,8 +68,7 @@ type openedCard struct {
 	waits    int               // attempts of the reply that made no call
 }
 
-// maxOpened bounds the remembered cards, and the conversations without cards. A forgotten card is ended like one of
-// another process.
+// A forgotten card is ended like one of another process.
 const maxOpened = 4096
 
 // NewCards returns a display without cards.
@@ -87,7 +86,7 @@ func NewCards(cfg Config) *Cards {
 
 var _ chat.Display = (*Cards)(nil)
 
-// Show implements [chat.Display]. Without calls for a card the turn is not shown, and its reply is Markdown.
+// Show implements [chat.Display]. Without calls for a card the reply of the turn is Markdown.
 func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	level := c.cfg.Governor.Level()
 	full := level > calls.Unstreamed || c.isPaused(s.Target)
@@ -112,9 +111,8 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 // The turn waits for the look for an earlier card.
 const resumeTime = time.Second
 
-// resume returns the open card of a turn's messages, which the reply ends: that of an earlier attempt, or of the wait
-// for a slot. delivered is false if there is none, or if its delivery failed in this process: the track id is that of
-// a new card.
+// resume returns the open card that the reply will end: that of an earlier attempt, or of the wait for a slot.
+// delivered is false if there is none, or if its delivery failed in this process; track is then the id of a new card.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
@@ -127,7 +125,7 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, deliver
 	return known.Track, card.created
 }
 
-// The card of an unstreamed turn is created with its reply, unless earlier replies are not sent by then.
+// The card of an unstreamed turn is created with its reply.
 type unstreamed func() string
 
 func (unstreamed) Text(string, bool) {}
@@ -136,8 +134,8 @@ func (unstreamed) Tool(string)       {}
 func (unstreamed) Visible() bool     { return false }
 func (u unstreamed) Stop() string    { return u() }
 
-// pauseAfterFault follows a refusal for the template or a permission, pauseUndelivered a card that DingTalk did not
-// deliver to one conversation. Each attempt would cost a call.
+// pauseAfterFault follows a refusal for the template or a permission, pauseUndelivered a card that did not reach one
+// conversation. Each attempt would cost a call.
 const (
 	pauseAfterFault  = 10 * time.Minute
 	pauseUndelivered = time.Hour
@@ -148,7 +146,7 @@ func (c *Cards) isPaused(to sessions.Target) bool {
 	return time.Now().UnixNano() < c.pausedTo.Load() || time.Now().Before(until)
 }
 
-// pause stops opening cards for a while, after a failure that would meet any card, or any card of the conversation.
+// pause stops opening cards for a while: all of them, or those of the conversation.
 func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	if errors.Is(err, ErrUndelivered) {
 		c.undelivered.Add(to.ConversationID, time.Now().Add(pauseUndelivered))
@@ -160,14 +158,14 @@ func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
 }
 
-// pauseFor pauses after a refused update, if it would meet any card for a while. Another one would stay unfinished.
+// pauseFor pauses after a refused update that would meet any card for a while. Another card would stay unfinished.
 func (c *Cards) pauseFor(ctx context.Context, to sessions.Target, err error) {
 	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
 		c.pause(ctx, to, err)
 	}
 }
 
-// A card that exists already is one that an earlier attempt delivered.
+// An existing card was delivered by an earlier attempt.
 func (c *Cards) create(ctx context.Context, to sessions.Target, track string, variables map[string]string, reserved calls.Reservation) error {
 	err := c.cfg.API.CreateCard(ctx, to, New{Track: track, Template: c.cfg.Template, Variables: variables, Reserved: reserved})
 	if errors.Is(err, ErrExists) {
@@ -176,8 +174,8 @@ func (c *Cards) create(ctx context.Context, to sessions.Target, track string, va
 	return err
 }
 
-// An answer waits for no longer pause. A longer one is that of a missing permission, of refused credentials or of a
-// month that is used up.
+// An answer waits for no longer pause. Longer ones follow a missing permission, refused credentials or a used up
+// month.
 const longestPause = 5 * time.Second
 
 // isPermanent reports whether a repeated call would fail likewise within the time that an answer can wait.

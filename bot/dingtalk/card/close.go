@@ -19,7 +19,7 @@ const (
 	closeLimit = 20
 	maxCloses  = 12
 
-	// closeHold bounds the attempts of one look together. A claimed card comes back after it.
+	// closeHold bounds the attempts of one look. A claimed card comes back after it.
 	closeHold = 5 * time.Second
 )
 
@@ -32,13 +32,13 @@ var (
 	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
-// Task closes abandoned cards at intervals: those of deleted messages, of messages that were set aside, and of
-// replies that took another way.
+// Task closes abandoned cards: those of deleted messages, of messages set aside, and of replies that took another
+// way.
 func (c *Cards) Task() periodic.Task {
 	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }
 
-// closeAbandoned claims one card at a time, right before its attempt: a claim counts as one.
+// A claim counts as an attempt, so each card is claimed right before it.
 func (c *Cards) closeAbandoned(ctx context.Context) error {
 	if resumed := c.closing.spent && c.cfg.Governor.Level() < calls.Spent; !resumed && time.Now().Before(c.closing.to) {
 		return nil
@@ -59,7 +59,7 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 			failed = errors.Join(failed, err)
 		}
 		if pauseOf(err) > longestPause && (list[0].Prepaid || !calls.IsRefused(err)) {
-			// The next call would be refused as well. A month without calls still permits the ends that are prepaid.
+			// The next call would be refused as well. A month without calls still permits prepaid ends.
 			c.closing.to, c.closing.spent = time.Now().Add(faultPauses.After(c.closing.failures)), calls.IsRefused(err)
 			c.closing.failures++
 			return failed
@@ -68,8 +68,8 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 	return failed
 }
 
-// closeCard replaces the text of a card without a reply. A card that DingTalk does not end is given up after a number
-// of attempts, unless the refusal would meet any card: it may last for weeks.
+// A card that DingTalk does not end is given up after a number of attempts, unless the refusal would meet any card:
+// it may last for weeks.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
 	ctx = log.WithContext(ctx)
@@ -100,7 +100,7 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	return fmt.Errorf("close card %s: %w", one.Track, err)
 }
 
-// Without the record of postpone the next attempt comes when the claim ends.
+// Without the stored pause the next attempt comes when the claim ends.
 func (c *Cards) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
 	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()

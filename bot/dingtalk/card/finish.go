@@ -35,18 +35,18 @@ func Hide(action string) map[string]string {
 var ErrUnusable = errors.New("the card can't show the reply")
 
 // After these numbers of attempts a reply takes another way. The first are made in about four seconds. A reply that
-// the card may show already is tried longer, because the other way would show it twice.
+// the card may show already is tried longer, since the other way would show it twice.
 const (
 	maxAttempts  = 3
 	maxUncertain = 8
 )
 
-// longestWait is the time that the end of a card waits for the rate of its API. A reply that waits longer is claimed
-// again, because its text may be erased meanwhile.
+// The end of a card waits this long for the rate of its API. After that the reply is claimed again, since its text
+// may be erased meanwhile.
 const longestWait = 250 * time.Millisecond
 
-// Finish ends the card of a reply with its text, or with the beginning of the reply if more is set. The same text
-// ends a card once, however often it is called. Its error is ErrUnusable, or a [*chat.SendError] for another attempt.
+// Finish ends the card of a reply with its text, or with its beginning if more is set. The same text ends a card
+// once, however often it is called. It returns ErrUnusable, or a [*chat.SendError] for another attempt.
 func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, more bool) error {
 	track := o.Reply.Target.Card
 	card := c.known(ctx, o)
@@ -80,7 +80,7 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	return nil
 }
 
-// After another process known trusts the card's row. That process may not have begun the first attempt.
+// After another process the card's row decides. That process may not have begun the first attempt.
 func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	track := o.Reply.Target.Card
 	card, ok := c.opened.Get(track)
@@ -117,7 +117,7 @@ func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) er
 	return ErrUnusable
 }
 
-// The first attempt on a card that was not streamed creates it. A later one may find the card of an earlier one.
+// The first attempt on a card that was not streamed creates it. A later one may find that card.
 func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card openedCard, attempt int) error {
 	create := !card.created && attempt <= 1
 	apis, need := []calls.API{calls.CardStream}, calls.Finish
@@ -150,7 +150,7 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 	return c.endPrepaid(ctx, o, u, card)
 }
 
-// endPrepaid makes the counted call that ends a card. The next attempt needs another one.
+// The next attempt needs another counted call.
 func (c *Cards) endPrepaid(ctx context.Context, o sessions.Outgoing, u Update, card openedCard) error {
 	c.opened.Add(u.Track, openedCard{created: card.created, waits: card.waits})
 	err := c.cfg.API.StreamCard(ctx, u)
@@ -181,7 +181,7 @@ func neverCreated(certain bool, err error) error {
 	return err
 }
 
-// Before deliver creates the card, its row says that the end is prepaid, and after a certain failure that it is not.
+// The row says that the end is prepaid before the card is created, and after a certain failure that it is not.
 func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCard, reserved calls.Reservation) error {
 	track := o.Reply.Target.Card
 	if err := c.setPrepaid(ctx, o.Key, track, true); err != nil {
@@ -205,7 +205,7 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 
 const buttonsTime = 2 * time.Second
 
-// setButtons replaces the buttons of a running turn by those of a rating, while there are calls for it.
+// setButtons replaces the stop button by those of a rating, while there are calls for it.
 func (c *Cards) setButtons(ctx context.Context, track string) {
 	ctx, stop := context.WithTimeout(ctx, buttonsTime)
 	defer stop()

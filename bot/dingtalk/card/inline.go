@@ -34,7 +34,7 @@ type token struct {
 	begin, end int
 }
 
-// Bounds in bytes. A longer label of a link is shown before the link is whole; a longer entity is text.
+// A longer label of a link is shown before the link is whole; a longer entity is text. Both are in bytes.
 const (
 	maxLabel  = 600
 	maxEntity = 32
@@ -193,7 +193,7 @@ func afterLabel(rest string, open bool) (kind, int) {
 	return closing, 1
 }
 
-// backticks maps the offset of each run of backticks to the end of the next run of the same length.
+// backticks maps each run's offset to the end of the next run of the same length.
 func backticks(s string) map[int]int {
 	if strings.IndexByte(s, '`') < 0 {
 		return nil
@@ -269,7 +269,6 @@ func held(s string, tokens []token) []token {
 
 func ticks(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "`"))] }
 
-// delimiter is a run of * or _ or ~ that may begin emphasis.
 type delimiter struct {
 	char       byte
 	count      int // not yet used
@@ -277,7 +276,7 @@ type delimiter struct {
 	mayBe2Ways bool
 }
 
-// closers ends the code and the emphasis still open, by CommonMark's rules for emphasis.
+// closers ends open code and emphasis, by CommonMark's rules for emphasis.
 func closers(s string, tokens []token) string {
 	var stack []delimiter
 	var out strings.Builder

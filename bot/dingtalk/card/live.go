@@ -132,7 +132,7 @@ func (l *live) Visible() bool {
 	return l.track != ""
 }
 
-// openTries bounds the attempts to deliver a card whose delivery is uncertain.
+// A card whose delivery is uncertain is tried again.
 const openTries = 2
 
 // open reports whether the card can be streamed.
@@ -188,8 +188,7 @@ func (l *live) open(ctx context.Context) bool {
 	return err == nil
 }
 
-// notDelivered settles a card that does not exist, or leaves it to the turn after the wait, whose attempt may
-// succeed.
+// notDelivered settles a card that does not exist, or leaves it to the turn after the wait.
 func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Reservation, err error) {
 	stored := false
 	if l.waits && !isPermanent(err) {
@@ -212,7 +211,7 @@ func (l *live) deliveredAs(track string) {
 	l.track = track
 }
 
-// A turn waits for some writes about a card, so their time is bounded.
+// A turn waits for some of these writes.
 const storeTime = 5 * time.Second
 
 func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
@@ -225,7 +224,7 @@ func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls
 	}
 }
 
-// settle records the final state of a card. Without the record it is closed in the background, with its prepaid call.
+// A card without a stored final state is closed in the background, with its prepaid call.
 func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) (stored bool) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()
@@ -236,7 +235,7 @@ func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, stat
 	return err == nil
 }
 
-// update streams the text until the turn ends, the month has no more calls for it, or DingTalk refuses a frame.
+// update ends with the turn, the month's calls or a refused frame.
 func (l *live) update(ctx context.Context) {
 	last, began := "", time.Now()
 	for n := 1; ; n++ {
@@ -264,7 +263,7 @@ func (l *live) update(ctx context.Context) {
 	}
 }
 
-// All cards share the rate of one API. A long answer needs no more updates than a short one.
+// All cards share one API's rate. A long answer needs no more updates than a short one.
 const (
 	updatesPerSecond = 15.0
 	slowdown         = 0.15 // part of the turn's time between two updates
@@ -299,8 +298,8 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	return ctx.Err() == nil && !isPermanent(err)
 }
 
-// frame is the text of the next update, with the status of the turn below it. Its work is bounded by the size of one
-// card from the first text beyond that: a long answer is not parsed again for each update.
+// frame is the next update's text, with the turn's status below it. A text beyond one card is not parsed again for
+// each update.
 func (l *live) frame() string {
 	l.mu.Lock()
 	full, turns := l.full, l.turns

@@ -10,21 +10,21 @@ import (
 
 // Final is a finished text as a card shows it.
 //
-// A card shows nothing for a single newline: lines of a paragraph, of a quote and of a list item are joined with
-// <br>. It needs an empty line around a table. Phones show nothing for HTML: it is escaped outside code, but for
-// <br>. A code block that is still open is closed.
+// A card ignores a single newline: lines of a paragraph, of a quote and of a list item are joined with <br>. A table
+// needs an empty line around it. Phones ignore HTML: it is escaped outside code, but for <br>. An open code block is
+// closed.
 func Final(text string) string {
 	return render(markdown.Parse(clean(text)), false)
 }
 
-// Frame is an unfinished text as sound Markdown without a newline at the end. Code and emphasis that are still open
-// are closed. Syntax that would show as such, or as half of a table or link, is held back until it is whole. A frame
-// has no words that a later frame or [Final] takes back. It takes time in proportion to the text.
+// Frame is an unfinished text as sound Markdown without a newline at the end. Open code and emphasis are closed.
+// Syntax that would show as such, or as half of a table or link, is held back until it is whole. No later frame, nor
+// [Final], takes words back. It takes time in proportion to the text.
 func Frame(text string) string {
 	return render(settled(clean(whole(text))), true)
 }
 
-// clean gives a text one kind of newline, takes out invalid bytes, and keeps it from mentioning everyone.
+// clean normalizes newlines, takes out invalid bytes, and keeps a text from mentioning everyone.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return markdown.Harmless(newlines.Replace(text))
@@ -45,7 +45,7 @@ func whole(text string) string {
 	return text
 }
 
-// marks is a line that is only the beginning of some syntax.
+// marks is a line with only the beginning of some syntax.
 var marks = regexp.MustCompile("^(?:[-*+=_#~`|: \t]*|[0-9]{1,9}[.)]?)$")
 
 // settled are the lines whose role no further text can change.
@@ -61,7 +61,7 @@ func settled(text string) []markdown.Line {
 	return lines
 }
 
-// unsettled reports whether a last line without a newline may still become something else.
+// unsettled reports whether a last line without a newline may become something else.
 func unsettled(l *markdown.Line) bool {
 	switch l.Kind {
 	case markdown.Code:
@@ -113,7 +113,7 @@ func render(lines []markdown.Line, open bool) string {
 // A card does not show a link definition.
 var definition = regexp.MustCompile(`^\[[^\[\]]+\]:`)
 
-// A fence beyond the bounds of package markdown would hide all that follows in a code block.
+// A fence beyond the bounds of package markdown would hide all that follows.
 var overlong = regexp.MustCompile("^(?:```+[^`]*|~~~.*)(?:<br>|$)")
 
 func paragraph(lines []markdown.Line, open bool) string {

@@ -7,7 +7,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 )
 
-// The card of a running turn waits for few cards of waiting turns at the rate of its API.
+// A running turn's card waits for few of these at the rate of its API.
 const (
 	maxQueued  = 200
 	maxOpening = 4
@@ -15,7 +15,7 @@ const (
 
 var _ chat.Queuer = (*Cards)(nil)
 
-// Queue implements [chat.Queuer]. A turn whose answers are not streamed, or for which calls are scarce, gets no card.
+// Queue implements [chat.Queuer]. A turn gets no card if its answers are not streamed, or if calls are scarce.
 func (c *Cards) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 	if c.cfg.Stream == Never || c.cfg.Governor.Level() != calls.Streaming || c.isPaused(s.Target) {
 		return func() {}

@@ -10,8 +10,8 @@ import (
 // characters, and DingTalk refuses 20,000 bytes. A character takes at most 6 bytes in a request: 16,800 bytes.
 const Limit = 2800
 
-// Split cuts a text into pieces for [Final] or [Frame], one card each. No piece has more than limit characters, which
-// is at least 1,000. As a text grows, all pieces but the last stay as they are.
+// Split cuts a text into pieces for [Final] or [Frame], one card each, of at most limit characters. The limit is at
+// least 1,000. As a text grows, all pieces but the last stay as they are.
 func Split(text string, limit int) []string {
 	var out []string
 	for i, p := range markdown.Split(clean(text), limit, func(rune, int) int { return 1 }) {
@@ -26,8 +26,8 @@ func Split(text string, limit int) []string {
 	return out
 }
 
-// outdent moves a list that begins in its depth to the margin, or it would show as code. A code block that only the
-// end of its item would close stays in its depth.
+// A list that begins in its depth is moved to the margin, or it would show as code. A code block that only the end of
+// its item would close stays in its depth.
 func outdent(text string) string {
 	depth := len(text) - len(strings.TrimLeft(text, " "))
 	if depth == 0 {

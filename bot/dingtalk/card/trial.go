@@ -40,7 +40,7 @@ func (t *Trial) Reserve(ctx context.Context) (string, error) {
 	return fmt.Sprintf("this card takes %d of the month's calls", len(trialCalls)), nil
 }
 
-// call takes a call off those that remain. The API returns one that DingTalk does not count.
+// The API returns a call that DingTalk does not count.
 func (t *Trial) call(api calls.API) calls.Reservation {
 	if at := slices.Index(t.left, api); at >= 0 {
 		t.left = slices.Delete(t.left, at, at+1)
@@ -99,8 +99,7 @@ func (t *Trial) SetVariables(ctx context.Context) (string, error) {
 
 const closeTime = 5 * time.Second
 
-// Close ends a card that a failed step left unfinished, and returns the calls that were not made. It describes the
-// month.
+// Close ends a card that a failed step left unfinished, returns calls that were not made, and describes the month.
 func (t *Trial) Close(ctx context.Context) (string, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer stop()

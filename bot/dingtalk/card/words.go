@@ -37,7 +37,7 @@ func trialText(lang string, finished bool) string {
 	return "**Ebb 正在试用这个卡片模板**"
 }
 
-// thought is the end of a model's reasoning as one line of a quote. No later frame has to keep it.
+// thought is the end of a model's reasoning as one quoted line. No later frame has to keep it.
 func thought(text string) string {
 	cut := len(text) > keptThought
 	if cut {

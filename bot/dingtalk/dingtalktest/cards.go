@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// The states of a card are in the order of a good life.
 const (
 	CardCreated    = "created" // made, not yet delivered
 	CardProcessing = "processing"
@@ -20,10 +19,9 @@ const (
 	CardFailed     = "failed"
 )
 
-// A template's variable flowStatus numbers the states.
 var flowStates = map[string]string{"1": CardProcessing, "2": CardInputting, "3": CardFinished, "5": CardFailed}
 
-// DingTalk documents these limits of one variable of a card; adapters exceed the second one routinely.
+// These are DingTalk's documented limits of one variable; adapters exceed the second one routinely.
 const (
 	maxParamKey   = 100
 	maxParamValue = 1 << 10
@@ -37,7 +35,7 @@ type cards struct {
 	*openAPI
 	templates map[string]CardTemplate
 	byID      map[string]*card
-	revision  int // grows with each change of a card
+	revision  int
 }
 
 func newCards(c *core, people *people, posts *posts, stream *stream, api *openAPI) *cards {
@@ -120,14 +118,13 @@ func (s *cards) reportLocked(k *card, kind, detail string) {
 	s.touchLocked(k)
 }
 
-// touchLocked wakes the waits for changes of a card.
 func (s *cards) touchLocked(k *card) {
 	s.revision++
 	k.revision = s.revision
 	s.wakeLocked()
 }
 
-// adviseLocked records a use of a card that DingTalk advises against and that works all the same: it is no violation.
+// adviseLocked records a use of a card that DingTalk advises against. It works all the same, so it is no violation.
 func (s *cards) adviseLocked(k *card, kind, detail string) {
 	k.findings = append(k.findings, Violation{
 		Time: s.nowLocked(), Kind: kind, Conversation: k.conversation, TrackID: k.id, Detail: k.id + ": " + detail,
@@ -180,7 +177,6 @@ func overLimit(params map[string]string) string {
 	return ""
 }
 
-// checkParamsLocked records variables that the template lacks or the documented limits forbid.
 func (s *cards) checkParamsLocked(k *card, params map[string]string) {
 	if over := overLimit(params); over != "" {
 		s.adviseLocked(k, CardOverLimit, over)
@@ -378,7 +374,7 @@ func (s *cards) writeLocked(k *card, params map[string]string, byKey bool) {
 	s.changedLocked(k, state)
 }
 
-// changedLocked is called after each change of a card, and keeps the state that people see.
+// changedLocked follows each change of a card.
 func (s *cards) changedLocked(k *card, state string) {
 	k.state = state
 	k.touched = s.nowLocked()

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Card is one card, as the people of its conversation see it.
+// Card is one card, as people see it.
 type Card struct {
 	TrackID      string `json:"outTrackId"`
 	Conversation string `json:"conversation"`
@@ -20,11 +20,11 @@ type Card struct {
 	// Delivered is zero if the card never appeared.
 	Delivered time.Time         `json:"delivered,omitzero"`
 	Params    map[string]string `json:"params"`
-	// Private are the values that only one person sees, by staff id.
+	// Private are values by staff id that only one person sees.
 	Private map[string]map[string]string `json:"private,omitempty"`
 	// Content is the visible text: empty for a card that is too long to be shown.
 	Content string `json:"content"`
-	// Frames counts the streaming calls that took effect, Calls the calls that the month's budget counts.
+	// Frames counts the streaming calls that took effect, Calls the calls of the month's budget.
 	Frames int `json:"frames"`
 	Calls  int `json:"calls"`
 	// MentionedIDs are staff ids.
@@ -32,14 +32,14 @@ type Card struct {
 	// ProcessQueryKey is the carrierId of the delivery: a quote of the card carries it.
 	ProcessQueryKey string `json:"processQueryKey,omitempty"`
 	Recalled        bool   `json:"recalled,omitempty"`
-	// Findings are the violations about the card, and the uses that DingTalk advises against.
+	// Findings are violations, and uses that DingTalk advises against.
 	Findings []Violation `json:"findings,omitempty"`
 }
 
 // Done reports whether the card does not spin any more.
 func (c Card) Done() bool { return c.State == CardFinished || c.State == CardFailed }
 
-// Cards are the cards of a conversation, or all when it is empty, in the order in which they appeared.
+// Cards are the cards of a conversation, or all when it is empty, in order of appearance.
 func (s *cards) Cards(conversation string) []Card {
 	return s.cardsWhere(func(k *card) bool { return conversation == "" || k.conversation == conversation })
 }
@@ -93,7 +93,6 @@ func (s *cards) tooLong(text string) bool {
 	return s.opts.CardBlankAfter > 0 && han > s.opts.CardBlankAfter
 }
 
-// openFence reports whether a Markdown text ends inside a code fence.
 func openFence(text string) bool {
 	open := ""
 	for line := range strings.Lines(text) {
@@ -113,7 +112,7 @@ func openFence(text string) bool {
 	return open != ""
 }
 
-// WaitCard waits for a card of a conversation, or of any when it is empty, that done accepts. done must not call the
+// WaitCard waits for a card that done accepts, in a conversation or in any when it is empty. done must not call the
 // Server.
 func (s *cards) WaitCard(ctx context.Context, conversation, what string, done func(Card) bool) (Card, error) {
 	var found Card
@@ -133,7 +132,7 @@ func (s *cards) WaitCard(ctx context.Context, conversation, what string, done fu
 	return found, err
 }
 
-// WatchCards calls show after each change of a card of a conversation, or of any when it is empty, until ctx ends.
+// WatchCards calls show after each change of a card in a conversation, or in any when it is empty, until ctx ends.
 // Changes during a call of show are joined into one. show may call the Server.
 func (s *cards) WatchCards(ctx context.Context, conversation string, show func(Card)) {
 	seen := 0
@@ -174,8 +173,7 @@ type Shown struct {
 	MentionedIDs []string `json:"mentionedIds,omitempty"`
 }
 
-// Shown lists the bot's visible messages and cards, oldest first. Recalled messages and cards that were never
-// delivered are left out.
+// Shown lists the bot's visible messages and cards, oldest first.
 func (s *cards) Shown(conversation string) []Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()

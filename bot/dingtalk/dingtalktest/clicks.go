@@ -8,29 +8,27 @@ import (
 	"time"
 )
 
-// People see a button at work for this time; an answer after it changes nothing.
+// People see a button at work for this time. A later answer changes nothing.
 const callbackPatience = 2 * time.Second
 
 // CardClick is a press of a button on a card.
 type CardClick struct {
-	// TrackID is the card's outTrackId.
 	TrackID string
-	// UserID is the staff id of any person, a member of the conversation or not.
+	// UserID is a staff id, also of no member of the conversation.
 	UserID string
 	// Params are added to the button's parameter "action".
 	Action string
 	Params map[string]any
 	// Copies is the number of simultaneous pushes, each in a frame of its own; 0 means 1.
 	Copies int
-	// Unknown allows a TrackID that the simulator does not know, as of a card of another installation, in the given
-	// Conversation.
+	// Unknown allows a TrackID that the simulator does not know, in the given Conversation.
 	Unknown      bool
 	Conversation string
 }
 
 // ClickAnswer is the bot's answer to one callback.
 type ClickAnswer struct {
-	// Code and Data are those of the ack. Fault names the fault of its shape; empty: none.
+	// Code and Data are the ack's. Fault names the fault of its shape; empty: none.
 	Code  int
 	Data  string
 	Fault string
@@ -41,8 +39,8 @@ type ClickAnswer struct {
 	Params, Private map[string]string
 }
 
-// Click plays a person's click on a card's button and waits for the answer. It fails without such a card, stream
-// callback, subscription or answer.
+// Click presses a card's button and waits for the answer. It fails without such a card, stream callback, subscription
+// or answer.
 func (s *cards) Click(ctx context.Context, trackID, userID, action string) (ClickAnswer, error) {
 	answers, err := s.ClickCard(ctx, CardClick{TrackID: trackID, UserID: userID, Action: action})
 	if err != nil {
@@ -164,7 +162,6 @@ func readCardAnswer(data string) (cardAnswer, string) {
 	return answer, ""
 }
 
-// The ack of a click may carry new values for the card.
 func (s *cards) cardAnsweredLocked(p *push, ack Ack) {
 	out := &ClickAnswer{Code: ack.Code, Data: ack.Data, Took: ack.Took, Late: ack.Took > callbackPatience}
 	p.answer = out

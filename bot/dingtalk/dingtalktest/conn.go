@@ -120,7 +120,7 @@ func (c *conn) writeLoop() {
 	}
 }
 
-// toBeSent reports false when the connection's fault swallows the frame.
+// toBeSent is false when the connection's fault swallows the frame.
 func (c *conn) toBeSent(p *push) bool {
 	s := c.s
 	s.mu.Lock()
@@ -174,7 +174,6 @@ func (c *conn) is(state ConnState) bool {
 	return c.state == state
 }
 
-// end closes the socket once and settles pushes on their way.
 func (c *conn) end(reason string, byClient bool) {
 	s := c.s
 	s.mu.Lock()
@@ -226,7 +225,6 @@ func (s *stream) settleLocked(c *conn) {
 
 func (c *conn) worksLocked() bool { return c.state == Live || (c.state == Draining && c.keepRouting) }
 
-// countLiveLocked keeps the figures of an application without a live connection.
 func (s *stream) countLiveLocked(a *app) {
 	live, now := 0, s.nowLocked()
 	for _, c := range s.conns {
@@ -264,7 +262,7 @@ func (c *conn) systemLocked(topic, messageID string, data map[string]any, p *pus
 	c.enqueue(outFrame{bytes: frame, push: p})
 }
 
-// resetTCP makes the system answer the peer with RST instead of FIN when the socket is closed.
+// The peer gets RST instead of FIN.
 func resetTCP(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
@@ -316,7 +314,7 @@ func (s *stream) onAck(c *conn, text bool, b []byte) {
 	s.explainLocked(c, ack)
 }
 
-// matchLocked finds the push of an ack on this connection, the unacknowledged first.
+// matchLocked prefers the unacknowledged push.
 func (s *stream) matchLocked(c *conn, frameID string) *push {
 	var done *push
 	for _, p := range s.frames[frameID] {

@@ -30,13 +30,10 @@
 //
 // # Guesses
 //
-// DingTalk documents little of its failures, and no real one was asked. These are options with a default taken from
-// reports, on which a test must not rely. Guesses of the stream are the times, the number and the connections of
-// redeliveries, the rate of pings and KEEPALIVE frames, and the life of a connection. The same holds for messages
-// without a connection, for any order between messages, for the bodies of refusals to open and for the status of a
-// refused handshake. Guesses of the sending side are the scope of the 20 replies a minute and whether it holds for
-// session webhooks, and whether msgUuid makes a webhook reply idempotent. The life of download codes and of login
-// codes, the codes of refusals of a login, and the monthly quotas are guesses, too.
+// DingTalk documents little of its failures, and no real one was asked. A test must not rely on guesses taken from
+// reports: the options marked "unconfirmed", the connections of redeliveries, the order between messages, the bodies of
+// refusals to open, the status of a refused handshake, the life of download codes, the codes of refusals of a login,
+// and the monthly quotas.
 //
 // Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more
 // than 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus

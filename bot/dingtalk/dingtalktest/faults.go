@@ -14,16 +14,16 @@ import (
 // Fault is a rule for the HTTP routes: matching calls get the action instead of the ordinary answer, and leave a line
 // of kind "fault" in the transcript.
 type Fault struct {
-	// Route is a Route constant; empty matches every route.
+	// Route is empty for every route.
 	Route string `json:"route"`
 	// Conversation, MsgID and Contains (in the body) narrow the match when not empty.
 	Conversation string `json:"conversation"`
 	MsgID        string `json:"msgId"`
 	Contains     string `json:"contains"`
-	// TrackID narrows the match to the calls about one card, Final to streaming calls that end one.
+	// TrackID narrows the match to one card, Final to streaming calls that end one.
 	TrackID string `json:"outTrackId"`
 	Final   bool   `json:"final"`
-	// Nth is the first matching call that the fault meets, counted from 1; 0 means 1.
+	// Nth is the first matching call that the fault meets, from 1; 0 means 1.
 	Nth int `json:"nth"`
 	// Count bounds the firings: 0 means once, Unlimited until the rule is cleared.
 	Count int `json:"count"`
@@ -42,7 +42,6 @@ const (
 
 // The zero Action changes nothing; with Delay alone the ordinary answer comes late.
 type Action struct {
-	// Name appears in the transcript.
 	Name string `json:"name"`
 	// Status and Body replace the answer; Status 0 with a Body means 200.
 	Status      int               `json:"status"`
@@ -72,13 +71,12 @@ func (a Action) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s %s", a.Status, a.Open, a.Cut, clip(a.Body)))
 }
 
-// rejectsToken reports whether the client has to fetch a new access token after the answer.
 func (a Action) rejectsToken() bool {
 	return a.Status == http.StatusUnauthorized || strings.Contains(a.Body, "InvalidAuthentication") ||
 		strings.Contains(a.Body, `"errcode":40014`) || strings.Contains(a.Body, `"errcode":42001`)
 }
 
-// ErrCode answers 200 with an errcode, as the webhooks and the old API do.
+// ErrCode answers 200 with an errcode, as webhooks and the old API do.
 func ErrCode(code int, message string) Action {
 	return Action{Name: fmt.Sprintf("errcode %d", code), Body: fmt.Sprintf(`{"errcode":%d,"errmsg":%q}`, code, message)}
 }
@@ -102,7 +100,6 @@ func APIError(status int, code, message string) Action {
 // Slow answers as usual, d later. The effect is immediate, so a client that gives up has posted all the same.
 func Slow(d time.Duration) Action { return Action{Name: "slow " + d.String(), Delay: d} }
 
-// actions is the catalogue of faults by name.
 var actions = map[string]Action{
 	// session webhook: 200 with an errcode
 	"busy":             ErrCode(-1, "system busy"),
@@ -174,8 +171,7 @@ var actions = map[string]Action{
 	"flow-controlled": {Name: "flow-controlled", Body: `{"processQueryKey":"","invalidStaffIdList":[],"flowControlledStaffIdList":["u0001"]}`},
 }
 
-// Do returns the named action of the catalogue. It panics on a name that is not in ActionNames, since that is a
-// mistake in the test.
+// Do returns an action of the catalogue. It panics on a name that is not in ActionNames.
 func Do(name string) Action {
 	a, ok := actions[name]
 	if !ok {
@@ -286,7 +282,7 @@ func (f *faultState) matches(c *call) bool {
 		(f.Contains == "" || bytes.Contains(c.body, []byte(f.Contains)))
 }
 
-// plantedLocked reports whether a bad ticket was the simulator's own doing.
+// plantedLocked reports whether a fault of the simulator made a bad ticket.
 func (s *faults) plantedLocked() bool {
 	for _, f := range s.rules {
 		if f.fired > 0 && strings.HasSuffix(f.Action.Open, "-ticket") {

@@ -10,7 +10,6 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// ticket admits one connection of one application.
 type ticket struct {
 	app     *app
 	ua      string
@@ -19,7 +18,6 @@ type ticket struct {
 	used    bool
 }
 
-// stream is the stream gateway: tickets, connections, and frames that wait for an ack.
 type stream struct {
 	*core
 	*people
@@ -32,7 +30,6 @@ type stream struct {
 	connected  func(*app) // called with mu held when an application has a new connection
 }
 
-// open answers connections/open.
 func (s *stream) open(c *call) response {
 	var q struct {
 		ClientID      string `json:"clientId"`
@@ -95,7 +92,6 @@ func (s *stream) open(c *call) response {
 	return jsonResponse(map[string]string{"endpoint": endpoint, "ticket": id})
 }
 
-// connect takes the WebSocket handshake and then reads the connection until it ends.
 func (s *stream) connect(w http.ResponseWriter, c *call) {
 	id := c.r.URL.Query().Get("ticket")
 	s.mu.Lock()
@@ -167,7 +163,7 @@ func (s *stream) admit(c *conn) bool {
 	return true
 }
 
-// A ping without an answer is reported after this time, however often pings are sent.
+// A ping without an answer is reported after this time.
 const pingPatience = 5 * time.Second
 
 func (s *stream) ping(c *conn) {

@@ -17,7 +17,6 @@ const (
 	PermissionMember  = "qyapi_get_member"  // POST /topapi/user/getbyunionid
 )
 
-// logins let a person log in to a site by DingTalk.
 type logins struct {
 	*core
 	*people
@@ -40,7 +39,7 @@ type userToken struct {
 	expires time.Time
 }
 
-// AddRedirect registers an address that the logins of the first application may lead to.
+// AddRedirect registers a target of the first application's logins.
 func (s *logins) AddRedirect(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +51,8 @@ func page(status int, body string) response {
 	return response{status: status, contentType: "text/html; charset=utf-8", raw: []byte("<!doctype html><title>DingTalk</title>" + body)}
 }
 
-// authorize is the page on which a person agrees to a login. The parameter "person" of the address is that person's
-// staff id. Without it the page lists the people that the simulator knows.
+// authorize is the page on which a person agrees to a login. The parameter "person" of the address is a staff id.
+// Without it the page lists all known people.
 func (s *logins) authorize(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +144,7 @@ func (s *logins) userToken(c *call) response {
 	return jsonResponse(answer)
 }
 
-// The staff id is not in the answer of me.
+// me leaves out the staff id.
 func (s *logins) me(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()

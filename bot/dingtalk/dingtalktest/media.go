@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// file came from a person, or the bot uploaded it.
 type file struct {
 	name, contentType string
 	data              []byte
@@ -27,7 +26,7 @@ type media struct {
 	uploads map[string]*file // by media id
 }
 
-// AddFile stores the file of a picture, audio, video or file message and returns its downloadCode.
+// AddFile stores the file of a message and returns its downloadCode.
 func (s *media) AddFile(name, contentType string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,6 @@ func (s *media) serveFile(c *call) response {
 	return response{status: http.StatusOK, contentType: f.contentType, raw: f.data}
 }
 
-// mediaLimits are the size and the kinds of files that each upload type takes.
 var mediaLimits = map[string]struct {
 	bytes int
 	kinds string
@@ -116,7 +114,7 @@ func (s *media) upload(c *call) response {
 	})
 }
 
-// Media returns a file that the bot uploaded under a media id.
+// Media returns a file that the bot uploaded.
 func (s *media) Media(id string) (name string, data []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,7 @@ import (
 type Message struct {
 	// Conversation is the group's id; empty: one default group, or the sender's private chat if Direct.
 	Conversation string `json:"conversation"`
-	// Direct makes it a one-to-one message.
-	Direct bool `json:"direct"`
+	Direct       bool   `json:"direct"`
 	// Sender is a staff id; empty means "u0001".
 	Sender string `json:"sender"`
 	// SenderNick overrides the person's name for this message.
@@ -39,14 +38,14 @@ type Message struct {
 
 	// Bare leaves the text as it is; else a group's text begins with the space after the mention.
 	Bare bool `json:"bare"`
-	// OverQuota has errorCode 20001 and no content, as once the organisation's push quota is used up.
+	// OverQuota sends errorCode 20001 and no content.
 	OverQuota bool `json:"overQuota"`
 	// ContentAsString sends content as a JSON string; NumbersAsStrings does so with createAt and
 	// sessionWebhookExpiredTime.
 	ContentAsString  bool `json:"contentAsString"`
 	NumbersAsStrings bool `json:"numbersAsStrings"`
 	WebhookExpired   bool `json:"webhookExpired"`
-	// Omit leaves top-level fields out of the payload; Set adds or replaces some, last of all.
+	// Omit leaves out top-level fields; Set adds or replaces some, last of all.
 	Omit []string       `json:"omit"`
 	Set  map[string]any `json:"set"`
 }
@@ -108,7 +107,7 @@ func File(downloadCode, name string) Message {
 	}}
 }
 
-// Unknown is a kind that DingTalk does not pass on to bots: only a sentence about it arrives.
+// Unknown is a kind that DingTalk does not pass on: only a sentence about it arrives.
 func Unknown() Message {
 	return Message{MsgType: "unknownMsgType", Content: map[string]any{"unknownMsgType": "暂不支持该消息类型"}}
 }
@@ -116,7 +115,7 @@ func Unknown() Message {
 // OverQuota is a message beyond the organisation's push quota.
 func OverQuota() Message { return Message{OverQuota: true} }
 
-// payloadLocked is the `data` of the frame that carries m to the bot of a. s.mu must be held.
+// payloadLocked is the `data` of m's frame to the bot of a. s.mu must be held.
 func (s *messages) payloadLocked(m Message, g *group, a *app) map[string]any {
 	u := s.userLocked(m.Sender)
 	created := m.CreatedAt
@@ -200,8 +199,7 @@ type Quote struct {
 	// SenderID is the encrypted id of the quoted person or bot.
 	SenderID string         `json:"senderId"`
 	Content  map[string]any `json:"content"`
-	// AsString carries the quoted content as a JSON string.
-	AsString bool `json:"asString"`
+	AsString bool           `json:"asString"`
 	// ProcessQueryKey names the bot's own quoted message; such a quote has no content.
 	ProcessQueryKey string `json:"processQueryKey"`
 	Inner           *Quote `json:"inner"`
@@ -242,7 +240,7 @@ func QuoteChatRecord(msgID, summary string) *Quote {
 // QuoteID quotes a message by its id alone.
 func QuoteID(msgID string) *Quote { return &Quote{MsgID: msgID, Legacy: "originalMsgId"} }
 
-// QuoteReply quotes a message of the bot: the frame has the bot's id and the time, and no words.
+// QuoteReply quotes the bot's message: the frame has its id and the time, and no words.
 func QuoteReply(r Reply) *Quote {
 	q := QuoteCard("msgOf"+r.MsgUUID, r.ProcessQueryKey)
 	if q.CreatedAt = r.Time; q.ProcessQueryKey == "" {
@@ -286,7 +284,7 @@ func (q *Quote) block() map[string]any {
 	return b
 }
 
-// addTo puts the quote into the envelope p and the content block of the message that quotes.
+// addTo changes the envelope p and the content block.
 func (q *Quote) addTo(p, content map[string]any) {
 	if q == nil {
 		return
@@ -315,8 +313,8 @@ func (q *Quote) addTo(p, content map[string]any) {
 	}
 }
 
-// Variants are messages of every known shape of payload, by name. Each is in the default group or in a private chat;
-// the caller may set Sender and MsgID.
+// Variants are messages of every known shape of payload, by name, in the default group or in a private chat. The
+// caller may set Sender and MsgID.
 func Variants() map[string]Message {
 	quoted := func(q *Quote) Message { return Message{Text: "what about this?", Quote: q} }
 	asString := QuoteText("msgQuoted01==", "$:LWCP_v1:$u0002", "original words")

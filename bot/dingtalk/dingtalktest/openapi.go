@@ -15,7 +15,6 @@ type sentMessage struct {
 	recalled func() // called with mu held
 }
 
-// openAPI is tokens, the month's calls, sending and reactions.
 type openAPI struct {
 	*core
 	*people
@@ -30,7 +29,6 @@ type openAPI struct {
 	callsByCard map[string]int
 }
 
-// The words of each message kind are in these keys of msgParam.
 var messageParams = map[string][]string{
 	"sampleText": {"content"}, "sampleMarkdown": {"title", "text"}, "sampleImageMsg": {"photoURL"},
 	"sampleLink": {"title", "text"}, "sampleActionCard": {"title", "text"}, "sampleActionCard2": {"title", "text"},
@@ -53,7 +51,7 @@ func badParam(code, message string) *response {
 	return &r
 }
 
-// readSendLocked checks the common part of both sends and returns the words of the message.
+// readSendLocked checks the common part of both sends.
 func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
 	if json.Unmarshal(c.body, &q) != nil {
 		return q, "", "", badParam("invalidParameter", "the body cannot be read")
@@ -197,7 +195,7 @@ func (q emotionRequest) whole() bool {
 		t.EmotionID != "" && t.EmotionName == q.EmotionName && t.Text != "" && t.BackgroundID != ""
 }
 
-// EmotionsLeft are the ids of the messages with a reaction of the bot.
+// EmotionsLeft are the ids of messages with a reaction of the bot.
 func (s *openAPI) EmotionsLeft() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +254,7 @@ type token struct {
 	revoked bool
 }
 
-// An application's token stays the same while it is valid, and is renewed.
+// An application's token stays the same while it is valid.
 func (s *openAPI) fetchTokenLocked(a *app) *token {
 	now := s.nowLocked()
 	a.tokenFetches++
@@ -329,7 +327,7 @@ func (s *openAPI) tokenLocked(value string) *token {
 	return t
 }
 
-// api wraps a route of the open API with the token, the rate limit and the monthly budget.
+// api adds the token, the rate limit and the monthly budget to a route.
 func (s *openAPI) api(f func(*call) response) func(*call) response {
 	return func(c *call) response {
 		s.mu.Lock()
@@ -377,8 +375,7 @@ func (s *openAPI) countRefused(c *call) {
 	}
 }
 
-// LeaveAPICalls leaves the organisation n calls of the open API for the rest of the month. Further calls are refused
-// with 403 and do not count.
+// LeaveAPICalls leaves n calls for the rest of the month. Further calls are refused with 403 and do not count.
 func (s *openAPI) LeaveAPICalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

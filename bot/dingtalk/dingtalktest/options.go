@@ -28,9 +28,9 @@ type App struct {
 	RobotCode string `json:"robotCode"`
 	// CorpID is the organisation; empty means "dingcorpsim".
 	CorpID string `json:"corpId"`
-	// RedirectURIs are the addresses that a login may lead to.
+	// RedirectURIs are the targets of logins.
 	RedirectURIs []string `json:"redirectUris"`
-	// Lacks are permissions that the application was not granted, such as PermissionContact.
+	// Lacks are missing permissions, such as PermissionContact.
 	Lacks []string `json:"lacks"`
 }
 
@@ -53,22 +53,20 @@ type Group struct {
 	// Members are staff ids; a speaker joins the group.
 	Members []string `json:"members"`
 	// Robots are robot codes; empty means the first application's.
-	Robots []string `json:"robots"`
-	// Disbanded groups refuse every reply.
-	Disbanded bool `json:"disbanded"`
+	Robots    []string `json:"robots"`
+	Disbanded bool     `json:"disbanded"`
 }
 
 // CardTemplate is one template of the card platform.
 type CardTemplate struct {
 	// ID ends in ".schema".
 	ID string
-	// Content is the variable with the answer, in Markdown; empty means "content".
+	// Content is the variable with the Markdown answer; empty means "content".
 	Content string
 	// Variables are the other variables; nil: every name is one.
 	Variables []string
 	// PlainText makes Content a string, so that a streaming call may append to it.
-	PlainText bool
-	// Unpublished templates refuse every card.
+	PlainText   bool
 	Unpublished bool
 }
 
@@ -76,7 +74,7 @@ func (t CardTemplate) has(variable string) bool {
 	return variable == t.Content || t.Variables == nil || slices.Contains(t.Variables, variable)
 }
 
-// DefaultCardTemplate exists without [Options.CardTemplates], beside two that the field uses.
+// DefaultCardTemplate exists without [Options.CardTemplates].
 const DefaultCardTemplate = "tpl.schema"
 
 func defaultCardTemplates() []CardTemplate {
@@ -90,7 +88,7 @@ func defaultCardTemplates() []CardTemplate {
 // Options configure the simulator. The zero value is a DingTalk as the field knows it; a duration of Never or a count
 // of Unlimited switches an option off. Options marked "unconfirmed" stand for undocumented behaviour.
 type Options struct {
-	// Addr is the listening address, default "127.0.0.1:0".
+	// Addr defaults to "127.0.0.1:0".
 	Addr string
 	// Apps default to one: client id "dingsimapp0001", secret "sim-secret".
 	Apps   []App
@@ -99,16 +97,14 @@ type Options struct {
 	// Seed of every random choice; 0 means 1, so that a run repeats.
 	Seed uint64
 
-	// LatencyMin and LatencyMax bound the delay of each push and each answer; default 20-80 ms. LatencyMax Never:
-	// none.
+	// LatencyMin and LatencyMax bound the delay of each push and answer; default 20-80 ms. LatencyMax Never: none.
 	LatencyMin, LatencyMax time.Duration
 
-	// RedeliverAfter is the time without an ack before a bot message is pushed again; default 60 s (unconfirmed).
+	// RedeliverAfter is the time without an ack before a message is pushed again; default 60 s (unconfirmed).
 	RedeliverAfter time.Duration
-	// RedeliverMax bounds the automatic redeliveries of one message; default 1 (unconfirmed), Unlimited: until
-	// acknowledged.
+	// RedeliverMax bounds the redeliveries of one message; default 1 (unconfirmed), Unlimited: until acknowledged.
 	RedeliverMax int
-	// RedeliverSameFrameID repeats headers.messageId instead of giving a new one (unconfirmed).
+	// RedeliverSameFrameID repeats headers.messageId (unconfirmed).
 	RedeliverSameFrameID bool
 	// RetryOnError and RetryOnNotFound treat an ack with code 500 or 404 as no ack (unconfirmed, default off).
 	RetryOnError, RetryOnNotFound bool
@@ -116,8 +112,7 @@ type Options struct {
 	AckDeadline time.Duration
 	// Routing defaults to RouteRandom.
 	Routing Routing
-	// ShuffleWindow delays each push by a random part of it, so that the wire order differs from the order of
-	// creation.
+	// ShuffleWindow delays each push by a random part of it, so that the order on the wire differs.
 	ShuffleWindow time.Duration
 	// Backlog keeps messages without a connection for this time and replays them on connect; default: they are
 	// dropped (unconfirmed).
@@ -136,16 +131,13 @@ type Options struct {
 
 	// TicketTTL, TokenTTL, WebhookTTL and LoginCodeTTL default to 90 s, 2 h, 90 min and 5 min (the last one unconfirmed).
 	TicketTTL, TokenTTL, WebhookTTL, LoginCodeTTL time.Duration
-	// WebhookPerMinute bounds the webhook replies of one conversation; default 20, beyond: errcode 130101 (scope
-	// unconfirmed).
+	// WebhookPerMinute bounds one conversation; default 20, beyond: errcode 130101 (scope unconfirmed).
 	WebhookPerMinute int
-	// WebhookBlock refuses a conversation for this time after it exceeded WebhookPerMinute; default none
-	// (unconfirmed).
+	// WebhookBlock refuses a conversation after it exceeded WebhookPerMinute; default none (unconfirmed).
 	WebhookBlock time.Duration
 	// WebhookMaxBytes bounds a webhook body; default 20,000, beyond: errcode 460101.
 	WebhookMaxBytes int
-	// IgnoreMsgUUID posts a webhook reply again although its msgUuid was seen (unconfirmed; default: not posted
-	// twice).
+	// IgnoreMsgUUID posts a reply again although its msgUuid was seen (unconfirmed; default: not posted twice).
 	IgnoreMsgUUID bool
 	// APIQPS bounds the calls per second of one API by one application; default 20, beyond: 403.
 	APIQPS int
@@ -158,24 +150,21 @@ type Options struct {
 	RepliesPerMessage int
 	// OpensPerMinute reports an application that opens connections more often; default 30.
 	OpensPerMinute int
-	// MaxDeaf reports an application without a live connection for longer, once it had one; default: measured only.
+	// MaxDeaf reports a longer time without a live connection, after the first; default: measured only.
 	MaxDeaf time.Duration
 	// CardTemplates default to DefaultCardTemplate and two of the field's.
 	CardTemplates []CardTemplate
-	// CardContentBytes bounds the text of a streaming call; default 20,000, beyond: "content is too large" (value
-	// unconfirmed).
+	// CardContentBytes bounds a streaming call; default 20,000, beyond: "content is too large" (value unconfirmed).
 	CardContentBytes int
 	// CardBlankAfter is the number of Chinese characters beyond which a card shows nothing; default 3,000.
 	CardBlankAfter int
-	// EnforceCardLimits refuses card values of more than 1 KB and names of more than 100 bytes; default: recorded on
-	// the card.
+	// EnforceCardLimits refuses card values over 1 KB and names over 100 bytes; default: recorded on the card.
 	EnforceCardLimits bool
-	// EmotionFailures is the number of system.err answers before a reaction to a message succeeds; default 0.
+	// EmotionFailures is the number of system.err answers before a reaction succeeds.
 	EmotionFailures int
-	// CardIdle reports a card that is neither finished nor failed after this time without an update; default 60 s.
+	// CardIdle reports an unfinished card after this time without an update; default 60 s.
 	CardIdle time.Duration
-	// KeepMessages bounds the acknowledged messages that are kept for Redeliver; default 20,000. Replies are kept
-	// all.
+	// KeepMessages bounds the acknowledged messages for Redeliver; default 20,000. Replies are kept all.
 	KeepMessages int
 	// TranscriptLines bounds the transcript; default 50,000, the oldest go first.
 	TranscriptLines int
@@ -185,7 +174,7 @@ type Options struct {
 }
 
 // Fast are options for tests: no latency, pings each second, one second of disconnect grace, and three redeliveries
-// of an unacknowledged message, 3 s apart. Limits and violations are those of the default.
+// of an unacknowledged message, 3 s apart. Limits and violations are the defaults.
 func Fast() Options {
 	return Options{
 		LatencyMax:      Never,

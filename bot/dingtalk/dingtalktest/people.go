@@ -49,7 +49,7 @@ type app struct {
 	maxLive      int
 	backlog      []*delivery
 	tokenFetches int
-	tokenExcuses int // fetches that are no waste: the first, one for each refusal, one for each opener, which may be a new process
+	tokenExcuses int // fetches that are no waste: the first, one for each refusal, and one for each opener, which may be a new process
 }
 
 type group struct {
@@ -112,7 +112,7 @@ func (s *people) userLocked(staffID string) *User {
 	return s.addUser(User{StaffID: staffID})
 }
 
-// DirectConversation is the id of the private chat of a person with the bot.
+// DirectConversation is the id of a person's private chat with the bot.
 func DirectConversation(staffID string) string { return "cidDirect" + staffID + "==" }
 
 func (s *people) conversationLocked(m Message) *group {
@@ -166,7 +166,7 @@ func (s *people) appByRobotLocked(code string) *app {
 	return nil
 }
 
-// SetDisbanded says whether a group is disbanded: replies to it are refused then.
+// SetDisbanded sets whether replies to a group are refused.
 func (s *people) SetDisbanded(conversation string, disbanded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,6 @@ const (
 // All redeliveries of one message for one bot have this key.
 type deliveryKey struct{ robot, msgID string }
 
-// delivery is one message on its way to one bot, in one or more pushes.
 type delivery struct {
 	key          deliveryKey
 	app          *app
@@ -41,7 +40,6 @@ type delivery struct {
 	expires      time.Time // end of a place in the backlog
 }
 
-// messages are those of people to the bots, until they are acknowledged.
 type messages struct {
 	*core
 	*people
@@ -92,7 +90,7 @@ func (p *push) violation(kind, detail string) Violation {
 	return Violation{Kind: kind, Detail: detail, Conn: e.Conn, FrameID: e.FrameID, MsgID: e.MsgID, Conversation: e.Conversation}
 }
 
-// Say pushes a message to the bots and returns its msgId at once; the push itself happens after the latency.
+// Say returns a new message's msgId at once; its push follows after the latency.
 func (s *messages) Say(m Message) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +129,8 @@ func (s *messages) sayLocked(m Message) string {
 	return m.MsgID
 }
 
-// SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. A msgId and
-// a conversationId are taken from data when it has them.
+// SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. It uses a
+// msgId and a conversationId of data.
 func (s *messages) SayRaw(data string) string {
 	var head struct {
 		MsgID          string `json:"msgId"`
@@ -180,7 +178,6 @@ func (s *messages) doneLocked(d *delivery) {
 	d.timer = nil
 }
 
-// Without pruneLocked a long run would grow without end.
 func (s *messages) pruneLocked(n int) {
 	kept := s.order[:0]
 	for _, key := range s.order {
@@ -200,7 +197,6 @@ func (s *messages) pruneLocked(n int) {
 	s.order = kept
 }
 
-// sendOptions change one push.
 type sendOptions struct {
 	frameID string
 	on      *conn
@@ -208,7 +204,7 @@ type sendOptions struct {
 	lenient bool // no ack is expected
 }
 
-// deliverLocked pushes d to n connections, or keeps or drops it when there is none.
+// Without a connection, deliverLocked keeps or drops the message.
 func (s *messages) deliverLocked(d *delivery, n int, o sendOptions) {
 	var targets []*conn
 	if o.on != nil {
@@ -233,7 +229,6 @@ func (s *messages) deliverLocked(d *delivery, n int, o sendOptions) {
 	s.armLocked(d)
 }
 
-// pickLocked chooses up to n different connections of a that subscribed to a topic.
 func (s *stream) pickLocked(a *app, topic string, n int) []*conn {
 	var live []*conn
 	for _, c := range s.conns {
@@ -288,7 +283,6 @@ func (s *stream) frameLocked(c *conn, topic, frameID, data string) []byte {
 	return b
 }
 
-// replayLocked pushes the backlog of an application to its new connection.
 func (s *messages) replayLocked(a *app) {
 	backlog := a.backlog
 	a.backlog = nil
@@ -315,7 +309,6 @@ func (s *messages) ackedLocked(p *push, ack Ack) {
 	}
 }
 
-// armLocked starts the wait for an ack, after which the message is pushed again.
 func (s *messages) armLocked(d *delivery) {
 	s.stopLocked(d.timer)
 	d.timer = nil

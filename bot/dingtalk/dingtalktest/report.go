@@ -13,8 +13,7 @@ type Entry struct {
 	Time time.Time `json:"time"`
 	// Kind is one of say, open, connect, push, ack, redeliver, lost, dropped, backlog, ping, disconnect, close, http,
 	// reply, duplicate, fault, violation, clock, card, advice, emotion, malformed.
-	Kind string `json:"kind"`
-	// Route is a Route constant.
+	Kind         string `json:"kind"`
 	Route        string `json:"route,omitempty"`
 	Conn         string `json:"conn,omitempty"`
 	FrameID      string `json:"frameId,omitempty"`
@@ -136,8 +135,8 @@ func (s *core) Transcript() []Entry {
 	return append([]Entry(nil), s.transcript...)
 }
 
-// Violations are the client's breaches of the protocol so far, oldest first. Overdue acknowledgements and cards that
-// were left spinning count too. With kinds, only those kinds.
+// Violations are the client's breaches of the protocol of these kinds, or of any without kinds, oldest first. Overdue
+// acknowledgements and cards left spinning count too.
 func (s *Server) Violations(kinds ...string) []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +229,8 @@ func (s *posts) editLocked(index int, text string) {
 	s.repliedTwiceLocked(*r, index)
 }
 
-// repliedTwiceLocked reports the same words for the same message. If the way names no message, the same words count
-// again unless a person spoke in between.
+// The same words for the same message are a repeat. If the way names no message, the same words are a repeat unless a
+// person spoke in between.
 func (s *posts) repliedTwiceLocked(r Reply, index int) {
 	if r.Text == "" && r.Via == "card" {
 		return // its text comes with an update
@@ -250,12 +249,12 @@ func (s *posts) repliedTwiceLocked(r Reply, index int) {
 	s.posted[key] = index
 }
 
-// WaitReply waits for a reply to a conversation that contains the text; either may be empty for any.
+// WaitReply waits for a reply with the text; an empty conversation or text matches any.
 func (s *posts) WaitReply(ctx context.Context, conversation, contains string) (Reply, error) {
 	return s.WaitReplyAfter(ctx, conversation, contains, 0)
 }
 
-// WaitReplyAfter is WaitReply among the replies to the conversation from the nth on, counted from 0.
+// WaitReplyAfter skips the first n replies to the conversation.
 func (s *posts) WaitReplyAfter(ctx context.Context, conversation, contains string, n int) (Reply, error) {
 	var found Reply
 	what := fmt.Sprintf("a reply containing %q in conversation %q", contains, conversation)

@@ -131,8 +131,7 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// route adds the transcript, faults and latency. The stream handshake has no function, since it takes the socket
-// over.
+// The stream handshake has no function, since it takes the socket over.
 func (s *Server) route(name string, f func(*call) response) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.begin() {
@@ -190,7 +189,6 @@ func (s *Server) logCall(c *call, status int, detail string) {
 	})
 }
 
-// misbehave plays the fault of a call instead of answering it.
 func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) response) {
 	a := c.fault
 	var resp response
@@ -234,7 +232,7 @@ func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) respons
 	}
 }
 
-// hijack closes the client's connection after f: with a reset when f writes nothing.
+// hijack resets the connection when f writes nothing.
 func hijack(w http.ResponseWriter, f func(io.Writer)) {
 	hj, ok := w.(http.Hijacker)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. All its
-// methods may be called from any goroutine. Each part of the platform is a type over the same core.
+// Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. Its
+// methods may be called from any goroutine.
 type Server struct {
 	*core
 	*people
@@ -31,7 +31,6 @@ type Server struct {
 	http *http.Server
 }
 
-// core is shared by all parts.
 type core struct {
 	// URL is the base of both api_base and oapi_base, without a trailing slash.
 	URL string
@@ -61,7 +60,7 @@ func newCore(opts Options, url string) *core {
 	}
 }
 
-// New starts a simulator, which the caller closes. It panics when the address can't be listened on, like
+// New starts a simulator, which the caller closes. It panics when it can't listen on the address, like
 // httptest.NewServer.
 func New(opts Options) *Server {
 	s, err := Start(opts)
@@ -71,7 +70,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Start is New with the error returned, for programs that listen on an address a person chose.
+// Start is New with an error for an address that a person chose.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	ln, err := listen(opts.Addr)
@@ -113,7 +112,7 @@ func newServer(c *core) *Server {
 	return s
 }
 
-// Close ends every connection and waits until nothing of the simulator runs. It may be called twice.
+// Close waits until nothing of the simulator runs. It may be called twice.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -134,7 +133,7 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// begin registers work that Close waits for. It reports false when the server is closed.
+// begin registers work that Close waits for. It is false when the server is closed.
 func (s *core) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +156,7 @@ func (s *core) spawnLocked(f func()) {
 
 type timer struct{ t *time.Timer }
 
-// afterLocked calls f after d unless the timer is stopped or the server closes first. s.mu must be held; f runs
-// without it.
+// afterLocked calls f after d, unless the timer or the server stops first. s.mu must be held; f runs without it.
 func (s *core) afterLocked(d time.Duration, f func()) *timer {
 	if s.closed {
 		return nil
@@ -189,7 +187,7 @@ func (s *core) stopLocked(t *timer) {
 	delete(s.timers, t)
 }
 
-// sleep reports whether the whole time passed before the server closed or gone was closed.
+// sleep is false if the server or gone was closed first.
 func (s *core) sleep(d time.Duration, gone <-chan struct{}) bool {
 	if d <= 0 {
 		return true
@@ -244,7 +242,7 @@ func (s *core) wakeLocked() {
 	s.changed = make(chan struct{})
 }
 
-// rateLocked counts this event and those under the same name within the window before it.
+// rateLocked counts this event and those of the same name within the window.
 func (s *core) rateLocked(name string, window time.Duration) int {
 	now := s.nowLocked()
 	kept := s.sends[name][:0]
@@ -279,8 +277,7 @@ func (s *core) every(d time.Duration, gone <-chan struct{}, f func()) {
 	}
 }
 
-// randomBytes do not come from the seed: ids must differ between runs, since a gateway's database outlives a
-// simulator.
+// Ids must differ between runs, since a gateway's database outlives a simulator. So they do not come from the seed.
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = crand.Read(b) // never fails on the supported systems
@@ -300,7 +297,7 @@ func newFrameID() string {
 	return randomHex(4) + "_" + randomHex(2) + "_" + randomHex(5) + "_" + randomHex(3)
 }
 
-// A listener can stop listening for a while, so that clients see "connection refused".
+// A listener can stop listening for a while: clients see "connection refused".
 type listener struct {
 	addr net.Addr
 
@@ -389,7 +386,7 @@ func (l *listener) unpause() error {
 	return nil
 }
 
-// RefuseConnections stops listening for d: new TCP connections are refused by the system, open ones stay.
+// RefuseConnections refuses new TCP connections for d; open ones stay.
 func (s *Server) RefuseConnections(d time.Duration) {
 	s.ln.pause()
 	s.mu.Lock()

@@ -11,19 +11,19 @@ import (
 )
 
 // RedeliverOptions describe the repeated pushes of a message, acknowledged or not. The zero value is once, at once,
-// with a new frame id, on one connection chosen as usual.
+// with a new frame id, on one connection.
 type RedeliverOptions struct {
 	After       time.Duration
 	Times       int           // 0 means 1
 	Every       time.Duration // between the times
 	SameFrameID bool
-	// Everywhere pushes to all live connections at once instead of one.
+	// Everywhere pushes to all live connections at once.
 	Everywhere bool
-	// Conn is the id of the connection; empty: chosen as usual.
+	// Conn is a connection's id.
 	Conn string
 }
 
-// Redeliver pushes a message again to each of its bots. It reports false for an unknown msgId.
+// Redeliver pushes a message again to each of its bots. It is false for an unknown msgId.
 func (s *messages) Redeliver(msgID string, o RedeliverOptions) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,15 +85,15 @@ func (s *stream) chosenLocked(id string) []*conn {
 
 // DisconnectOptions configure a `disconnect`.
 type DisconnectOptions struct {
-	// Conn is a connection's id; empty means every live connection.
+	// Conn is a connection's id; empty means every live one.
 	Conn string
 	// Reason is sent to the client; empty means "connection is expired".
 	Reason string
 	// NoMessageID leaves messageId out of the frame.
 	NoMessageID bool
-	// Grace overrides Options.DisconnectGrace; Never: the socket is closed by the client, if at all.
+	// Grace overrides Options.DisconnectGrace; Never: only the client closes the socket.
 	Grace time.Duration
-	// KeepDelivering still routes pushes to the connection during the grace, as a server that does not conform would.
+	// KeepDelivering still routes pushes to the connection, as a server that does not conform would.
 	KeepDelivering bool
 }
 
@@ -136,8 +136,7 @@ func (s *stream) disconnectLocked(c *conn, o DisconnectOptions) {
 	}
 }
 
-// Restart plays a restart of the server: `disconnect` to every connection at once, and connections/open refused with
-// 503 for refuse.
+// Restart sends `disconnect` to every connection, and refuses connections/open with 503 for a time.
 func (s *stream) Restart(refuse time.Duration) {
 	s.mu.Lock()
 	s.refuseOpen = time.Now().Add(refuse)
@@ -189,8 +188,8 @@ func (s *stream) Drop(o DropOptions) int {
 	return len(chosen)
 }
 
-// HalfOpen makes connections half-open and returns their number: TCP stays up, but nothing is read, written or
-// answered. They are still chosen for pushes. An empty id means all.
+// HalfOpen keeps TCP up, but nothing is read, written or answered. The connections are still chosen for pushes. An
+// empty id means all; their number is returned.
 func (s *stream) HalfOpen(conn string) int { return s.spoil(conn, HalfOpen) }
 
 // Zombie makes connections answer pings but lose every push. An empty id means all.
@@ -222,8 +221,7 @@ func (s *stream) LoseNext(conn string, n int) {
 	}
 }
 
-// SayShuffled says messages with rising createAt that arrive in another order, by the seed; msgIds are in the order
-// of creation.
+// SayShuffled says messages with rising createAt in another order, by the seed; msgIds are in the order of creation.
 func (s *messages) SayShuffled(msgs ...Message) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +255,8 @@ func inOrder(p []int) bool {
 	return true
 }
 
-// Burst says n messages spread over the given number of conversations ("cidBurst1", …), evenly within the time, and
-// returns their msgIds. The text of each is its number.
+// Burst says n messages spread over conversations ("cidBurst1", …), evenly within the time, and returns their msgIds.
+// The text of each is its number.
 func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +286,8 @@ type Frame struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// PushFrame sends a frame to one live connection, with or without a subscription to the topic. It returns the
-// messageId, or "" without a connection. No particular answer is expected.
+// PushFrame sends a frame to one live connection, subscribed or not. It returns the messageId, or "" without a
+// connection. No particular answer is expected.
 func (s *stream) PushFrame(f Frame) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -334,8 +332,8 @@ type MalformedFrame struct {
 }
 
 // MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a readable message
-// that must be answered: one with createAt as a string, one of more than 1 MB. The messages in them belong to no
-// conversation of a Server; PlayMalformed sends frames that do.
+// that must be answered: one with createAt as a string, one of more than 1 MB. Their messages belong to no
+// conversation of a Server, unlike those of PlayMalformed.
 func MalformedFrames() []MalformedFrame {
 	return malformed(func() map[string]any {
 		return map[string]any{
@@ -388,8 +386,8 @@ func malformed(payload func() map[string]any) []MalformedFrame {
 	}
 }
 
-// PlayMalformed sends all of MalformedFrames, or those named, to a live connection as messages of a conversation, and
-// returns the names of the sent ones. No particular ack is expected of any.
+// PlayMalformed sends MalformedFrames, or those named, to a live connection as messages of a conversation, and
+// returns the names of the sent ones. No particular ack is expected.
 func (s *messages) PlayMalformed(conversation string, names ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WaitFor waits until done, which sees a consistent state of the simulator, reports true. what names the awaited
-// state in the error after ctx ends. done must not call the Server.
+// WaitFor waits until done reports true of a consistent state. what names the awaited state in the error after ctx
+// ends. done must not call the Server.
 func (s *Server) WaitFor(ctx context.Context, what string, done func(State) bool) error {
 	return s.wait(ctx, what, func() bool { return done(s.stateLocked()) })
 }
@@ -50,7 +50,7 @@ func (s *Server) WaitNoConns(ctx context.Context) error {
 	return s.WaitFor(ctx, "no connection", func(st State) bool { return len(st.Connections) == 0 })
 }
 
-// WaitAck waits for the first ack of a message, by any of its pushes.
+// WaitAck waits for the first ack of a message, by any push.
 func (s *messages) WaitAck(ctx context.Context, msgID string) (Ack, error) {
 	var ack Ack
 	err := s.wait(ctx, "an ack of message "+msgID, func() bool {
@@ -87,7 +87,7 @@ func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool
 // State is the whole simulator at one moment.
 type State struct {
 	Now time.Time `json:"now"`
-	// Live is the number of connections that work: neither draining nor spoilt by HalfOpen or Zombie.
+	// Live counts connections that are neither draining nor spoilt by HalfOpen or Zombie.
 	Live        int          `json:"live"`
 	Connections []Connection `json:"connections"`
 	Apps        []AppState   `json:"apps"`
@@ -172,8 +172,7 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// NewServer starts a simulator and closes it when the test ends. A failed test logs the transcript and the
-// violations.
+// NewServer closes the simulator when the test ends. A failed test logs the transcript and the violations.
 func NewServer(t TB, opts Options) *Server {
 	t.Helper()
 	s, err := Start(opts)

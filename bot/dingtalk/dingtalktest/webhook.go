@@ -32,8 +32,7 @@ func (s *webhooks) sessionLocked(g *group, a *app, msgID string, expires time.Ti
 	return s.URL + "/robot/sendBySession?session=" + id
 }
 
-// ExpireWebhooks ends the present webhooks of a conversation, or of all when it is empty, before their time: they
-// answer errcode 300001.
+// ExpireWebhooks ends the present webhooks of a conversation, or of all when it is empty: they answer errcode 300001.
 func (s *webhooks) ExpireWebhooks(conversation string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,12 +26,12 @@ type Tokens interface {
 	RejectToken(ctx context.Context, token string)
 }
 
-// Config is the application and the addresses of a login. All fields but HTTP are required. No other host is called.
+// Config is the application and the addresses of a login; no other host is called. All fields but HTTP are required.
 type Config struct {
 	ClientID, ClientSecret string
 	APIBase, OAPIBase      string // without a slash at the end
 	AuthorizeURL           string // page on which a person agrees
-	RedirectURI            string // address that the page leads back to, as it is registered with the application
+	RedirectURI            string // address that the page leads back to, as registered with the application
 	Tokens                 Tokens
 	// HTTP makes the calls; nil for a default. Redirects are never followed.
 	HTTP *http.Client
@@ -101,7 +101,7 @@ type answer struct {
 	} `json:"result"`
 }
 
-// reason has the codes of a refusal. Texts are left out: they may repeat the request.
+// Texts are left out of an error: they may repeat the request.
 func (a answer) reason() string {
 	var codes []string
 	for _, code := range []string{a.Code, a.ErrCode.String(), a.SubCode} {
@@ -172,7 +172,7 @@ func (l *Login) staffID(ctx context.Context, union string) (sessions.UserID, err
 	}
 }
 
-// The errors of call have neither the address, which may hold a token, nor the body.
+// Errors have neither the address, which may hold a token, nor the body.
 func (l *Login) call(ctx context.Context, method, address, token string, body any) (answer, error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
@@ -215,7 +215,7 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// line makes a foreign text one line of at most that many characters, without control and formatting characters.
+// line drops control and formatting characters, and counts characters.
 func line(text string, most int) string {
 	kept := strings.Map(func(r rune) rune {
 		switch {

@@ -38,14 +38,14 @@ type Line struct {
 	// Raw is the line as it is, with its newline; Start is its offset in the text.
 	Raw   string
 	Start int
-	// Prefix are the markers and the indentation before Text. Text ends before the newline; outside code it has no
-	// blanks around it.
+	// Prefix are the markers and the indentation before Text. Text has no newline, and outside code no blanks around
+	// it.
 	Prefix, Text string
 	// Inside is the prefix of a further line in the same quotes and list items.
 	Inside string
 	// Fence is open after the line.
 	Fence Fence
-	// Head is the index of the head of the table that a row belongs to.
+	// Head is the index of a row's table head.
 	Head int
 }
 
@@ -60,7 +60,7 @@ func Parse(text string) []Line {
 	return lines
 }
 
-// ParseOpen parses a text that still grows. tail is its last line when that has no newline yet, nil otherwise.
+// ParseOpen parses a text that still grows. tail is its last line without a newline, or nil.
 func ParseOpen(text string) (lines []Line, tail *Line) {
 	end := strings.LastIndexByte(text, '\n') + 1
 	lines, p := parse(text[:end])
@@ -91,7 +91,6 @@ func parse(text string) ([]Line, *parser) {
 	return lines, p
 }
 
-// parser is the state between two lines.
 type parser struct {
 	stack  []container
 	inside string // prefix of a further line in the stack
@@ -101,7 +100,7 @@ type parser struct {
 	table  table
 }
 
-// container is a quote or, with a width, a list item whose content begins after that number of columns.
+// A container is a quote or, with a width, a list item whose content begins after these columns.
 type container struct{ width int }
 
 type table uint8
@@ -112,7 +111,7 @@ const (
 	bare          // rows have a pipe somewhere
 )
 
-// line gives a line its role and goes on to the state after it.
+// line also changes the state for the line after it.
 func (p *parser) line(raw string) Line {
 	s := strings.TrimRight(raw, "\r\n")
 	n, at := p.match(s)
@@ -199,7 +198,7 @@ func (p *parser) match(s string) (n, at int) {
 	return n, at
 }
 
-// open enters the quotes and list items that begin in a line, and closes those that ended before it.
+// open also closes containers that ended before the line.
 func (p *parser) open(l *Line, s string, n, at int) (opened bool, end int) {
 	interrupts := p.para && n == len(p.stack)
 	for len(p.stack) < maxDepth || !opened && n < maxDepth {

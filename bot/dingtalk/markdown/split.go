@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat
-// the head of a table. First is the role of the first line.
+// Piece is a part of a text. Open and Close keep it sound on its own: they open and close a code block, and repeat a
+// table's head. First is the role of the first line.
 type Piece struct {
 	Open, Body, Close string
 	First             Kind
@@ -15,7 +15,7 @@ type Piece struct {
 // Text is the piece as it is sent.
 func (p Piece) Text() string { return p.Open + p.Body + p.Close }
 
-// Size measures a character that takes n bytes of the text. An invalid byte is a [utf8.RuneError] of one byte.
+// Size measures a character of n bytes. An invalid byte is a [utf8.RuneError] of one byte.
 type Size func(r rune, n int) int
 
 // Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several
@@ -45,7 +45,6 @@ type splitter struct {
 // The offset is within the line.
 type place struct{ line, offset int }
 
-// A text may be cut at a border between two lines.
 type border struct {
 	line, used int
 }
@@ -88,7 +87,7 @@ func (s *splitter) lineBefore(at place) *Line {
 	return &s.lines[at.line-1]
 }
 
-// reopen is the beginning of a piece that goes on in a code block or in a table.
+// reopen begins a piece in a code block or in a table.
 func (s *splitter) reopen(at place) string {
 	l := &s.lines[at.line]
 	switch {
@@ -112,7 +111,7 @@ func closing(l *Line) string {
 	return "\n" + l.Inside + l.Fence.Mark
 }
 
-// cut finds the end of a piece with room for its body and for the end of its code block.
+// A piece has room for the end of its code block.
 func (s *splitter) cut(from place, room int) place {
 	var best [kinds]border
 	used := 0
@@ -137,8 +136,7 @@ func (s *splitter) cut(from place, room int) place {
 	return place{line: len(s.lines)}
 }
 
-// mayBeHead reports whether a line has to stay with the next one, since it is a table's head or may turn out to be
-// one.
+// A line stays with the next one if it is a table's head or may turn out to be one.
 func mayBeHead(l *Line) bool {
 	return l.Kind == TableHead || l.Kind == TableRule || l.InParagraph() && strings.Contains(l.Text, "|")
 }
@@ -177,8 +175,7 @@ func (s *splitter) choose(best [kinds]border, room int, from place, i int, raw s
 	return place{i, n}
 }
 
-// cutLine returns the number of bytes of a line that fit, back to a near end of a word. must takes at least one
-// character.
+// cutLine returns the bytes of a line that fit, back to a near end of a word. must takes at least one character.
 func (s *splitter) cutLine(line string, room int, must bool) int {
 	used, n := 0, 0
 	for n < len(line) {
@@ -206,8 +203,7 @@ func (s *splitter) measure(text string) int {
 	return n
 }
 
-// within measures a text up to a bound, so that a long line is not measured again for each piece. whole: the text is
-// within the bound.
+// The bound keeps a long line from being measured again for each piece. whole: the text is within the bound.
 func (s *splitter) within(text string, bound int) (n int, whole bool) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])

@@ -33,7 +33,6 @@ func afterBlank(s string, at int) int {
 	return at
 }
 
-// run is the number of times that c is repeated at the beginning.
 func run(s string, c byte) int {
 	n := 0
 	for n < len(s) && s[n] == c {
@@ -98,7 +97,7 @@ func fenceOf(s string) Fence {
 	return Fence{Mark: s[:n], Info: info}
 }
 
-// isTableRule reports whether a line is the row of dashes between a table's head and its rows.
+// isTableRule expects the row of dashes between a table's head and its rows.
 func isTableRule(s string) bool {
 	if !strings.Contains(s, "|") || strings.Trim(s, "|:- \t") != "" {
 		return false
@@ -114,7 +113,7 @@ func isTableRule(s string) bool {
 
 func cells(s string) int { return len(Cells(s)) }
 
-// Cells are the cells of a table's row, with the blanks around their text.
+// Cells keep the blanks around their text.
 func Cells(s string) []string {
 	s = strings.TrimPrefix(strings.TrimSpace(s), "|")
 	var out []string

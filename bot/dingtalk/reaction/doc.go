@@ -1,11 +1,11 @@
 // Package reaction shows DingTalk's reaction of a robot as a thinking mark on a waiting message until the message is
 // answered.
 //
-// The first message of each turn gets the mark as soon as it is stored, before the turn has a slot, so people see
-// within a second that it arrived. The mark goes when the message no longer waits, whatever ended its turn.
+// The first message of each turn gets the mark as soon as it is stored, before the turn has a slot. People see within
+// a second that it arrived. The mark goes when the message no longer waits, whatever ended its turn.
 //
-// A row exists before the mark does. Any replica claims it within seconds once its message does not wait any more,
-// also after a kill. So no mark is left, and none is set twice.
+// A row exists before the mark. Any replica claims it within seconds once its message no longer waits, also after a
+// kill. So no mark is left, and none is set twice.
 //
 // A mark takes two calls of the month, both reserved before the first is made. No mark is set unless the month
 // permits everything, see package calls. Failures are logged, and never reach a turn.

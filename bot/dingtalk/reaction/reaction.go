@@ -64,11 +64,11 @@ const (
 	hold    = setTime + 2*time.Second // a mark is not removed while it may still be set
 	maxWait = 500 * time.Millisecond  // a mark that waits longer for the rate comes too late
 
-	// DingTalk may refuse a mark for a permission: each attempt would cost a call.
+	// A missing permission lasts, and each attempt would cost a call.
 	pauseAfterFault = 10 * time.Minute
 )
 
-// DingTalk may not know a message yet that it has just sent, hence these pauses before attempts.
+// DingTalk may not know a message yet that it has just sent, hence the pauses.
 var setPauses = []time.Duration{0, 400 * time.Millisecond, 1200 * time.Millisecond}
 
 // Acknowledge implements [chat.Acknowledger].
@@ -132,7 +132,7 @@ func (r *Reactions) mark(key sessions.Key, id sessions.MessageID) Mark {
 	return Mark{Robot: robot, Conversation: conversation, Message: id, Lang: r.cfg.Language(conversation)}
 }
 
-// Without the record of settle the mark is removed once more, or later.
+// Without the stored state the mark is removed once more, or later.
 func (r *Reactions) settle(ctx context.Context, key sessions.Key, id sessions.MessageID, state sessions.CardState) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
 	defer stop()
@@ -151,7 +151,6 @@ func (r *Reactions) giveBack(ctx context.Context, reserved calls.Reservation, ap
 	}
 }
 
-// isPermanent reports whether a repeated call would fail likewise.
 func isPermanent(err error) bool {
 	failed, ok := errors.AsType[*chat.SendError](err)
 	return calls.IsRefused(err) || ok && (failed.Permanent || failed.Refused)

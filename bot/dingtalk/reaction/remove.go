@@ -25,10 +25,10 @@ const (
 // maxRemovals attempts with these pauses take about an hour.
 var removePauses = retry.Pauses{First: claimTime - removeEvery, Max: 10 * time.Minute}
 
-// The month does not permit the removal: an operator may resume calls.
+// An operator may resume the month's calls.
 const spentPause = 15 * time.Second
 
-// Task removes the marks of messages that wait no more. sets says that this process sets marks.
+// sets says that this process sets marks.
 func (r *Reactions) Task(sets bool) periodic.Task {
 	interval := rarely
 	if sets {
@@ -87,7 +87,7 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	}
 }
 
-// Without the record of postpone the next attempt comes when the claim ends.
+// Without the stored pause the next attempt comes when the claim ends.
 func (r *Reactions) postpone(ctx context.Context, one sessions.Card, pause time.Duration, made bool) {
 	stored, stop := context.WithTimeout(context.WithoutCancel(ctx), setTime)
 	defer stop()
