@@ -100,8 +100,7 @@ type Store struct {
 	*lists
 }
 
-// Open connects to a database whose schema is up to date; see [Migrate]. It fails when the database does not answer
-// within ctx.
+// Open needs an up-to-date schema; see [Migrate]. It fails when the database does not answer within ctx.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := pg.Open(ctx, pg.Options{
 		URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: o.MaxConns, LeaseTTL: o.LeaseTTL,

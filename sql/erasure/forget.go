@@ -13,7 +13,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// in events
+// The page size of the log is in events.
 const logPage = 200
 
 // reading finds the person's messages, everything that answers them, and the bot's repeats. Messages that were

@@ -14,16 +14,16 @@ type Store struct{ *pg.DB }
 // New returns the index of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// backlogBytes is the approximate size of the event text indexed in one batch.
+// The size of the event text of one batch is approximate.
 const backlogBytes = 4 << 20
 
-// MaxRead is the number of characters of an event that are indexed, and searched for the piece in a hit.
+// MaxRead bounds the characters of an event that are indexed, and searched for the piece in a hit.
 const MaxRead = 200_000
 
 // IndexBacklog indexes up to limit events, fewer when they are long, and as many memories, and returns their number.
 // Less than limit means that nothing is left. It takes rows without terms, of an import or a change of scope, and
-// rows of an older release. Searches read the newest events without terms meanwhile, and find outdated ones by the
-// words that both stemmers reduce alike.
+// rows of an older release. Meanwhile searches read the newest events without terms, and find outdated ones by words
+// that both stemmers reduce alike.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	events, err := s.indexEvents(ctx, limit)
 	if err != nil {

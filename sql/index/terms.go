@@ -8,14 +8,14 @@ import (
 	"ebb/sessions"
 )
 
-// TermsVersion is the version of the terms that this release stores. The queries name it as a number, since the
-// indexes of outdated rows depend on it. A new version needs a migration with new indexes.
+// TermsVersion is the version of stored terms. The queries name it as a number, since the indexes of outdated rows
+// depend on it. A new version needs a migration with new indexes.
 const TermsVersion = 2
 
-// EventScope is the hash scope of a session's event terms.
+// EventScope is the hash scope of a session's events.
 func EventScope(key sessions.Key) rank.Scope { return rank.ScopeOf("events", string(key)) }
 
-// MemoryScope is the hash scope of the terms of one scope's memories.
+// MemoryScope is the hash scope of one scope's memories.
 func MemoryScope(scope memory.Scope, id string) rank.Scope { return rank.ScopeOf(string(scope), id) }
 
 // EventTerms are the search terms of an event; an erased event has none.

@@ -1,5 +1,5 @@
-// Package localpg starts and supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the
-// default for the demo, tests, and installations without a database server.
+// Package localpg supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the default
+// for the demo, tests, and installations without a database server.
 package localpg
 
 import (
@@ -21,7 +21,7 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// ErrDataInUse says that another living process runs a private PostgreSQL on the same data.
+// ErrDataInUse says that another process runs a private PostgreSQL on the same data.
 var ErrDataInUse = errors.New("the data is in use by another process")
 
 const (
@@ -36,14 +36,13 @@ type Options struct {
 	// PostgreSQL refuses to run as root. A process of root gives the folder to another user, or uses one under
 	// /var/lib/ebb when that user cannot reach Dir.
 	Dir string
-	// NoSync trades safety against a crash of the machine for speed, in tests.
+	// NoSync trades safety against a crash of the machine for speed.
 	NoSync bool
 	// Buffers is the server's cache in PostgreSQL's notation ("1GB"); empty: its default.
 	Buffers string
 }
 
-// Server is a PostgreSQL of Ebb's own, alive until Stop. It opens no port, and its socket is in a folder that is
-// closed to other users.
+// Server is alive until Stop. It opens no port, and its socket is in a folder that is closed to other users.
 type Server struct {
 	dir     string
 	sockets string
@@ -104,7 +103,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 	if err := p.waitReady(ctx, failed); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
-	// Other processes of this machine find the server's address in the lock file after our id.
+	// Other processes find the server's address in the lock file after our id.
 	holder := fmt.Sprintf("%d\n%s\n", os.Getpid(), p.URL())
 	if _, err := p.lock.WriteAt([]byte(holder), 0); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
@@ -127,7 +126,7 @@ func Made(dir string) (bool, error) {
 	return !errors.Is(err, os.ErrNotExist), nil // Opening a folder that we may not enter gives a better error.
 }
 
-// Running is the connection string of another process's private server on the data in dir, or empty without one.
+// Running is the connection string of another process's server on dir, or empty.
 func Running(ctx context.Context, dir string) (string, error) {
 	user, err := serverAccount()
 	if err != nil {
@@ -162,7 +161,7 @@ func (p *Server) url(database string) string {
 }
 
 // Stop rolls back open transactions and ends the server cleanly. When ctx ends first, the server ends at once and
-// recovers at its next start. Stop may be called more than once.
+// recovers at its next start. It may be called more than once.
 func (p *Server) Stop(ctx context.Context) error {
 	p.once.Do(func() { close(p.stop) })
 	p.signal(syscall.SIGINT)
@@ -180,7 +179,7 @@ func (p *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Discard stops the server and deletes its data, wherever that is. It is for measurements.
+// Discard stops the server and deletes its data, for measurements.
 func (p *Server) Discard(ctx context.Context) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
@@ -217,8 +216,7 @@ func (p *Server) release() {
 	p.log, p.lock = nil, nil
 }
 
-// makeData creates the cluster next to its place and moves it there when it is complete, so an interrupted start
-// leaves nothing that looks like data.
+// The complete cluster is moved to its place, so an interrupted start leaves nothing that looks like data.
 func (p *Server) makeData(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.dir, "PG_VERSION")); err == nil {
 		return nil
@@ -319,8 +317,8 @@ func (p *Server) makeDatabase(ctx context.Context) error {
 // maintenance is the database for statements about other databases.
 const maintenance = "postgres"
 
-// NewDatabase creates a copy of template on the server, and returns its address. An empty template gives an empty
-// database. The template must have no connections.
+// NewDatabase creates a copy of template, and returns its address. An empty template gives an empty database. The
+// template must have no connections.
 func (p *Server) NewDatabase(ctx context.Context, name, template string) (string, error) {
 	if template == "" {
 		template = "template1"

@@ -45,8 +45,8 @@ func serverAccount() (*account, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and no user postgres exists to run it")
 }
 
-// prepareCommand prepares a program to run as the account in dir, with only the search path from our environment.
-// Ebb's secrets do not belong there, and variables of PostgreSQL clients would mislead the server.
+// The program gets only the search path from our environment. Ebb's secrets do not belong there, and variables of
+// PostgreSQL clients would mislead the server.
 func (a *account) prepareCommand(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
@@ -94,7 +94,7 @@ func (a *account) canEnter(dir string) bool {
 	}
 }
 
-// sharedHome holds data that a server's user could not reach in its own place.
+// sharedHome holds data that a server's user could not reach elsewhere.
 const sharedHome = "/var/lib/ebb"
 
 // dataPath is absolute. It is moved when the account can't enter the given place.
@@ -137,8 +137,8 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
 	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
 
-// findBinaries is the folder of the server's programs, in the version that made the data. For new data it is the
-// first on the search path, or the newest in the usual places.
+// findBinaries is the folder of the programs in the version that made the data. For new data it is the first on the
+// search path, or the newest in the usual places.
 func findBinaries(ctx context.Context, dir string) (string, error) {
 	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
 	want := strings.TrimSpace(string(made))

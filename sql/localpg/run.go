@@ -19,8 +19,8 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// keep runs the server until Stop, and again when it ends by itself: nothing of Ebb works without it. The first end
-// also goes to failed, for the wait at the start.
+// keep restarts the server until Stop: nothing of Ebb works without it. The first end also goes to failed, for the
+// wait at the start.
 //
 // The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
 func (p *Server) keep(ctx context.Context, failed chan<- error) {
@@ -115,7 +115,7 @@ func lockData(path string) (*os.File, error) {
 	return f, nil
 }
 
-// endLeftover stops a server on the data although we hold its lock: its former process was killed.
+// A server runs on the data although we hold its lock when its former process was killed.
 func endLeftover(ctx context.Context, dir string) error {
 	pid := leftover(ctx, dir)
 	if pid == 0 {

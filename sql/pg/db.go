@@ -15,7 +15,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// DB is the database: its connections, statements and kinds of transactions. Each store embeds it.
+// DB is the connections, statements and kinds of transactions. Each store embeds it.
 type DB struct {
 	Pool         *Pool
 	ListenConfig *pgx.ConnConfig // for the listening connection
@@ -34,7 +34,7 @@ type Options struct {
 	LeaseTTL  time.Duration
 }
 
-// Open connects to a database. It fails when the database does not answer within ctx.
+// Open fails when the database does not answer within ctx.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	pool, listen, err := connect(ctx, o)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *DB) Close() {
 	d.Pool.Heartbeats.Close()
 }
 
-// failingTime is the time that the database counts as failing after a message could not be stored.
+// After a message could not be stored, the database counts as failing for this time.
 const failingTime = 2 * time.Second
 
 var errFailing = errors.New("a message could not be stored a moment ago")
@@ -113,9 +113,8 @@ func IsCode(err error, code string) bool {
 	return ok && pg.Code == code
 }
 
-// The server ends this transaction and its connection after 5 s in which nothing was asked: a process that is frozen
-// or cut off would hold its locks for hours. The setting ends with the transaction, so it works through a pooler,
-// too.
+// The server ends this transaction and its connection after 5 s of silence: a frozen process would hold its locks for
+// hours. The setting ends with the transaction, so it works through a pooler, too.
 //
 //go:embed orders/begin.sql
 var begin string
@@ -125,7 +124,7 @@ var begin string
 //go:embed orders/begin_unsynced.sql
 var beginUnsynced string
 
-// InTx runs a transaction, and repeats it after a conflict or a wait for an open turn, so do may run more than once.
+// InTx repeats a transaction after a conflict or a wait for an open turn, so do may run more than once.
 func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error { return d.inTx(ctx, begin, do) }
 
 func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) error {
@@ -143,7 +142,7 @@ func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) erro
 	}
 }
 
-// WithSession runs do in a transaction that locks the session's row, under any lease. do may run more than once.
+// WithSession is WithLease under any lease. It returns sessions.ErrNotFound for an unknown session.
 func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.withSession(ctx, begin, key, do)
 }
@@ -167,7 +166,7 @@ func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do
 const acceptPause = 100 * time.Millisecond
 
 // RetryWhileDown repeats a try to store a message while the database is away or refuses work, until ctx's deadline. A
-// message that is not accepted in that time may never come again.
+// message that is not accepted by then may never come again.
 func (d *DB) RetryWhileDown(ctx context.Context, try func() error) error {
 	t := time.NewTicker(acceptPause)
 	defer t.Stop()

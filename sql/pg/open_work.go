@@ -15,11 +15,10 @@ import (
 // cutPoll is the pause between two checks whether the awaited work has ended.
 const cutPoll = 50 * time.Millisecond
 
-// ClaimTime is the time that a claimed reply belongs to the process that committed or listed it. Then the sweep shows
-// it to that process again.
+// ClaimTime is the time that a claimed reply belongs to one process. Then the sweep shows it to that process again.
 const ClaimTime = time.Minute
 
-// OpenWork is the error of an erasure that has to wait: for a turn or upkeep whose session erasures ended
+// OpenWork is the error of an erasure that waits: for a turn or upkeep whose session erasures ended
 // [sessions.MaxCuts] times, or for a reply that is being sent.
 type OpenWork struct {
 	Key   sessions.Key
@@ -46,8 +45,8 @@ func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool,
 
 type around struct{}
 
-// AroundWaits returns a context in which do runs each wait for open work, to release what others need meanwhile. The
-// do of an outer context runs around it.
+// AroundWaits returns a context in which do runs each wait for open work, and releases what others need. The do of an
+// outer context runs around it.
 func AroundWaits(ctx context.Context, do func(wait func() error) error) context.Context {
 	inner := do
 	if outer, ok := ctx.Value(around{}).(func(func() error) error); ok {

@@ -19,18 +19,16 @@ import (
 // Pool repeats a single statement after a conflict with others. A sequence of statements needs [DB.InTx].
 type Pool struct {
 	*pgxpool.Pool
-	// Heartbeats holds the connections for heartbeats, leader election and pings. They must not wait behind
-	// statements that hang.
+	// Heartbeats serves heartbeats, leader election and pings, which must not wait behind statements that hang.
 	Heartbeats *Pool
 }
 
 const heartbeatConns = 2
 
-// connectTime bounds one connection attempt when the address does not. A vanished server answers no attempt, and a
-// restored one answers the next.
+// A vanished server answers no connection attempt, and a restored one answers the next.
 const connectTime = 5 * time.Second
 
-// connect opens no connection yet. It also returns the configuration of the listening connection.
+// connect opens no connection yet. The configuration is that of the listening connection.
 func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -43,8 +41,8 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 		}
 	}
 	if o.Pooler {
-		// The types of a statement are requested once. Then it is one message, without a name that a server would
-		// have to know.
+		// A statement's types are requested once. Then it is one message, without a name that a server would have to
+		// know.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
 		config.AfterConnect = configureConn // a pooler would apply it to other clients' connections, and not to all of ours
@@ -90,13 +88,13 @@ func writable(c *pgx.ConnConfig) {
 	}
 }
 
-// broken reports whether the other side ended an idle connection. A ping would report it too, but a slow answer would
-// delay the statements after it.
+// A ping would also report a connection that the other side ended, but a slow answer would delay the statements after
+// it.
 func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil //nolint:staticcheck // what it does not see, statements do
 }
 
-// heard sees each server error first, and reports whether the connection stays usable.
+// heard reports whether the connection stays usable.
 func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	if e.Code == readOnly {
 		// The server was demoted, or its cluster manager made it read-only. New connections may lead to another server.
@@ -129,7 +127,7 @@ const maxClashes = 10
 // The pauses sum up to half a second on average, and to one second at most.
 var clashPauses = retry.Pauses{First: time.Millisecond, Max: 256 * time.Millisecond, Jitter: 1}
 
-// Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It then waits a
+// Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It first waits a
 // short random time, so that the same transactions do not meet again.
 func Clashed(ctx context.Context, err error, tries int) bool {
 	if tries >= maxClashes || !IsCode(err, serializationFailure) && !IsCode(err, deadlockDetected) {
@@ -177,7 +175,7 @@ func (p *Pool) Query(ctx context.Context, statement string, args ...any) (pgx.Ro
 	return &retryingRows{Rows: rows, ctx: ctx, again: again, tries: 1}, err
 }
 
-// retryingRows repeats the query after a conflict before its first row. A later conflict is the caller's.
+// A conflict before the first row repeats the query. A later one is the caller's.
 type retryingRows struct {
 	pgx.Rows
 	ctx   context.Context //nolint:containedctx // of the one call that the rows belong to
@@ -198,8 +196,8 @@ func (r *retryingRows) Next() bool {
 	return true
 }
 
-// planEach plans each statement for its own parameters. The faster index, on terms or on places, depends on the
-// session. A generic plan reads the whole log of long sessions.
+// The faster index, on terms or on places, depends on the session. A generic plan reads the whole log of long
+// sessions.
 type planEach struct{ *Pool }
 
 // Query implements dbsqlc.DBTX.

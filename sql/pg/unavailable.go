@@ -20,8 +20,8 @@ import (
 // ErrReadOnly says that the server answers, but accepts no writes.
 var ErrReadOnly = errors.New("the database is read-only")
 
-// Unavailable reports whether err is a temporary failure to reach or use the server, which waiting may resolve. A
-// wrong password, a missing database or a broken migration is none.
+// Unavailable reports whether waiting may resolve a failure to reach or use the server. A wrong password, a missing
+// database or a broken migration is none.
 func Unavailable(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return slices.ContainsFunc(temporaryCodes, func(class string) bool { return len(pg.Code) == 5 && pg.Code[:len(class)] == class })
@@ -33,7 +33,7 @@ func Unavailable(err error) bool {
 	return ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrReadOnly)
 }
 
-// temporaryCodes has the code prefixes of broken connections, conflicts, exhausted resources (a full disk, too many
+// temporaryCodes has the prefixes of broken connections, conflicts, exhausted resources (a full disk, too many
 // connections), unavailable locks, timeouts and idle transactions. They include servers that start, stop, stand by or
 // can't read their files.
 var temporaryCodes = []string{"08", "40", "53", "55P03", "57014", "57P", "58", "25P03", readOnly}

@@ -68,8 +68,8 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 // place is the last event of a batch. The id covers rows without a place that arrived before it.
 type place struct{ seq, id int64 }
 
-// lastExpired is the last place within the next batch where a view may begin. Answers of a turn that are more than a
-// batch go in parts.
+// lastExpired is the last place within the next batch where a view may begin. Answers of a turn that exceed a batch
+// go in parts.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
 		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
@@ -123,8 +123,8 @@ func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 	return 0
 }
 
-// A view may begin before each message of a member, and between the answers of two turns. Messages that one turn
-// answers together expire at different times. All answers of a turn have the time of its commit.
+// A view may begin before each member's message, and between the answers of two turns. Messages that one turn answers
+// expire at different times. All its answers have the time of its commit.
 func parts(before, after *dbsqlc.EventsOldestRow) bool {
 	return after.Role == sessions.RoleUser || before.Role != sessions.RoleUser && after.Role != sessions.RoleTool && !after.CreatedAt.Equal(before.CreatedAt)
 }

@@ -12,8 +12,8 @@ const (
 	maxTermBytes = 80_000 // bytes of the terms of events in one read
 )
 
-// gathering chooses among the texts that the indexes on terms name. Scoring reads a text's whole list of terms, which
-// is as long as the text. So only the texts with most of the query's terms, or with the rarest, are read.
+// gathering chooses among the texts that the indexes on terms name. Scoring reads a text's whole list of terms. So
+// only the texts with most of the query's terms, or with the rarest, are read.
 type gathering struct {
 	worth []float64 // weight of each query term
 	texts map[int64]*gathered
@@ -44,8 +44,8 @@ func (g *gathering) add(id int64, size int, terms ...int) {
 	}
 }
 
-// best are the texts to read, by falling weight, then the newest first. As in the scores, a term in a long text
-// weighs less. Otherwise long texts would use up the read budget, and hide an answer of a few words.
+// best orders the texts by falling weight, then the newest first. As in the scores, a term in a long text weighs
+// less. Otherwise long texts would use up the read budget, and hide an answer of a few words.
 func (g *gathering) best() []int64 {
 	all, sizes := make([]*gathered, 0, len(g.texts)), 0
 	for _, t := range g.texts {

@@ -28,7 +28,7 @@ const (
 )
 
 // History implements memory.Store. An event matches when it holds at least half of the query's terms. The newest part
-// of a long log is compared word by word. The search index finds older events, which must have all the words.
+// of a long log is compared word by word. Older events must have all the words.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
 	if err != nil {
@@ -108,8 +108,8 @@ func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memo
 	return finds, nil
 }
 
-// termsOf folds the words of a query. A Latin word or number is one term, and a run of Chinese characters is one for
-// each bigram, since it has no word boundaries. A single character is a term.
+// A Latin word or number is one term, and a run of Chinese characters is one for each bigram, since it has no word
+// boundaries. A single character is a term.
 func termsOf(query string) []string {
 	var terms []string
 	add := func(t string) {

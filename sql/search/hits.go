@@ -62,8 +62,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	return hits, nil
 }
 
-// dropRepeats drops events with the content of a memory drawn from them. The memory takes the better of the two
-// ranks.
+// An event is dropped if a memory drawn from it has its content. The memory takes the better of the two ranks.
 func (x *searching) dropRepeats(finds []rank.Match) []rank.Match {
 	var kept []rank.Match
 	taken := make(map[int]bool)
@@ -84,7 +83,6 @@ func (x *searching) dropRepeats(finds []rank.Match) []rank.Match {
 	return kept
 }
 
-// drawnFrom is the found memory that was drawn from an event and has its content.
 func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match, bool) {
 	for _, f := range finds {
 		m := x.found[f.Place].memory

@@ -72,8 +72,8 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	return v, chanceFloor(v, chance), nil
 }
 
-// embed starts a pause after a failure that is neither the caller's nor the text's. Searches in it are as fast as
-// without an endpoint.
+// A failure that is neither the caller's nor the text's starts a pause, in which searches are as fast as without an
+// endpoint.
 func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	embedded, err := m.embedder.Embed(ctx, texts)
 	if err == nil && len(embedded) != len(texts) {
@@ -109,8 +109,7 @@ func chanceFloor(v []float32, chance [][]float32) float64 {
 	return mean + max(aboveChance*math.Sqrt(max(squares/n-mean*mean, 0)), awayChance*(1-mean))
 }
 
-// Dense finds readable texts by meaning, the nearest first; a hit's score is the cosine. After an error, only words
-// can find.
+// Dense finds readable texts by meaning, the nearest first; a hit's score is the cosine.
 func (s *Store) Dense(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	limit := q.Limit
 	if s.meaning.embedder == nil || limit <= 0 || q.Text == "" {
@@ -240,8 +239,8 @@ func head(text string, n int) string {
 	return text
 }
 
-// startDense starts a search by meaning next to the search by words. The returned function, to be called once, waits
-// for it and merges both rankings, or returns words unchanged after a failure.
+// The returned function, to be called once, waits for the search by meaning and merges both rankings. After a failure
+// it returns words unchanged.
 func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }
@@ -257,8 +256,8 @@ func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query)
 	return func(words []memory.Hit) []memory.Hit { return fuseHits(words, <-found, s.embedWeight, q.Limit) }
 }
 
-// fuseHits merges two rankings. Equal contents, as of an event and a memory drawn from it, are listed once. A hit of
-// both is listed as found by words.
+// Equal contents, as of an event and a memory drawn from it, are listed once. A hit of both rankings is listed as
+// found by words.
 func fuseHits(words, meaning []memory.Hit, weight float64, limit int) []memory.Hit {
 	if len(meaning) == 0 {
 		return words

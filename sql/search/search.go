@@ -166,7 +166,7 @@ func (x *searching) said(ctx context.Context) error {
 	return nil
 }
 
-// markOutdated marks events whose content was corrected later, so that they rank after current content.
+// Events whose content was corrected later rank after current content.
 func (x *searching) markOutdated(ctx context.Context) error {
 	first, last := int64(0), int64(0)
 	for _, c := range x.found {

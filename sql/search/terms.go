@@ -9,7 +9,7 @@ import (
 )
 
 // terms finds all events with a rarer term or with two common ones, and the newest. Reading all events of a common
-// term would, in a session of fifty thousand, take longer than the rest. An old event with a single common word is
+// term would take longer than the rest in a session of fifty thousand. An old event with a single common word is
 // rarely wanted.
 func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
@@ -32,7 +32,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 			rare += n
 		} else {
 			common = append(common, i)
-			// Events are stored in about the order in which they were said. The density up to the last one read is
+			// Events are stored in about the order of their arrival. The density up to the last one read is
 			// extrapolated.
 			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
 		}
@@ -61,8 +61,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	return x.read(ctx, g.best())
 }
 
-// lists finds events that have all keys of a list, for one list after another. It reports the number and the last
-// place for each.
+// lists finds the events with all keys of a list, list by list. It reports the number and the last place for each.
 func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
 	texts := make([]string, len(lists))
 	for i, list := range lists {
@@ -88,7 +87,7 @@ func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists
 	return counts, newest, nil
 }
 
-// recent searches the end of the log for very common terms, in texts with limited bytes of terms.
+// Very common terms are searched at the end of the log, in texts with limited bytes of terms.
 func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int, size int) error {
 	of := make([]int64, len(common))
 	for i, k := range common {

@@ -42,8 +42,7 @@ func Hash(content string) []byte {
 	return sum[:]
 }
 
-// ScopeKey is the key of the vectors of a scope's memories. Vectors of events have the session's key, which never
-// contains this sign.
+// ScopeKey is the key of the vectors of a scope's memories. The session's key of events never contains this sign.
 func ScopeKey(scope memory.Scope, id string) string { return string(scope) + "|" + id }
 
 // Unembedded implements memory.Vectors. It reads all memories once a process, then the new ones. The table has a cursor
@@ -102,7 +101,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 	}
 }
 
-// eventsUnembedded moves cursors of sessions past events with vectors, and stops at the first texts without.
+// Cursors of sessions move past events with vectors.
 func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
 	for len(texts) == 0 {

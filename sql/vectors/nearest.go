@@ -16,7 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// sqlc can't generate code for statements that name a type of some servers only, or are read as a stream.
+// sqlc can't generate code for types of some servers only, nor for streams.
 var (
 	//go:embed has.sql
 	vectorHas string
@@ -29,7 +29,7 @@ var (
 )
 
 const (
-	// One search compares this many events from the log's end when the server cannot compare vectors.
+	// Without pgvector one search compares this many events from the log's end.
 	maxScanned = 50_000
 	// sureNear is the number of extra candidates that are compared exactly.
 	sureNear = 32
@@ -54,8 +54,8 @@ type Comparer struct {
 // NewComparer returns a Comparer that asks the server at the first search.
 func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
 
-// ServerCompares reports whether the server compares vectors by pgvector, whose missing extension it creates when it
-// may. Otherwise this process compares the vectors of a scope, with the same result.
+// ServerCompares reports whether the server has pgvector, which it creates when it may. Otherwise this process
+// compares the vectors of a scope, with the same result.
 func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 	return found, rows.Err()
 }
 
-// scan compares quantized vectors as they arrive, then the nearest of them exactly.
+// Quantized vectors are compared as they arrive, then the nearest of them exactly.
 func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {

@@ -31,9 +31,9 @@
 // # Guesses
 //
 // DingTalk documents little of its failures, and no real one was asked. A test must not rely on guesses taken from
-// reports: the options marked "unconfirmed", the connections of redeliveries, the order between messages, the bodies of
-// refusals to open, the status of a refused handshake, the life of download codes, the codes of refusals of a login,
-// and the monthly quotas.
+// reports. These are the options marked "unconfirmed", the connections of redeliveries, and the order between messages.
+// The bodies of refusals to open, the status of a refused handshake and the codes of refusals of a login are guesses, too.
+// So are the life of download codes and the monthly quotas.
 //
 // Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more
 // than 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus
