@@ -116,7 +116,7 @@ var Policies = map[string]Policy{
 
 // Validate checks a policy and its window. The error joins a [FieldError] for each problem.
 func (p Policy) Validate(w Window) error {
-	f := w.faults()
+	f := w.findFaults()
 	windowWorks := len(f) == 0
 	p.checkSigns(&f)
 	p.checkShares(&f)
@@ -132,7 +132,7 @@ func (p Policy) Validate(w Window) error {
 	return f.joinErrors()
 }
 
-func (p Policy) checkTriggers(f *faults) {
+func (p Policy) checkTriggers(f *fieldFaults) {
 	switch {
 	case p.Tokens, p.Batch, p.triggersByCount(), p.HardLimit > 0, p.ContextSize > 0, p.Cooldown > 0, p.OffloadOver > 0:
 	case p.TailTurns > 0:
@@ -151,20 +151,20 @@ func (p Policy) turnsKey() string {
 	return "tail_turns"
 }
 
-func (p Policy) checkSigns(f *faults) {
-	for _, rule := range p.counts() {
+func (p Policy) checkSigns(f *fieldFaults) {
+	for _, rule := range p.countRules() {
 		f.wantSetting(rule.n >= 0, rule.key, rule.n, "0 or more")
 	}
 	f.wantSetting(p.Cooldown >= 0, "cooldown", p.Cooldown, "0s or more")
 }
 
-func (p Policy) checkShares(f *faults) {
-	for _, rule := range p.shares() {
+func (p Policy) checkShares(f *fieldFaults) {
+	for _, rule := range p.shareRules() {
 		f.wantSetting(rule.x >= 0 && rule.x <= 1, rule.key, rule.x, "0 to 1") // false for NaN
 	}
 }
 
-func (p Policy) checkTail(f *faults) {
+func (p Policy) checkTail(f *fieldFaults) {
 	switch {
 	case p.ContextSize > 0 && p.TailMessages >= p.ContextSize:
 		f.wantSetting(false, "tail_messages", p.TailMessages, fmt.Sprintf("less than context_size (%d)", p.ContextSize), "context_size")
@@ -175,7 +175,7 @@ func (p Policy) checkTail(f *faults) {
 		fmt.Sprintf("at least 1 next to %s (%d)", segmentKey, p.Segment), segmentKey)
 }
 
-func (p Policy) checkSummaries(f *faults) {
+func (p Policy) checkSummaries(f *fieldFaults) {
 	switch p.Mode {
 	case SummaryOnly, SummaryPlusPrune, PruneOnly:
 	case OffloadThenCompact:

@@ -6,18 +6,18 @@ import (
 )
 
 type (
-	count struct {
+	countRule struct {
 		key string
 		n   int
 	}
-	share struct {
+	shareRule struct {
 		key string
 		x   float64
 	}
 )
 
-func (p Policy) counts() []count {
-	return []count{
+func (p Policy) countRules() []countRule {
+	return []countRule{
 		{"context_size", p.ContextSize},
 		{"window_messages", p.Window},
 		{"hard_limit", p.HardLimit},
@@ -34,19 +34,19 @@ func (p Policy) counts() []count {
 	}
 }
 
-func (p Policy) shares() []share {
-	return []share{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}}
+func (p Policy) shareRules() []shareRule {
+	return []shareRule{{"tail_share", p.TailShare}, {"offload_at", p.OffloadAt}, {"cache_price", p.CachePrice}}
 }
 
 // Parameters lists the rules in force as key=value, sorted.
 func (p Policy) Parameters() []string {
 	var out []string
-	for _, rule := range p.counts() {
+	for _, rule := range p.countRules() {
 		if rule.n != 0 {
 			out = append(out, fmt.Sprintf("%s=%d", rule.key, rule.n))
 		}
 	}
-	for _, rule := range p.shares() {
+	for _, rule := range p.shareRules() {
 		if rule.x != 0 {
 			out = append(out, fmt.Sprintf("%s=%g", rule.key, rule.x))
 		}

@@ -31,15 +31,15 @@ func (e *FieldError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.
 // LeastBudget is the minimum of a trigger and a target in tokens. An empty conversation takes about 620.
 const LeastBudget = 1000
 
-type faults []*FieldError
+type fieldFaults []*FieldError
 
-func (f *faults) wantSetting(ok bool, key string, got any, want string, with ...string) {
+func (f *fieldFaults) wantSetting(ok bool, key string, got any, want string, with ...string) {
 	if !ok {
 		*f = append(*f, &FieldError{key, got, want, with})
 	}
 }
 
-func (f faults) joinErrors() error {
+func (f fieldFaults) joinErrors() error {
 	errs := make([]error, 0, len(f))
 	for _, e := range f {
 		errs = append(errs, e)
@@ -48,10 +48,10 @@ func (f faults) joinErrors() error {
 }
 
 // Validate joins a [FieldError] for each problem.
-func (w Window) Validate() error { return w.faults().joinErrors() }
+func (w Window) Validate() error { return w.findFaults().joinErrors() }
 
-func (w Window) faults() faults {
-	var f faults
+func (w Window) findFaults() fieldFaults {
+	var f fieldFaults
 	f.wantSetting(w.Context > 0, "context_window", w.Context, "more than 0")
 	f.wantSetting(w.Context <= 0 || w.Reserve >= 0 && w.Reserve < w.Context, "reserve_tokens", w.Reserve,
 		fmt.Sprintf("0 to less than context_window (%d)", w.Context), "context_window")
@@ -64,7 +64,7 @@ func (w Window) faults() faults {
 	return f
 }
 
-func (w Window) checkRoom(f *faults) {
+func (w Window) checkRoom(f *fieldFaults) {
 	least := LeastBudget // least share of the trigger
 	if w.MaxTokens() > w.mostTarget() {
 		least = int(math.Ceil(LeastBudget / leastTarget)) // Target is a share of Trigger here

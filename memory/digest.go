@@ -99,7 +99,7 @@ func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	var out []Day
 	for ago := DigestDays; ago > 0; ago-- {
 		next := day - ago + 1
-		d := Day{From: midnight(year, month, next-1, loc), To: midnight(year, month, next, loc)}
+		d := Day{From: firstInstant(year, month, next-1, loc), To: firstInstant(year, month, next, loc)}
 		d.Date = time.Date(year, month, next-1, 12, 0, 0, 0, time.UTC).Format(time.DateOnly)
 		if !now.Before(time.Date(year, month, next, hour, minute, 0, 0, loc)) {
 			out = append(out, d)
@@ -108,8 +108,8 @@ func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	return out
 }
 
-// midnight is the first instant of a day, also where clocks skip midnight.
-func midnight(year int, month time.Month, day int, loc *time.Location) time.Time {
+// firstInstant is the first instant of a day, also where clocks skip midnight.
+func firstInstant(year int, month time.Month, day int, loc *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	if want := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); t.Day() != want.Day() {
 		t = t.Add(time.Hour) // the day before, at 23:00: an hour later there is no 00:00, but a new day

@@ -102,7 +102,7 @@ func speakerOf(e sessions.Event) string {
 }
 
 func (src Source) frameIdentifiers(e sessions.Event) []identify.Identifier {
-	ids := []identify.Identifier{{Key: "num:" + itoa(e.Seq)}}
+	ids := []identify.Identifier{{Key: "num:" + formatSeq(e.Seq)}}
 	if e.CreatedAt.IsZero() {
 		return ids
 	}

@@ -61,7 +61,7 @@ func FindWithNames(f Folded, names []string) []Identifier { return identifyIn(f,
 func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []Identifier {
 	s := textScan{f: f, left: []byte(f.Text), rules: patterns}
 	for _, m := range bytesOf(redact.Mark, s.left) { // text that touches a mask is half a credential
-		s.claim(Identifier{Key: redact.Mark}, m, m+len(redact.Mark))
+		s.claimRange(Identifier{Key: redact.Mark}, m, m+len(redact.Mark))
 	}
 	hidden := len(s.found)
 	for _, at := range pieces(s.left) {
@@ -69,7 +69,7 @@ func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []I
 	}
 	for _, m := range codeRE.FindAllSubmatchIndex(s.left, -1) {
 		if text := string(s.left[m[2]:m[3]]); looksLikeCode(text) {
-			s.claim(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
+			s.claimRange(Identifier{Type: TypeCode, Key: "code:" + strings.ToLower(text), Text: text}, m[0], m[1])
 		}
 	}
 	s.claimNames(names)
@@ -79,13 +79,13 @@ func identifyIn(f Folded, names []string, pieces func(text []byte) [][2]int) []I
 }
 
 type textScan struct {
-	rules []pattern
+	rules []formPattern
 	f     Folded
 	left  []byte
 	found []Identifier
 }
 
-func (s *textScan) claim(id Identifier, from, to int) {
+func (s *textScan) claimRange(id Identifier, from, to int) {
 	id.From, id.To = s.f.at[from], s.f.at[to]
 	if id.Text == "" {
 		id.Text = s.f.Text[from:to]
@@ -204,7 +204,7 @@ func (s *textScan) claimForms(begin, end int) {
 			}
 			if id, ok := p.read(groups); ok {
 				id.Type = p.typ
-				s.claim(id, from, to)
+				s.claimRange(id, from, to)
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func (s *textScan) claimNames(names []string) {
 	for _, name := range names {
 		for _, at := range bytesOf(name, low) {
 			if isBounded(s.left, at, at+len(name)) && !inAddress(s.left, s.f.Text, at) {
-				s.claim(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
+				s.claimRange(Identifier{Type: TypeName, Key: "name:" + name}, at, at+len(name))
 				copy(low[at:], s.left[at:at+len(name)])
 			}
 		}

@@ -203,8 +203,8 @@ func FuzzIdentify(f *testing.F) {
 // Each rule of patterns.tsv finds its first example, and not its second.
 func TestPatternExamples(t *testing.T) {
 	t.Parallel()
-	finds := func(p pattern, text string) bool {
-		s := textScan{f: Fold(text), left: []byte(Fold(text).Text), rules: []pattern{p}}
+	finds := func(p formPattern, text string) bool {
+		s := textScan{f: Fold(text), left: []byte(Fold(text).Text), rules: []formPattern{p}}
 		s.claimForms(0, len(s.left))
 		return len(s.found) > 0
 	}

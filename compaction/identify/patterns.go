@@ -12,7 +12,7 @@ import (
 	"ebb/sessions/rules"
 )
 
-type pattern struct {
+type formPattern struct {
 	typ Type
 	// hints are lower-case parts, one of which every match contains, for a fast search. Forms without hints have a
 	// digit.
@@ -28,7 +28,7 @@ type pattern struct {
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
 // mayContain is true without digits only for URLs, addresses, paths and percentages.
-func (p pattern) mayContain(low []byte, digits int) bool {
+func (p formPattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {
 	case TypeURL, TypeEmail, TypePath, TypePercent:
@@ -43,7 +43,7 @@ func (p pattern) mayContain(low []byte, digits int) bool {
 // minPhone is a minimum of digits.
 const minPhone = 8
 
-func (p pattern) trimMatch(text []byte, from, to int) (begin, end int) {
+func (p formPattern) trimMatch(text []byte, from, to int) (begin, end int) {
 	from = trimSpaces(text, from, to)[0]
 	for to > from && (text[to-1] == ' ' || strings.IndexByte(p.trim, text[to-1]) >= 0) {
 		if m := text[from:to]; text[to-1] == ')' && bytes.Count(m, []byte("(")) >= bytes.Count(m, []byte(")")) {
@@ -60,11 +60,11 @@ var patternLines string
 // patterns are the rules of patterns.tsv, in the order of the search.
 var patterns = newPatterns(rules.Read(patternLines).All())
 
-func newPatterns(all []rules.Rule) []pattern {
-	var list []pattern
+func newPatterns(all []rules.Rule) []formPattern {
+	var list []formPattern
 	for _, r := range all {
 		reader, hints, trim := r.Columns[0], r.Columns[1], r.Columns[2]
-		p := pattern{typ: Type(r.List), read: readers[reader], match: r.Match, miss: r.Miss, re: regexp.MustCompile(r.Expr)}
+		p := formPattern{typ: Type(r.List), read: readers[reader], match: r.Match, miss: r.Miss, re: regexp.MustCompile(r.Expr)}
 		if p.read == nil {
 			p.read = readKeyed(r.List + ":")
 		}
@@ -114,7 +114,7 @@ func Date(year, month, day int) (Identifier, bool) {
 func readDate(m []string) (Identifier, bool) {
 	for i := 1; i+2 < len(m); i += 3 {
 		if m[i+1] != "" {
-			return Date(atoi(m[i]), atoi(m[i+1]), atoi(m[i+2]))
+			return Date(parseCount(m[i]), parseCount(m[i+1]), parseCount(m[i+2]))
 		}
 	}
 	return Identifier{}, false
@@ -122,21 +122,21 @@ func readDate(m []string) (Identifier, bool) {
 
 // readEnglishDate reads day, month, day, year; one day is empty.
 func readEnglishDate(m []string) (Identifier, bool) {
-	day := atoi(m[1] + m[3])
+	day := parseCount(m[1] + m[3])
 	if day == 0 {
 		return Identifier{}, false
 	}
-	return Date(atoi(m[4]), slices.Index(monthNames, m[2])+1, day)
+	return Date(parseCount(m[4]), slices.Index(monthNames, m[2])+1, day)
 }
 
 func readFraction(m []string) (Identifier, bool) {
-	id, ok := Date(0, atoi(m[2]), atoi(m[3]))
+	id, ok := Date(0, parseCount(m[2]), parseCount(m[3]))
 	id.Weak = true
-	return id, ok && atoi(m[3]) > 0
+	return id, ok && parseCount(m[3]) > 0
 }
 
 func readTime(m []string) (Identifier, bool) {
-	hour, minute := atoi(m[2]), atoi(m[3])
+	hour, minute := parseCount(m[2]), parseCount(m[3])
 	key := func(h int) string { return fmt.Sprintf("time:%02d:%02d", h%24, minute) }
 	switch p := strings.ToLower(m[4]); {
 	case p == "p" || m[1] == "下午" || m[1] == "傍晚" || m[1] == "晚上" || m[1] == "晚" || m[1] == "中午" && hour < 11:
@@ -231,8 +231,8 @@ func digitsOf(s string) string {
 	}, s)
 }
 
-// atoi is 0 for no number.
-func atoi(s string) int {
+// parseCount is 0 for no number.
+func parseCount(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }

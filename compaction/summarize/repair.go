@@ -89,10 +89,10 @@ func (e draftCheck) betterThan(old draftCheck) bool {
 	if (e.tokens > 0) != (old.tokens > 0) {
 		return e.tokens == 0
 	}
-	return e.faults() < old.faults()
+	return e.countFaults() < old.countFaults()
 }
 
-func (e draftCheck) faults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
+func (e draftCheck) countFaults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
 // repairText asks once, and reports whether the new text is better.
 func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Reference, text string, found draftCheck, most int) (string, draftCheck, bool) {

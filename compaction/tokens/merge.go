@@ -6,8 +6,8 @@ import "math"
 // seconds. A cut is off by at most one token.
 const maxPiece = 256
 
-// ranks is a byte pair table; a lower rank merges earlier.
-type ranks struct {
+// rankTable is a byte pair table; a lower rank merges earlier.
+type rankTable struct {
 	pairs [1 << 16]int32 // two-byte tokens, the most frequent look-ups
 	rest  map[string]int32
 }
@@ -15,8 +15,8 @@ type ranks struct {
 // none is the rank of bytes that are no token.
 const none = math.MaxInt32
 
-func newRanks(table map[string]int) *ranks {
-	r := &ranks{rest: make(map[string]int32, len(table))}
+func newRanks(table map[string]int) *rankTable {
+	r := &rankTable{rest: make(map[string]int32, len(table))}
 	for i := range r.pairs {
 		r.pairs[i] = none
 	}
@@ -30,7 +30,7 @@ func newRanks(table map[string]int) *ranks {
 	return r
 }
 
-func (r *ranks) of(token string) int32 {
+func (r *rankTable) rankOf(token string) int32 {
 	if len(token) == 2 {
 		return r.pairs[int(token[0])<<8|int(token[1])]
 	}
@@ -40,18 +40,18 @@ func (r *ranks) of(token string) int32 {
 	return none
 }
 
-func (r *ranks) count(piece string) int {
+func (r *rankTable) countTokens(piece string) int {
 	n := 0
 	for ; len(piece) > maxPiece; piece = piece[maxPiece:] {
-		n += r.merge(piece[:maxPiece])
+		n += r.mergePairs(piece[:maxPiece])
 	}
-	return n + r.merge(piece)
+	return n + r.mergePairs(piece)
 }
 
-// merge counts the tokens of at most maxPiece bytes. It joins the neighbours with the lowest rank, the first of
+// mergePairs counts the tokens of at most maxPiece bytes. It joins the neighbours with the lowest rank, the first of
 // equals, until no pair is a token.
-func (r *ranks) merge(piece string) int {
-	if len(piece) <= 1 || r.of(piece) != none {
+func (r *rankTable) mergePairs(piece string) int {
+	if len(piece) <= 1 || r.rankOf(piece) != none {
 		return min(len(piece), 1)
 	}
 	// Part i is from starts[i] to starts[i+1]; pair[i] is the rank of parts i and i+1 together.
@@ -62,7 +62,7 @@ func (r *ranks) merge(piece string) int {
 		starts[i] = int16(i) //nolint:gosec // at most maxPiece
 	}
 	for i := range n - 1 {
-		pair[i] = r.of(piece[i : i+2])
+		pair[i] = r.rankOf(piece[i : i+2])
 	}
 	for n > 1 {
 		lowest, at := int32(none), -1
@@ -78,10 +78,10 @@ func (r *ranks) merge(piece string) int {
 		copy(starts[at+1:n+1], starts[at+2:n+2])
 		copy(pair[at:n-1], pair[at+1:n])
 		if at < n-1 {
-			pair[at] = r.of(piece[starts[at]:starts[at+2]])
+			pair[at] = r.rankOf(piece[starts[at]:starts[at+2]])
 		}
 		if at > 0 {
-			pair[at-1] = r.of(piece[starts[at-1]:starts[at+1]])
+			pair[at-1] = r.rankOf(piece[starts[at-1]:starts[at+1]])
 		}
 	}
 	return n

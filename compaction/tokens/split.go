@@ -20,29 +20,29 @@ import (
 // A general engine for expressions takes most of the time of counting, and backtracks over long runs. This code does
 // the same by hand, in one pass.
 
-type class uint8
+type charClass uint8
 
 const (
-	upper   class = 1 << iota // Lu, Lt: before the last small letter
-	lower                     // Ll: from there on
-	mark                      // M: in both places, like Lm and Lo, which are upper|lower
-	digit                     // N
-	blank                     // \s
-	newline                   // \r \n, which are blank too
+	upper   charClass = 1 << iota // Lu, Lt: before the last small letter
+	lower                         // Ll: from there on
+	mark                          // M: in both places, like Lm and Lo, which are upper|lower
+	digit                         // N
+	blank                         // \s
+	newline                       // \r \n, which are blank too
 
 	letter = upper | lower
 )
 
 // classes holds the class of each character of the first plane: 64 KB, filled when first needed.
-var classes = sync.OnceValue(func() *[1 << 16]class {
-	var t [1 << 16]class
+var classes = sync.OnceValue(func() *[1 << 16]charClass {
+	var t [1 << 16]charClass
 	for r := range t {
 		t[r] = classIn(rune(r))
 	}
 	return &t
 })
 
-func classIn(r rune) class {
+func classIn(r rune) charClass {
 	switch {
 	case r == '\r' || r == '\n':
 		return blank | newline
@@ -63,12 +63,12 @@ func classIn(r rune) class {
 }
 
 type textSplitter struct {
-	table *[1 << 16]class
+	table *[1 << 16]charClass
 	text  string
 }
 
 // classAt is the class and length of the character at byte i; 0 at the end.
-func (c *textSplitter) classAt(i int) (class, int) {
+func (c *textSplitter) classAt(i int) (charClass, int) {
 	if i >= len(c.text) {
 		return 0, 0
 	}
@@ -118,11 +118,11 @@ func (c *textSplitter) wordEnd(i int) int {
 	if end == head && last >= 0 {
 		end = last
 	}
-	return end + contraction(c.text[end:])
+	return end + contractionLength(c.text[end:])
 }
 
-// contraction is the length of an English contraction at the start.
-func contraction(s string) int {
+// contractionLength is the length of an English contraction at the start.
+func contractionLength(s string) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
 	}

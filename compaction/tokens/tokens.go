@@ -13,7 +13,7 @@ import (
 const MessageOverhead = 4
 
 // Counter counts tokens. It is safe for concurrent use.
-type Counter struct{ ranks *ranks }
+type Counter struct{ ranks *rankTable }
 
 const tokenTable = "o200k_base.tiktoken" //nolint:gosec // a table of tokens, none of which opens anything
 
@@ -34,7 +34,7 @@ func (c *Counter) Count(text string) int {
 	n, cut := 0, textSplitter{table: classes(), text: text}
 	for i := 0; i < len(text); {
 		end := cut.pieceEnd(i)
-		n += c.ranks.count(text[i:end])
+		n += c.ranks.countTokens(text[i:end])
 		i = end
 	}
 	return n

@@ -41,7 +41,7 @@ func TestCountAgreesWithTheLibrary(t *testing.T) {
 // Every character, alone and between others of each class that the pieces are cut by.
 func TestCountAgreesWithTheLibraryOnEveryKindOfCharacter(t *testing.T) {
 	t.Parallel()
-	kinds := map[class][]rune{}
+	kinds := map[charClass][]rune{}
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if k := classIn(r); len(kinds[k]) < 6 && (r < 0xD800 || r > 0xDFFF) {
 			kinds[k] = append(kinds[k], r)

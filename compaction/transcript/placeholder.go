@@ -16,8 +16,8 @@ var (
 	runRE = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{60,76}(?:\r?\n|\\r\\n|\\n)){3,}[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{200,}={0,2}`)
 )
 
-// placeholders replaces pictures and files by short marks: encoded bytes would crowd out the words.
-func placeholders(text string) string {
+// replaceEncoded replaces pictures and files by short marks: encoded bytes would crowd out the words.
+func replaceEncoded(text string) string {
 	if !hasRun(text, minRun) && !foldContains(text, ";base64,") {
 		return text // the scan is much faster than the expressions
 	}

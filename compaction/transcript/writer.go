@@ -43,7 +43,7 @@ type Writer struct {
 // Cleaner caches cleaned texts, as the search for credentials dominates. A nil Cleaner caches nothing.
 type Cleaner map[string]string
 
-func (t Cleaner) clean(text string) string {
+func (t Cleaner) cleanText(text string) string {
 	if t == nil {
 		return Clean(text)
 	}
@@ -117,18 +117,18 @@ func (s Writer) lineOf(e sessions.Event) eventLine {
 
 // EventText is an event's text and calls for a model.
 func (t Cleaner) EventText(e sessions.Event) string {
-	text := t.clean(e.Content)
+	text := t.cleanText(e.Content)
 	if e.Role == sessions.RoleTool && e.Blob == "" { // an offloaded result is shown whole: the view never showed it
 		text = Clip(text, maxToolText)
 	}
 	for _, c := range e.ToolCalls {
-		text += fmt.Sprintf(" [%s %s]", c.Name, Clip(t.clean(c.Arguments), maxCallText))
+		text += fmt.Sprintf(" [%s %s]", c.Name, Clip(t.cleanText(c.Arguments), maxCallText))
 	}
 	return text
 }
 
 // Clean removes encoded bytes, then credentials. It precedes all cutting, which could leave half of a credential.
-func Clean(text string) string { return redact.Secrets(placeholders(text)) }
+func Clean(text string) string { return redact.Secrets(replaceEncoded(text)) }
 
 // Fence encloses data in two lines with a random mark, which the data does not have.
 func Fence(name, data string) string {

@@ -24,7 +24,7 @@ const (
 // Refuse returns why a text is never kept, for a model, also without its lead: "记住：", "please note:" or a speaker's
 // name make no fact of it.
 func Refuse(text string) Refusal {
-	said, asked, by := leadless(text, nil)
+	said, asked, by := cutLead(text, nil)
 	texts := []string{text}
 	if said != text {
 		texts = append(texts, said)
@@ -57,7 +57,7 @@ var chatter = Refusal{"is small talk or a request of one speaker, not a fact; le
 // RefuseChatter refuses the small talk of a person in the roster. Other words before a colon may be no names:
 // "Contract: agreed".
 func RefuseChatter(text string, roster map[string]sessions.UserID) Refusal {
-	said, _, by := leadless(text, roster)
+	said, _, by := cutLead(text, roster)
 	if by && isChatter(said) {
 		return chatter
 	}
@@ -71,9 +71,9 @@ func isChatter(body string) bool {
 	return smallTalkRE().MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
-// leadless removes speaker and request to remember from the beginning; asked and by report which of them. A word that
+// cutLead removes speaker and request to remember from the beginning; asked and by report which of them. A word that
 // the roster lacks, as in "Status: done", goes without by.
-func leadless(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
+func cutLead(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
 	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
 	const leads = 4 // more are not seen in practice
 	for range leads {

@@ -61,7 +61,7 @@ func FuzzLeadless(f *testing.F) {
 	f.Add("张伟：请记住：remember: note: Alex said: hi")
 	f.Add("\xff：\u200b记住")
 	f.Fuzz(func(t *testing.T, text string) {
-		said, _, _ := leadless(text, nil)
+		said, _, _ := cutLead(text, nil)
 		if len(said) > 0 && Refuse(said).Why != "" && Instruction(said) != "" && Refuse(text).Why == "" {
 			t.Fatalf("%q is refused, %q is not", said, text)
 		}

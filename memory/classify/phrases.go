@@ -33,7 +33,7 @@ func newPhraseList(patterns func() []string) phraseList {
 			for _, expr := range patterns() {
 				p := phrasePattern{re: text.LazyRegexp(expr)}
 				if tree, err := syntax.Parse(expr, syntax.Perl); err == nil { // a mistake panics in re
-					p.needed = shortest(requiredWords(tree))
+					p.needed = keepShortest(requiredWords(tree))
 				}
 				all = append(all, p)
 			}
@@ -83,7 +83,7 @@ func requiredWords(e *syntax.Regexp) []string {
 	case syntax.OpConcat:
 		var best []string
 		for _, sub := range e.Sub {
-			if words := requiredWords(sub); rarer(words, best) {
+			if words := requiredWords(sub); isRarer(words, best) {
 				best = words
 			}
 		}
@@ -106,8 +106,8 @@ func charsOf(ranges []rune) []string {
 	return all
 }
 
-// rarer compares a's words in texts with b's. One Chinese character and two Latin letters are about equally common.
-func rarer(a, b []string) bool {
+// isRarer compares a's words in texts with b's. One Chinese character and two Latin letters are about equally common.
+func isRarer(a, b []string) bool {
 	if len(a) == 0 || len(a) > maxNeeds || len(b) == 0 {
 		return len(a) > 0 && len(a) <= maxNeeds && len(b) == 0
 	}
@@ -124,7 +124,7 @@ func rarer(a, b []string) bool {
 	return len(a) < len(b)
 }
 
-func shortest(words []string) []string {
+func keepShortest(words []string) []string {
 	slices.SortFunc(words, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)

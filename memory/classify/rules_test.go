@@ -26,7 +26,7 @@ func isJunk(s string) bool        { return Junk(s) != "" }
 func isTrimmed(s string) bool     { return TrimLead(s) != s }
 
 func hasLead(s string) bool {
-	said, _, _ := leadless(s, nil)
+	said, _, _ := cutLead(s, nil)
 	return said != s
 }
 

@@ -30,15 +30,15 @@ var (
 func holdsCard(folded string) bool {
 	for _, run := range cardRE().FindAllString(folded, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
-		if n := len(digits); n >= 13 && n <= 19 && '3' <= digits[0] && digits[0] <= '6' && luhn(digits) {
+		if n := len(digits); n >= 13 && n <= 19 && '3' <= digits[0] && digits[0] <= '6' && passesLuhn(digits) {
 			return true
 		}
 	}
 	return false
 }
 
-// luhn checks the last digit, after H. P. Luhn, US patent 2950048 of 1960.
-func luhn(digits string) bool {
+// passesLuhn checks the last digit, after H. P. Luhn, US patent 2950048 of 1960.
+func passesLuhn(digits string) bool {
 	sum := 0
 	for i := range len(digits) {
 		d := int(digits[len(digits)-1-i] - '0')

@@ -61,7 +61,7 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	if len(old) < fewest {
 		return done, nil
 	}
-	request, err := c.request(old)
+	request, err := c.buildRequest(old)
 	if err != nil {
 		return done, err
 	}
@@ -91,7 +91,7 @@ func (c *Consolidator) fitRequest(old []memory.Memory) []memory.Memory {
 	return old
 }
 
-func (c *Consolidator) request(old []memory.Memory) (memory.CallRequest, error) {
+func (c *Consolidator) buildRequest(old []memory.Memory) (memory.CallRequest, error) {
 	var sys, data strings.Builder
 	if err := consolidateTemplate.Execute(&sys, map[string]any{
 		"Chinese": c.Language != "en", "Count": len(old), "Max": min(draft.MaxFacts, len(old)/keptShare),

@@ -40,7 +40,7 @@ func Resolve(body string, said time.Time) string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, m := range relativeDates.find(body, startOfDay(said), false) {
+	for _, m := range relativeDates.findMentions(body, startOfDay(said), false) {
 		b.WriteString(body[at:m.end])
 		b.WriteString(formatSpan(m.Span, text.HasHan(body[m.at:m.end])))
 		at = m.end
@@ -57,7 +57,7 @@ func Resolve(body string, said time.Time) string {
 // date without a year at most a month ahead. A long text is searched only at its beginning and end.
 func Find(query string, now time.Time) []Span {
 	var spans []Span
-	for _, m := range allDates.find(text.Clip(query), startOfDay(now), true) {
+	for _, m := range allDates.findMentions(text.Clip(query), startOfDay(now), true) {
 		spans = append(spans, m.Span)
 	}
 	return spans
@@ -92,7 +92,7 @@ func newDateGrammar(list ...*dateRule) dateGrammar {
 	}
 }
 
-func (g dateGrammar) patterns() []string {
+func (g dateGrammar) rulePatterns() []string {
 	var list []string
 	for _, r := range g.rules {
 		list = append(list, r.pattern)
@@ -100,24 +100,24 @@ func (g dateGrammar) patterns() []string {
 	return list
 }
 
-func (g dateGrammar) places(text string) [][]int {
+func (g dateGrammar) findPlaces(text string) [][]int {
 	if !hasDateWord(text) {
 		return g.short().FindAllStringIndex(text, -1)
 	}
 	return g.re().FindAllStringIndex(text, -1)
 }
 
-// find reads mentions relative to day. With back, a day of the week is past unless the text says otherwise, and
+// findMentions reads mentions relative to day. With back, a day of the week is past unless the text says otherwise, and
 // adjacent dates count each.
-func (g dateGrammar) find(text string, day time.Time, back bool) []dateMention {
+func (g dateGrammar) findMentions(text string, day time.Time, back bool) []dateMention {
 	if !mayDate(text) {
 		return nil
 	}
-	return g.read(text, g.places(text), day, back)
+	return g.readMentions(text, g.findPlaces(text), day, back)
 }
 
-// read is find with known places.
-func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool) []dateMention {
+// readMentions is findMentions with known places.
+func (g dateGrammar) readMentions(text string, places [][]int, day time.Time, back bool) []dateMention {
 	var found []dateMention
 	var in clause
 	last := -1
@@ -128,11 +128,11 @@ func (g dateGrammar) read(text string, places [][]int, day time.Time, back bool)
 		if !adjacent && insideWord(text, m.at, m.end) || !back && isDated(text, m.at, m.end) {
 			continue
 		}
-		if !g.mean(&m, text[m.at:m.end], day) {
+		if !g.resolveSpan(&m, text[m.at:m.end], day) {
 			continue
 		}
 		if m.rule.bare {
-			in = in.at(text, m.at)
+			in = in.advanceTo(text, m.at)
 			if in.habit || isRange(text, m.at, m.end) {
 				continue
 			}
@@ -173,12 +173,12 @@ func addsBetween(before, date, behind string) bool {
 	if !mayDate(around) {
 		return false
 	}
-	places := relativeDates.places(around)
+	places := relativeDates.findPlaces(around)
 	if !slices.ContainsFunc(places, func(at []int) bool { return at[1] == len(before) }) {
 		return false
 	}
 	for _, day := range sampleDays {
-		for _, m := range relativeDates.read(around, places, day, false) {
+		for _, m := range relativeDates.readMentions(around, places, day, false) {
 			if m.end == len(before) {
 				return len(writeSpan(m.Span, " to ")) == len(strings.Replace(date, "至", "to", 1)) // each form has its length
 			}
@@ -219,7 +219,7 @@ const dateCharacters = "年月周天日号晚早晨夜儿期拜季"
 var dateWords = strings.Fields("day week month quarter year tomorrow tonight night morning afternoon evening mon tue wed thu fri sat sun " +
 	"jan feb mar apr may jun jul aug sep oct nov dec")
 
-func (g dateGrammar) mean(m *dateMention, words string, day time.Time) bool {
+func (g dateGrammar) resolveSpan(m *dateMention, words string, day time.Time) bool {
 	words = text.Canonical(words)
 	for _, r := range g.rules {
 		if parts := r.re().FindStringSubmatch(words); parts != nil {
@@ -258,8 +258,8 @@ type clause struct {
 	ahead    bool // it speaks of the future
 }
 
-// at returns the clause around an offset at or behind it.
-func (c clause) at(text string, offset int) clause {
+// advanceTo returns the clause around an offset at or behind it.
+func (c clause) advanceTo(text string, offset int) clause {
 	if c.to > offset {
 		return c
 	}
@@ -392,7 +392,7 @@ func startOfDay(t time.Time) time.Time {
 }
 
 // Mentions reports whether a text has the form of a date in it.
-func Mentions(text string) bool { return mayDate(text) && len(allDates.places(text)) > 0 }
+func Mentions(text string) bool { return mayDate(text) && len(allDates.findPlaces(text)) > 0 }
 
 // NamesPast reports a past day, or a date in figures or with its month. Without a clock those may be past; a search
 // for them does no harm.
@@ -401,13 +401,13 @@ func NamesPast(text string) bool {
 	if !mayDate(text) {
 		return false
 	}
-	if places := relativeDates.places(text); len(places) > 0 {
-		for _, m := range relativeDates.read(text, places, day, true) {
+	if places := relativeDates.findPlaces(text); len(places) > 0 {
+		for _, m := range relativeDates.readMentions(text, places, day, true) {
 			if m.From.Before(day) && !m.To.After(day) {
 				return true
 			}
 		}
 		return false
 	}
-	return len(allDates.find(text, day, true)) > 0
+	return len(allDates.findMentions(text, day, true)) > 0
 }

@@ -290,7 +290,7 @@ func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
 	if got, want := Strip(once), Strip(text); got != want {
 		t.Fatalf("stripped:\n text %q gives %q\n once %q gives %q", text, want, once, got)
 	}
-	if len(relativeDates.places(text)) == 0 && Strip(text) != text {
+	if len(relativeDates.findPlaces(text)) == 0 && Strip(text) != text {
 		t.Fatalf("%q has no resolved date, and became %q", text, Strip(text))
 	}
 	at := 0
@@ -302,7 +302,7 @@ func resolveLaws(t interface{ Fatalf(string, ...any) }, text string) {
 			at++
 		}
 	}
-	if n := len(relativeDates.find(text, startOfDay(saturday), false)); len(once)-len(text) > n*len("（2026-11-23 至 2026-11-29）") {
+	if n := len(relativeDates.findMentions(text, startOfDay(saturday), false)); len(once)-len(text) > n*len("（2026-11-23 至 2026-11-29）") {
 		t.Fatalf("%d dates of %q became %q", n, text, once)
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(once) {
@@ -342,7 +342,7 @@ func TestLookFindsEveryDate(t *testing.T) {
 			if len(want) > 0 && !mayDate(text) {
 				t.Fatalf("%q has a date", text)
 			}
-			if got := allDates.places(text); fmt.Sprint(got) != fmt.Sprint(want) {
+			if got := allDates.findPlaces(text); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("%q: dates at %v, want %v", text, got, want)
 			}
 		})

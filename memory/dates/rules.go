@@ -51,7 +51,7 @@ var chineseDays = map[string][2]int{
 
 var chineseRules = []*dateRule{
 	{name: "yearMonthDay", days: func(m []string, day time.Time) (Span, bool) {
-		month, ok := number(m[2])
+		month, ok := parseNumber(m[2])
 		if !ok || m[3] == "" {
 			return monthOf(day.Year()+years[m[1]], month, day), ok && 1 <= month && month <= 12
 		}
@@ -64,31 +64,31 @@ var chineseRules = []*dateRule{
 		return yearOf(day.Year()+years[m[1]], day), true
 	}},
 	{name: "monthDay", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, offset(m[1]))
+		month := addMonths(day, countSteps(m[1]))
 		return dateOf(month.Year(), int(month.Month()), m[2], day)
 	}},
 	{name: "monthEnd", days: func(m []string, day time.Time) (Span, bool) {
-		return lastDay(addMonths(day, offset(m[1])), 1), true
+		return lastDay(addMonths(day, countSteps(m[1])), 1), true
 	}},
 	{name: "monthBegin", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, offset(m[1]))
+		month := addMonths(day, countSteps(m[1]))
 		from := monthOf(month.Year(), int(month.Month()), day).From
 		return Span{From: from, To: from.AddDate(0, 0, 10)}, true
 	}},
 	{name: "month", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, offset(m[1]))
+		month := addMonths(day, countSteps(m[1]))
 		return monthOf(month.Year(), int(month.Month()), day), true
 	}},
-	{name: "quarter", days: func(m []string, day time.Time) (Span, bool) { return quarterOf(day, offset(m[1])), true }},
+	{name: "quarter", days: func(m []string, day time.Time) (Span, bool) { return quarterOf(day, countSteps(m[1])), true }},
 	{name: "weekday", days: func(m []string, day time.Time) (Span, bool) {
-		return weekday(monday(day).AddDate(0, 0, 7*offset(m[1])), m[2]), true
+		return weekdayIn(mondayOf(day).AddDate(0, 0, 7*countSteps(m[1])), m[2]), true
 	}},
 	{name: "week", days: func(m []string, day time.Time) (Span, bool) {
-		from := monday(day).AddDate(0, 0, 7*offset(m[1]))
+		from := mondayOf(day).AddDate(0, 0, 7*countSteps(m[1]))
 		return Span{From: from, To: from.AddDate(0, 0, 7)}, true
 	}},
 	{name: "bareWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return nextIfPast(weekday(monday(day), m[1]+m[2]), day), true
+		return nextIfPast(weekdayIn(mondayOf(day), m[1]+m[2]), day), true
 	}},
 	{name: "day", days: func(m []string, day time.Time) (Span, bool) {
 		d, ok := chineseDays[m[0]]
@@ -100,14 +100,14 @@ var chineseRules = []*dateRule{
 			n = -1
 		}
 		if m[1] == "半" {
-			return half(m[2], n, day)
+			return halfSpan(m[2], n, day)
 		}
-		count, ok := number(m[1])
+		count, ok := parseNumber(m[1])
 		span, known := spanAhead(day, n*count, m[2])
 		return span, ok && known
 	}},
 	{name: "awayAgain", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := number(m[1])
+		n, ok := parseNumber(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
@@ -126,7 +126,7 @@ var englishRules = []*dateRule{
 	{name: "englishTomorrow", days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, 1)), true }},
 	{name: "englishYesterday", days: func(_ []string, day time.Time) (Span, bool) { return oneDay(day.AddDate(0, 0, -1)), true }},
 	{name: "englishNextWeekday", days: func(m []string, day time.Time) (Span, bool) {
-		this := weekday(monday(day), m[2])
+		this := weekdayIn(mondayOf(day), m[2])
 		if m[1] == "next" {
 			return shiftDays(this, 7), true
 		}
@@ -136,18 +136,18 @@ var englishRules = []*dateRule{
 		return shiftDays(this, -7), true
 	}},
 	{name: "englishOnWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return nextIfPast(weekday(monday(day), m[1]), day), true
+		return nextIfPast(weekdayIn(mondayOf(day), m[1]), day), true
 	}},
 	{name: "englishWeekday", bare: true, days: func(m []string, day time.Time) (Span, bool) {
-		return nextIfPast(weekday(monday(day), m[1]), day), true
+		return nextIfPast(weekdayIn(mondayOf(day), m[1]), day), true
 	}},
 	{name: "englishIn", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := number(m[1])
+		n, ok := parseNumber(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
 	{name: "englishAgo", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := number(m[1])
+		n, ok := parseNumber(m[1])
 		if m[3] == "ago" {
 			n = -n
 		}
@@ -166,12 +166,12 @@ var englishRules = []*dateRule{
 	}},
 	{name: "englishUnit", days: func(m []string, day time.Time) (Span, bool) {
 		n := englishOffset[m[1]]
-		week := monday(day).AddDate(0, 0, 7*n)
+		week := mondayOf(day).AddDate(0, 0, 7*n)
 		switch m[2] {
 		case "week":
 			return Span{From: week, To: week.AddDate(0, 0, 7)}, true
 		case "weekend":
-			return weekday(week, "末"), true
+			return weekdayIn(week, "末"), true
 		case "month":
 			month := addMonths(day, n)
 			return monthOf(month.Year(), int(month.Month()), day), true
@@ -187,21 +187,21 @@ var englishRules = []*dateRule{
 // the next one within a month.
 var absoluteRules = []*dateRule{
 	{name: "dateInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, _ := number(m[1])
-		month, _ := number(m[2])
+		year, _ := parseNumber(m[1])
+		month, _ := parseNumber(m[2])
 		return dateOf(year, month, m[3], day)
 	}},
 	{name: "monthInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, _ := number(m[1])
-		month, _ := number(m[2])
+		year, _ := parseNumber(m[1])
+		month, _ := parseNumber(m[2])
 		return monthOf(year, month, day), 1 <= month && month <= 12
 	}},
 	{name: "dateWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
-		month, _ := number(m[1] + m[3])
+		month, _ := parseNumber(m[1] + m[3])
 		return lastDate(month, m[2]+m[4], "", day)
 	}},
 	{name: "monthWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
-		month, _ := number(m[1])
+		month, _ := parseNumber(m[1])
 		return recentMonth(month, "", day)
 	}},
 	{name: "dayWithoutMonth", days: func(m []string, day time.Time) (Span, bool) {
@@ -232,12 +232,12 @@ var absoluteRules = []*dateRule{
 		return recentMonth(months[m[1][:3]], "", day)
 	}},
 	{name: "yearInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, ok := number(m[1] + m[2])
+		year, ok := parseNumber(m[1] + m[2])
 		return yearOf(year, day), ok
 	}},
 }
 
-var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.patterns(), ruleFile.Exprs("timePart")...), "|") + `)+$`)
+var timeRE = text.LazyRegexp(`^(?:` + strings.Join(append(allDates.rulePatterns(), ruleFile.Exprs("timePart")...), "|") + `)+$`)
 
 var (
 	years         = map[string]int{"前年": -2, "去年": -1, "今年": 0, "": 0, "明年": 1, "后年": 2}
@@ -249,10 +249,10 @@ var (
 	}
 )
 
-func offset(which string) int { return strings.Count(which, "下") - strings.Count(which, "上") }
+func countSteps(which string) int { return strings.Count(which, "下") - strings.Count(which, "上") }
 
-// number reads figures, an English count or a Chinese number under a hundred.
-func number(s string) (int, bool) {
+// parseNumber reads figures, an English count or a Chinese number under a hundred.
+func parseNumber(s string) (int, bool) {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n, true
 	}
@@ -281,10 +281,10 @@ func shiftDays(s Span, days int) Span {
 	return Span{From: s.From.AddDate(0, 0, days), To: s.To.AddDate(0, 0, days)}
 }
 
-func monday(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
+func mondayOf(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
-// weekday returns a named day of the week; 末 is Saturday and Sunday.
-func weekday(monday time.Time, name string) Span {
+// weekdayIn returns a named day of the week; 末 is Saturday and Sunday.
+func weekdayIn(monday time.Time, name string) Span {
 	if name == "末" {
 		return Span{From: monday.AddDate(0, 0, 5), To: monday.AddDate(0, 0, 7)}
 	}
@@ -332,14 +332,14 @@ func quarterOf(day time.Time, n int) Span {
 }
 
 func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
-	d, ok := number(dayOfMonth)
+	d, ok := parseNumber(dayOfMonth)
 	date := time.Date(year, time.Month(month), d, 0, 0, 0, 0, zone.Location())
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
 // lastDate is the last one without a year.
 func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
-	if n, ok := number(year); ok {
+	if n, ok := parseNumber(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
 	}
 	for n := day.Year() + 1; n > day.Year()-8; n-- { // the last 29 February may be that far back
@@ -356,7 +356,7 @@ func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	if month < 1 || month > 12 {
 		return Span{}, false
 	}
-	if n, ok := number(year); ok {
+	if n, ok := parseNumber(year); ok {
 		return monthOf(n, month, day), true
 	}
 	span := monthOf(day.Year(), month, day)
@@ -382,8 +382,8 @@ func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	return Span{}, false
 }
 
-// half reads 半个月 as fifteen days, 半年 as six months, and no other halves.
-func half(unit string, sign int, day time.Time) (Span, bool) {
+// halfSpan reads 半个月 as fifteen days, 半年 as six months, and no other halves.
+func halfSpan(unit string, sign int, day time.Time) (Span, bool) {
 	switch unit {
 	case "个月":
 		return oneDay(day.AddDate(0, 0, 15*sign)), true

@@ -23,8 +23,8 @@ const (
 	assistant
 )
 
-// witness is a possible source of a fact.
-type witness struct {
+// sourceText is a possible source of a fact.
+type sourceText struct {
 	voice voice
 	seq   int64 // 0 before its turn has committed
 	who   sessions.UserID
@@ -34,15 +34,15 @@ type witness struct {
 	names map[string]bool // terms of the writer's names: they count as naming themselves
 }
 
-type evidence struct {
-	witnesses []witness
-	seen      map[string]int // witnesses with a term
-	foreign   bool           // a quote's or a tool's words are among them
+type sourceTexts struct {
+	texts   []sourceText
+	seen    map[string]int // texts with a term
+	foreign bool           // a quote's or a tool's words are among them
 }
 
-// evidenceOf lets speakers name themselves by every name in the roster.
-func evidenceOf(c Chat) evidence {
-	ev := evidence{seen: map[string]int{}}
+// readSources lets speakers name themselves by every name in the roster.
+func readSources(c Chat) sourceTexts {
+	ev := sourceTexts{seen: map[string]int{}}
 	names := map[sessions.UserID]map[string]bool{}
 	for name, id := range c.Roster {
 		if names[id] == nil {
@@ -56,7 +56,7 @@ func evidenceOf(c Chat) evidence {
 		if strings.TrimSpace(body) == "" {
 			return
 		}
-		w := witness{voice: v, seq: e.Seq, at: e.CreatedAt, text: body, terms: text.Terms(text.Tokenize(body))}
+		w := sourceText{voice: v, seq: e.Seq, at: e.CreatedAt, text: body, terms: text.Terms(text.Tokenize(body))}
 		if v == own {
 			w.who = e.SenderID
 			w.names = names[e.SenderID]
@@ -65,7 +65,7 @@ func evidenceOf(c Chat) evidence {
 			ev.seen[t]++
 		}
 		ev.foreign = ev.foreign || v == quoted || v == tool
-		ev.witnesses = append(ev.witnesses, w)
+		ev.texts = append(ev.texts, w)
 	}
 	for _, e := range c.Said {
 		switch e.Role {
@@ -109,21 +109,21 @@ const (
 	ownShare     = 0.75 // share of the best foreign text's score, from which a person's own words count as the source
 )
 
-type support struct {
-	witness
+type factSource struct {
+	sourceText
 
 	found      bool
 	start, end int64
 }
 
-// supportOf prefers the own words of the named speaker, and the last of equals, as it is in force.
-func (ev evidence) supportOf(content string, by sessions.UserID) support {
+// findSource prefers the own words of the named speaker, and the last of equals, as it is in force.
+func (ev sourceTexts) findSource(content string, by sessions.UserID) factSource {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
 	score := map[voice]float64{}
 	named, most := -1, 0.0
-	for i, w := range ev.witnesses {
-		s, ok := ev.score(w, terms)
+	for i, w := range ev.texts {
+		s, ok := ev.scoreText(w, terms)
 		if !ok {
 			continue
 		}
@@ -141,20 +141,20 @@ func (ev evidence) supportOf(content string, by sessions.UserID) support {
 	switch {
 	case score[own] > 0 && score[own] >= ownShare*score[foreign]:
 		if named >= 0 && most >= ownShare*score[own] {
-			return ev.supportNear(named, terms)
+			return ev.addNeighbours(named, terms)
 		}
-		return ev.supportNear(best[own], terms)
+		return ev.addNeighbours(best[own], terms)
 	case score[foreign] > 0:
-		return ev.supportNear(best[foreign], terms)
+		return ev.addNeighbours(best[foreign], terms)
 	case score[assistant] > 0:
-		return ev.supportNear(best[assistant], terms)
+		return ev.addNeighbours(best[assistant], terms)
 	}
-	return support{}
+	return factSource{}
 }
 
-// score weighs a fact's terms in a text: rare ones more, those with digits twice. With too few it is not ok. The
+// scoreText weighs a fact's terms in a text: rare ones more, those with digits twice. With too few it is not ok. The
 // writer's names count only with other words, for a nick may be any text.
-func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bool) {
+func (ev sourceTexts) scoreText(w sourceText, terms map[string]bool) (score float64, ok bool) {
 	held, named := 0, 0
 	for t := range terms {
 		switch {
@@ -172,7 +172,7 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 		if !w.terms[t] && !w.names[t] {
 			continue
 		}
-		weight := math.Log(1 + float64(len(ev.witnesses)+1)/(float64(ev.seen[t])+0.5))
+		weight := math.Log(1 + float64(len(ev.texts)+1)/(float64(ev.seen[t])+0.5))
 		if text.HasDigit(t) {
 			weight *= 2
 		}
@@ -181,9 +181,9 @@ func (ev evidence) score(w witness, terms map[string]bool) (score float64, ok bo
 	return score, true
 }
 
-// outweighs reports whether people's words have as many of a fact's terms as each retold line. It is for facts without
+// outweighsRetold reports whether people's words have as many of a fact's terms as each retold line. It is for facts without
 // support: paraphrases and translations share few terms.
-func (ev evidence) outweighs(content string, retold []string) bool {
+func (ev sourceTexts) outweighsRetold(content string, retold []string) bool {
 	terms := text.Terms(text.Tokenize(content))
 	held := func(in, names map[string]bool) (n int) {
 		for t := range terms {
@@ -198,7 +198,7 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 		return n
 	}
 	said, restated := 0, 0
-	for _, w := range ev.witnesses {
+	for _, w := range ev.texts {
 		if w.voice == own {
 			said = max(said, held(w.terms, w.names))
 		}
@@ -214,14 +214,14 @@ func (ev evidence) outweighs(content string, retold []string) bool {
 // near is the distance in events of parts of one fact, such as question and answer.
 const near = 3
 
-// supportNear adds neighbours of the same voice with missing terms.
-func (ev evidence) supportNear(at int, terms map[string]bool) support {
-	w := ev.witnesses[at]
-	s := support{witness: w, found: true, start: w.seq, end: w.seq}
+// addNeighbours adds neighbours of the same voice with missing terms.
+func (ev sourceTexts) addNeighbours(at int, terms map[string]bool) factSource {
+	w := ev.texts[at]
+	s := factSource{sourceText: w, found: true, start: w.seq, end: w.seq}
 	if w.seq == 0 {
 		return s
 	}
-	for _, other := range ev.witnesses {
+	for _, other := range ev.texts {
 		if other.seq == 0 || other.voice != w.voice || other.seq < w.seq-near || other.seq > w.seq+near {
 			continue
 		}
@@ -239,11 +239,11 @@ func (ev evidence) supportNear(at int, terms map[string]bool) support {
 }
 
 // asksToRemember looks at the fact's source and at the message that the turn answers.
-func (ev evidence) asksToRemember(s support) bool {
+func (ev sourceTexts) asksToRemember(s factSource) bool {
 	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true
 	}
-	for _, w := range ev.witnesses {
+	for _, w := range ev.texts {
 		if w.voice == own && w.seq == 0 && classify.AsksToRemember(w.text) {
 			return true
 		}

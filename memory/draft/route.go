@@ -31,7 +31,7 @@ func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string
 
 // RouteFacts is [Route] with the kind of each refusal.
 func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []classify.Refusal) {
-	ev := evidenceOf(c)
+	ev := readSources(c)
 	for _, f := range facts {
 		d, s := draftOf(f, c, ev)
 		smallTalk := classify.RefuseChatter(f.Content, c.Roster)
@@ -64,8 +64,8 @@ func isPersonal(f memory.Fact) bool {
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
 }
 
-func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
-	s := ev.supportOf(f.Content, c.Roster[f.By])
+func draftOf(f memory.Fact, c Chat, ev sourceTexts) (memory.Draft, factSource) {
+	s := ev.findSource(f.Content, c.Roster[f.By])
 	f, style := asAnswerStyle(f, c, s.who)
 	d := memory.Draft{
 		Kind: f.Kind, Content: f.Content, Key: keyFor(f, c), Replaces: f.Replaces, SubjectID: c.Roster[f.Subject],
@@ -90,7 +90,7 @@ func draftOf(f memory.Fact, c Chat, ev evidence) (memory.Draft, support) {
 	switch {
 	case f.Kind == memory.KindTask:
 		d.ExpiresAt = expiryOf(d, c)
-	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.outweighs(f.Content, c.Retold)):
+	case s.found && s.voice != own, !s.found && (ev.foreign || c.Retold != nil && !ev.outweighsRetold(f.Content, c.Retold)):
 		// Unknown people said it, or a stranger.
 	case c.Private:
 		if aboutPerson(d, f, c) {

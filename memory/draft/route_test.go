@@ -32,7 +32,7 @@ func TestNickIsNoStatement(t *testing.T) {
 		"all but one word":    {"Alice: " + fact, "The release date is 5: see you in March"},
 		"nobody else said it": {fact + ": fine, ok"},
 	} {
-		s := evidenceOf(groupChat(lines...)).supportOf(fact, "")
+		s := readSources(groupChat(lines...)).findSource(fact, "")
 		if s.found && s.who != "alice" {
 			t.Errorf("%s: said by %q", name, s.who)
 		}

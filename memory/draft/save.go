@@ -138,7 +138,7 @@ func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 	if f.Replaces, ok = memoryID(raw.Replaces); !ok {
 		return memory.Fact{}, classify.Refusal{Why: ".replaces: is no id of a known fact, want a number as in 12; leave it out where there is none"}
 	}
-	if why := malformed(f.Content); why != "" {
+	if why := contentFault(f.Content); why != "" {
 		return memory.Fact{}, classify.Refusal{Why: ".content: " + why}
 	}
 	f.Content = classify.DropRedacted(text.Clean(f.Content))
@@ -182,7 +182,7 @@ const (
 	maxLabel     = 80       // characters of a key or a name
 )
 
-func malformed(content string) string {
+func contentFault(content string) string {
 	switch {
 	case len(content) > MaxFactBytes:
 		return fmt.Sprintf("has %d bytes, want at most %d", len(content), MaxFactBytes)

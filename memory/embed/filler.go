@@ -101,7 +101,7 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 			ask = append(ask, t.Content)
 		}
 	}
-	got, err := f.embed(ctx, ask)
+	got, err := f.embedTexts(ctx, ask)
 	for _, t := range texts {
 		v := t.Known
 		if v == nil {
@@ -121,13 +121,13 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 	return len(known), err
 }
 
-// embed halves refused batches down to one text, which gets an empty vector. After an error it returns the vectors so
+// embedTexts halves refused batches down to one text, which gets an empty vector. After an error it returns the vectors so
 // far.
-func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (f *Filler) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	got, err := f.request(ctx, texts)
+	got, err := f.requestVectors(ctx, texts)
 	if fault, ok := errors.AsType[memory.EmbedFault](err); err == nil || !ok || !fault.Unfit() {
 		return got, err
 	}
@@ -135,11 +135,11 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 		return f.embedOne(ctx, texts[0], err)
 	}
 	half := (len(texts) + 1) / 2
-	first, err := f.embed(ctx, texts[:half])
+	first, err := f.embedTexts(ctx, texts[:half])
 	if err != nil {
 		return first, err
 	}
-	second, err := f.embed(ctx, texts[half:])
+	second, err := f.embedTexts(ctx, texts[half:])
 	all := append(first, second...)
 	if err == nil && !anyEmpty(all) {
 		f.batch = min(f.batch, half) // nothing was wrong with the texts: they were too many
@@ -150,19 +150,19 @@ func (f *Filler) embed(ctx context.Context, texts []string) ([][]float32, error)
 // embedOne tries the beginning of a refused text. If the endpoint refuses every text, the text is not at fault.
 func (f *Filler) embedOne(ctx context.Context, text string, refusal error) ([][]float32, error) {
 	if runes := []rune(text); len(runes) > shortText {
-		got, err := f.request(ctx, []string{string(runes[:shortText])})
+		got, err := f.requestVectors(ctx, []string{string(runes[:shortText])})
 		if fault, ok := errors.AsType[memory.EmbedFault](err); err == nil || !ok || !fault.Unfit() {
 			return got, err
 		}
 	}
-	if _, err := f.request(ctx, []string{probe}); err != nil {
+	if _, err := f.requestVectors(ctx, []string{probe}); err != nil {
 		return nil, refusal
 	}
 	zerolog.Ctx(ctx).Debug().Err(refusal).Msg("Text can't be embedded, left to search by words")
 	return [][]float32{{}}, nil
 }
 
-func (f *Filler) request(ctx context.Context, texts []string) ([][]float32, error) {
+func (f *Filler) requestVectors(ctx context.Context, texts []string) ([][]float32, error) {
 	if err := f.limiter.Wait(ctx); err != nil {
 		return nil, err
 	}

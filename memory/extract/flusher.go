@@ -101,8 +101,8 @@ var (
 	ErrStorage = errors.New("storage of memory")
 )
 
-// reading is one flush in progress: a queue of events, and a cursor behind it.
-type reading struct {
+// flushRun is one flush in progress: a queue of events, and a cursor behind it.
+type flushRun struct {
 	*Flusher
 	due      FlushRequest
 	model    string
@@ -133,7 +133,7 @@ type reading struct {
 	stale int             // full calls in a row without a new fact of it
 }
 
-type part struct {
+type flushPart struct {
 	memory.CallRequest
 	events           []sessions.Event
 	known            string // the stored memories, fenced

@@ -21,29 +21,29 @@ const (
 	maxAnswer = 8192
 )
 
-func (r *reading) nextPart(ctx context.Context) (part, error) {
+func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 	var known []memory.Memory
 	if !r.bare {
-		nearest, err := r.nearest(ctx, draft.ReaderOf(draft.ChatOf(r.due.Session, r.page)), r.queue)
+		nearest, err := r.searchKnown(ctx, draft.ReaderOf(draft.ChatOf(r.due.Session, r.page)), r.queue)
 		if err != nil {
-			return part{}, fmt.Errorf("read known facts: %w: %w", ErrStorage, err)
+			return flushPart{}, fmt.Errorf("read known facts: %w: %w", ErrStorage, err)
 		}
 		known = append(slices.Clone(r.fresh), nearest...)
 	}
 	var sys strings.Builder
 	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": r.Language != "en", "Max": draft.MaxFacts}); err != nil {
-		return part{}, fmt.Errorf("write flush prompt: %w", err)
+		return flushPart{}, fmt.Errorf("write flush prompt: %w", err)
 	}
-	p := part{known: r.knownFacts(known)}
+	p := flushPart{known: r.knownFacts(known)}
 	p.CallRequest = memory.CallRequest{System: sys.String(), Tool: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()}
-	return r.sized(p), nil
+	return r.fitPart(p), nil
 }
 
 // queryLength is the number of people's last characters by which known facts are searched.
 const queryLength = 2000
 
-// nearest lists the known facts closest to people's words, then the newest.
-func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
+// searchKnown lists the known facts closest to people's words, then the newest.
+func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
 	var words []string
 	room := queryLength
 	for _, e := range slices.Backward(events) {
@@ -88,7 +88,7 @@ func (r *reading) nearest(ctx context.Context, reader memory.Reader, events []se
 }
 
 // knownFacts fences the known memories with their ids, up to an eighth of the window.
-func (r *reading) knownFacts(known []memory.Memory) string {
+func (r *flushRun) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
 	for _, m := range known {
@@ -107,9 +107,9 @@ func (r *reading) knownFacts(known []memory.Memory) string {
 	return "\n\n" + r.Fence("known", b.String())
 }
 
-// sized is p with as many of the next events as fit, within span and limit. The answer gets at least a quarter of the
+// fitPart is p with as many of the next events as fit, within span and limit. The answer gets at least a quarter of the
 // window, and input and output together fit into it.
-func (r *reading) sized(p part) part {
+func (r *flushRun) fitPart(p flushPart) flushPart {
 	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
 	room := int(float64(r.Context-fixed-min(maxAnswer, r.Context/4)) / estimateMargin)
@@ -127,13 +127,13 @@ func (r *reading) sized(p part) part {
 
 const maxHalved = 4
 
-// halve reports whether the part became smaller: the same request would overflow forever.
-func (r *reading) halve(p *part) bool {
+// halvePart reports whether the part became smaller: the same request would overflow forever.
+func (r *flushRun) halvePart(p *flushPart) bool {
 	if r.halved >= maxHalved {
 		return false
 	}
 	before := p.transcriptTokens
 	r.halved, r.limit = r.halved+1, before/2
-	*p = r.sized(*p)
+	*p = r.fitPart(*p)
 	return p.transcriptTokens < before
 }

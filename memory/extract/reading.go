@@ -28,7 +28,7 @@ const (
 	maxStale = 4
 )
 
-func (r *reading) read(ctx context.Context) error {
+func (r *flushRun) readRange(ctx context.Context) error {
 	for {
 		if len(r.queue) == 0 {
 			more, err := r.fillQueue(ctx)
@@ -36,18 +36,18 @@ func (r *reading) read(ctx context.Context) error {
 				return err
 			}
 			if !more {
-				return r.finish(ctx)
+				return r.finishRange(ctx)
 			}
 			continue
 		}
-		if r.overspent() {
+		if r.isOverspent() {
 			return r.wrapError(ErrSpent)
 		}
 		p, err := r.nextPart(ctx)
 		if err != nil {
 			return r.wrapError(err)
 		}
-		save, called, err := r.ask(ctx, &p)
+		save, called, err := r.askModel(ctx, &p)
 		switch {
 		case err == nil:
 			err = r.storePart(ctx, p, save, called.Model)
@@ -65,11 +65,11 @@ func (r *reading) read(ctx context.Context) error {
 	}
 }
 
-func (r *reading) overspent() bool {
+func (r *flushRun) isOverspent() bool {
 	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
 }
 
-func (r *reading) wrapError(err error) error {
+func (r *flushRun) wrapError(err error) error {
 	return fmt.Errorf("extract facts: %w", err)
 }
 
@@ -78,7 +78,7 @@ func ownFault(err error) bool {
 	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
 }
 
-func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
+func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func (r *reading) fillQueue(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
+func (r *flushRun) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
@@ -120,7 +120,7 @@ func (r *reading) readPage(ctx context.Context, from, through int64) ([]sessions
 	return events, nil
 }
 
-func (r *reading) keepLastMessage(events []sessions.Event) {
+func (r *flushRun) keepLastMessage(events []sessions.Event) {
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {
 			r.before = []sessions.Event{e}
@@ -129,14 +129,14 @@ func (r *reading) keepLastMessage(events []sessions.Event) {
 }
 
 // doneThrough is the highest possible cursor.
-func (r *reading) doneThrough() int64 {
+func (r *flushRun) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
 	}
 	return r.end
 }
 
-func (r *reading) dropEvents(n int) {
+func (r *flushRun) dropEvents(n int) {
 	r.queue = r.queue[n:]
 	if r.left = max(0, r.left-n); r.left == 0 {
 		r.span = 0
@@ -145,49 +145,49 @@ func (r *reading) dropEvents(n int) {
 }
 
 // limitParts halves the parts of the next n events.
-func (r *reading) limitParts(n int) { r.span, r.left = n/2, n }
+func (r *flushRun) limitParts(n int) { r.span, r.left = n/2, n }
 
-func (r *reading) storePart(ctx context.Context, p part, s draft.Save, model string) error {
-	r.prove()
-	drafts := r.route(p.events, s)
+func (r *flushRun) storePart(ctx context.Context, p flushPart, s draft.Save, model string) error {
+	r.markProved()
+	drafts := r.routeFacts(p.events, s)
 	if p.events[0].Seq > r.dense { // another part
 		r.more, r.stale = 0, 0
 	}
 	if !s.Full {
 		r.stale = 0
 	}
-	if !s.Full || r.more >= maxMore || r.overspent() {
+	if !s.Full || r.more >= maxMore || r.isOverspent() {
 		r.dropEvents(len(p.events))
 		if s.Full { // the rest is read as if nothing had been full
 			r.span, r.left = 0, 0
 		}
-		return r.commit(ctx, r.doneThrough(), drafts, model)
+		return r.commitFacts(ctx, r.doneThrough(), drafts, model)
 	}
 	before := len(r.out.Receipt.Saved)
-	if err := r.commit(ctx, r.out.Through, drafts, model); err != nil {
+	if err := r.commitFacts(ctx, r.out.Through, drafts, model); err != nil {
 		return err
 	}
 	saved := len(r.out.Receipt.Saved) - before
 	if saved == 0 && r.again > 0 { // a second look, and nothing new
-		more, err := r.probe(ctx, p.events)
+		more, err := r.probeSecondHalf(ctx, p.events)
 		if err != nil {
 			return err
 		}
 		if !more {
 			r.finishPart(p.events)
-			return r.commit(ctx, r.doneThrough(), nil, model)
+			return r.commitFacts(ctx, r.doneThrough(), nil, model)
 		}
 	}
 	if fresh := 2*saved >= max(1, len(drafts)); r.readAgain(p.events, drafts, fresh) {
 		return nil
 	}
-	return r.commit(ctx, r.doneThrough(), nil, model)
+	return r.commitFacts(ctx, r.doneThrough(), nil, model)
 }
 
 // readAgain queues a part that filled a call for another reading, with the stored facts shown as known. fresh says
 // that at least half of its facts were new. The part is halved when it yields few or was read too often. It is done,
 // false, if the model only repeats known facts.
-func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
+func (r *flushRun) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
 	if fresh {
@@ -214,18 +214,18 @@ func (r *reading) readAgain(events []sessions.Event, drafts []memory.Draft, fres
 }
 
 // finishPart also reads the following parts as if none had filled a call.
-func (r *reading) finishPart(events []sessions.Event) {
+func (r *flushRun) finishPart(events []sessions.Event) {
 	r.dropEvents(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
-// probe reads the second half of a part whose second reading had no new fact: a model that always starts at the
+// probeSecondHalf reads the second half of a part whose second reading had no new fact: a model that always starts at the
 // beginning may not have reached it.
-func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool, err error) {
+func (r *flushRun) probeSecondHalf(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
-		text := r.clean(half[0].Content)
-		texts := r.pieces(text, r.tokensOf(text)/2+1)
+		text := r.cleanText(half[0].Content)
+		texts := r.cutPieces(text, r.tokensOf(text)/2+1)
 		half[0].Content = texts[len(texts)-1]
 	}
 	queue, span, left := r.queue, r.span, r.left
@@ -234,7 +234,7 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 	var save draft.Save
 	var called memory.ToolCallResult
 	if err == nil {
-		save, called, err = r.ask(ctx, &p)
+		save, called, err = r.askModel(ctx, &p)
 	}
 	r.queue, r.span, r.left = queue, span, left
 	r.more++
@@ -245,21 +245,21 @@ func (r *reading) probe(ctx context.Context, events []sessions.Event) (more bool
 		return false, r.wrapError(err)
 	}
 	before := len(r.out.Receipt.Saved)
-	err = r.commit(ctx, r.out.Through, r.route(p.events, save), called.Model)
+	err = r.commitFacts(ctx, r.out.Through, r.routeFacts(p.events, save), called.Model)
 	return len(r.out.Receipt.Saved) > before, err
 }
 
-func (r *reading) finish(ctx context.Context) error {
+func (r *flushRun) finishRange(ctx context.Context) error {
 	switch {
 	case len(r.pending) > 0:
 		return r.settlePending(ctx)
 	case r.out.Through < r.due.Through:
-		return r.commit(ctx, r.due.Through, nil, "")
+		return r.commitFacts(ctx, r.due.Through, nil, "")
 	}
 	return nil
 }
 
-func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
+func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
 	last := through >= r.due.Through
 	epoch := r.due.Epoch
 	if !last {
@@ -281,8 +281,8 @@ func (r *reading) commit(ctx context.Context, through int64, drafts []memory.Dra
 	return nil
 }
 
-// route gives a fact without a known source the range of all events, by which an erasure of one finds it.
-func (r *reading) route(events []sessions.Event, s draft.Save) []memory.Draft {
+// routeFacts gives a fact without a known source the range of all events, by which an erasure of one finds it.
+func (r *flushRun) routeFacts(events []sessions.Event, s draft.Save) []memory.Draft {
 	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
 	drafts, refused := draft.RouteFacts(s.Facts, chat)

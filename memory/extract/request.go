@@ -13,10 +13,10 @@ import (
 	"ebb/sessions/redact"
 )
 
-// ask requests the facts of a part. After an unusable answer it asks once more with the reason, after an overflow for
+// askModel requests the facts of a part. After an unusable answer it asks once more with the reason, after an overflow for
 // half, after a refusal without known facts. At last the chat's model replaces the flush's own, for this part and
 // those to come.
-func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.ToolCallResult, err error) {
+func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
 		c, err = r.Model.Call(ctx, p.CallRequest)
@@ -36,13 +36,13 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 		case answered && again:
 			again = false
 			r.addReasons(p, c, err)
-		case known && fault.Overflow() && r.halve(p):
+		case known && fault.Overflow() && r.halvePart(p):
 		case known && fault.RequestFault() && p.known != "":
 			r.bare, p.known = true, ""
-			*p = r.sized(*p)
+			*p = r.fitPart(*p)
 		case r.model != "":
 			r.model, r.limit, r.halved, again = "", r.Context, maxHalved, false
-			*p = r.sized(*p)
+			*p = r.fitPart(*p)
 		default:
 			return draft.Save{}, c, err
 		}
@@ -53,7 +53,7 @@ func (r *reading) ask(ctx context.Context, p *part) (save draft.Save, c memory.T
 const maxReasons = 2000
 
 // addReasons asks for prose in the right form. Reasons of refused arguments are data: they may hold the model's words.
-func (r *reading) addReasons(p *part, c memory.ToolCallResult, why error) {
+func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
 		if c.Text != "" {
 			p.User = r.Fence("notes", c.Text)
@@ -93,41 +93,41 @@ const (
 
 // cutFirst replaces a too long next event by pieces, so that its middle is read too. Results of tools are shown by
 // their ends on purpose.
-func (r *reading) cutFirst(limit int) {
+func (r *flushRun) cutFirst(limit int) {
 	e, room := r.queue[0], max(limit/2, limit-lineTokens)
 	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
 		return
 	}
-	text := r.clean(e.Content)
+	text := r.cleanText(e.Content)
 	head := text[:charEnd(text, maxPieces)]
-	texts := r.pieces(head, room)
+	texts := r.cutPieces(head, room)
 	if rest := text[len(head):]; rest != "" {
-		texts = append(texts, r.ends(rest, room))
+		texts = append(texts, r.cutMiddle(rest, room))
 	}
 	r.replaceFirst(texts)
 }
 
 // cutInTwo reports whether the next event was long enough.
-func (r *reading) cutInTwo() bool {
-	text := r.clean(r.queue[0].Content)
+func (r *flushRun) cutInTwo() bool {
+	text := r.cleanText(r.queue[0].Content)
 	half := r.tokensOf(text)/2 + 1
 	if half < leastPiece {
 		return false
 	}
-	texts := r.pieces(text, half)
+	texts := r.cutPieces(text, half)
 	r.span, r.left = 1, max(1, r.left) // not to be joined again
 	r.replaceFirst(texts)
 	return len(texts) > 1
 }
 
-func (r *reading) clean(text string) string {
+func (r *flushRun) cleanText(text string) string {
 	if r.Clean != nil {
 		return r.Clean(text)
 	}
 	return redact.Secrets(text)
 }
 
-func (r *reading) replaceFirst(texts []string) {
+func (r *flushRun) replaceFirst(texts []string) {
 	if len(texts) < 2 {
 		return
 	}
@@ -147,22 +147,22 @@ func (r *reading) replaceFirst(texts []string) {
 }
 
 // tokensOf counts a text as JSON, as in transcripts.
-func (r *reading) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
+func (r *flushRun) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
-// pieces cuts at the ends of sentences.
-func (r *reading) pieces(body string, room int) []string {
+// cutPieces cuts at the ends of sentences.
+func (r *flushRun) cutPieces(body string, room int) []string {
 	tokens, chars := r.tokensOf(body), len([]rune(body))
 	if tokens <= room || chars < 2 {
 		return []string{body}
 	}
 	var out []string
 	for _, one := range text.Split(body, max(1, min(chars-1, chars*room/tokens))) {
-		out = append(out, r.pieces(one, room)...)
+		out = append(out, r.cutPieces(one, room)...)
 	}
 	return out
 }
 
-func (r *reading) ends(text string, room int) string {
+func (r *flushRun) cutMiddle(text string, room int) string {
 	rs := []rune(text)
 	for n := len(rs) / 2; ; n /= 2 {
 		short := string(rs[:n]) + " …… " + string(rs[len(rs)-n:])

@@ -6,17 +6,17 @@ import (
 	"ebb/sessions"
 )
 
-// prove notes that the model reads: unread events before are at fault themselves.
-func (r *reading) prove() {
+// markProved notes that the model reads: unread events before are at fault themselves.
+func (r *flushRun) markProved() {
 	r.proved = true
 	if len(r.pending) > 0 {
-		r.passed(r.pending...)
+		r.addPassed(r.pending...)
 		r.pending, r.span, r.left, r.bare = nil, 0, 0, false
 	}
 }
 
-// passed notes skipped events, those in pieces once.
-func (r *reading) passed(seqs ...int64) {
+// addPassed notes skipped events, those in pieces once.
+func (r *flushRun) addPassed(seqs ...int64) {
 	for _, seq := range seqs {
 		if n := len(r.out.Passed); n == 0 || r.out.Passed[n-1] != seq {
 			r.out.Passed = append(r.out.Passed, seq)
@@ -26,7 +26,7 @@ func (r *reading) passed(seqs ...int64) {
 
 // skipEvent leaves out an event that the model fails at alone. It counts only once the model reads a later one, since
 // a provider may begin to fail at everything. After several in a row the model is at fault.
-func (r *reading) skipEvent(ctx context.Context, err error) error {
+func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.wrapError(err)
 	}
@@ -45,15 +45,15 @@ func (r *reading) skipEvent(ctx context.Context, err error) error {
 // settlePending handles failed events without a later one for comparison. If the model read nothing, they are owed, as
 // after any fault of a model. If that happened often enough, or the model did read before, it gets a harmless
 // sentence. If it reads that, the events are skipped and not owed forever.
-func (r *reading) settlePending(ctx context.Context) error {
+func (r *flushRun) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
 		return r.wrapError(r.pendingErr)
 	}
-	r.prove()
-	return r.commit(ctx, r.doneThrough(), nil, "")
+	r.markProved()
+	return r.commitFacts(ctx, r.doneThrough(), nil, "")
 }
 
-func (r *reading) modelWorks(ctx context.Context) bool {
+func (r *flushRun) modelWorks(ctx context.Context) bool {
 	was := *r
 	text := "发布日期定在 5 月 20 日，由 Alice 负责。"
 	if r.Language == "en" {
@@ -63,7 +63,7 @@ func (r *reading) modelWorks(ctx context.Context) bool {
 	r.pending, r.span, r.left, r.bare = nil, 0, 0, true
 	p, err := r.nextPart(ctx)
 	if err == nil {
-		_, _, err = r.ask(ctx, &p)
+		_, _, err = r.askModel(ctx, &p)
 	}
 	r.queue, r.pending, r.bare = was.queue, was.pending, was.bare
 	return err == nil

@@ -12,7 +12,7 @@ func (p *Pool) expandQuery() {
 	if len(terms) == 0 {
 		return
 	}
-	var filter sieve
+	var filter hashFilter
 	for h := range terms {
 		filter.add(h)
 	}
@@ -43,7 +43,7 @@ func (p *Pool) expansionTerms() map[uint32]float64 {
 		df            float64
 		rarity, share float64
 	}
-	var filter sieve
+	var filter hashFilter
 	var terms []candidate
 	index := make(map[uint32]int)
 	for _, i := range best {
@@ -71,7 +71,7 @@ func (p *Pool) expansionTerms() map[uint32]float64 {
 	}
 	for i := range terms {
 		t := &terms[i]
-		t.rarity = rarity(float64(max(p.total, len(p.docs))), t.df)
+		t.rarity = termRarity(float64(max(p.total, len(p.docs))), t.df)
 		t.share *= t.rarity
 	}
 	slices.SortFunc(terms, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.hash, b.hash)) })

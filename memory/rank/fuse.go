@@ -16,17 +16,17 @@ func Fuse[K comparable](words, meaning []K, weight float64) []K {
 	}
 	weight = min(weight, 1)
 	f := fusion[K]{scores: make(map[K]float64, len(words)+len(meaning)), done: make(map[K]bool)}
-	f.add(words, 1)
-	f.add(meaning, weight)
+	f.addRanking(words, 1)
+	f.addRanking(meaning, weight)
 	fused := make([]K, 0, len(f.all))
 	for n := 1; n <= len(f.all); n++ {
 		share := float64(n) / (1 + weight)
-		next, ok := f.owed(meaning, share*weight)
+		next, ok := f.nextOwed(meaning, share*weight)
 		if !ok {
-			next, ok = f.owed(words, share)
+			next, ok = f.nextOwed(words, share)
 		}
 		if !ok {
-			next = f.best()
+			next = f.nextBest()
 		}
 		f.done[next] = true
 		fused = append(fused, next)
@@ -40,7 +40,7 @@ type fusion[K comparable] struct {
 	done   map[K]bool
 }
 
-func (f *fusion[K]) add(ranking []K, weight float64) {
+func (f *fusion[K]) addRanking(ranking []K, weight float64) {
 	for i, k := range ranking {
 		if _, known := f.scores[k]; !known {
 			f.all = append(f.all, k)
@@ -49,7 +49,7 @@ func (f *fusion[K]) add(ranking []K, weight float64) {
 	}
 }
 
-func (f *fusion[K]) owed(ranking []K, share float64) (next K, ok bool) {
+func (f *fusion[K]) nextOwed(ranking []K, share float64) (next K, ok bool) {
 	const rounding = 1e-9 // 3 * (1/3) is 1
 	for _, k := range ranking[:min(int(share+rounding), len(ranking))] {
 		if !f.done[k] {
@@ -59,7 +59,7 @@ func (f *fusion[K]) owed(ranking []K, share float64) (next K, ok bool) {
 	return next, false
 }
 
-func (f *fusion[K]) best() (found K) {
+func (f *fusion[K]) nextBest() (found K) {
 	top := -1.0
 	for _, k := range f.all {
 		if s := f.scores[k]; !f.done[k] && s > top {

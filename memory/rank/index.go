@@ -31,17 +31,17 @@ const (
 type Scope uint32
 
 // ScopeOf hashes the parts of a scope's name; their boundaries count.
-func ScopeOf(parts ...string) Scope { return Scope(hash(strings.Join(parts, "\x00"))) }
+func ScopeOf(parts ...string) Scope { return Scope(hashText(strings.Join(parts, "\x00"))) }
 
 // KeyFor is this scope's key for the term of another scope's key.
-func (s Scope) KeyFor(key int64) int64 { return s.key(lowHash(key)) }
+func (s Scope) KeyFor(key int64) int64 { return s.keyOf(lowHash(key)) }
 
-func (s Scope) key(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
+func (s Scope) keyOf(h uint32) int64 { return int64(uint64(s)<<32 | uint64(h)) } //nolint:gosec // 64 bits, and no number
 
 func lowHash(key int64) uint32 { return uint32(key & math.MaxUint32) }
 
-// hash is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
-func hash(text string) uint32 {
+// hashText is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
+func hashText(text string) uint32 {
 	f := fnv.New32a()
 	f.Write([]byte(text)) // it never fails
 	h := f.Sum32()
@@ -53,7 +53,7 @@ func hash(text string) uint32 {
 }
 
 func termHash(text string) uint32 {
-	h := hash(text)
+	h := hashText(text)
 	if h&^flagMask == flagBase {
 		h ^= 1 << 31
 	}
@@ -78,9 +78,9 @@ func Keys(s Scope, body string) []int64 {
 			continue
 		}
 		times[t.text] = n + 1
-		keys = append(keys, s.key(termHash(t.text)))
+		keys = append(keys, s.keyOf(termHash(t.text)))
 	}
-	return append(keys, s.key(flagBase|flagsOf(folded)))
+	return append(keys, s.keyOf(flagBase|flagsOf(folded)))
 }
 
 // flagsOf runs for every message: regular expressions would double its time.

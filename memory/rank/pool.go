@@ -16,7 +16,7 @@ type Doc struct {
 	Keys      []int64  // see [Keys]
 }
 
-type doc struct {
+type scoredDoc struct {
 	Doc
 	counts  []uint8 // counts of each term of the query
 	length  float64
@@ -30,20 +30,20 @@ type doc struct {
 // Pool ranks the candidates of a query.
 type Pool struct {
 	q     Query
-	docs  []doc
+	docs  []scoredDoc
 	total int            // texts in the scopes
 	index map[uint32]int // hash of a term of the query -> its index
-	sieve sieve
+	sieve hashFilter
 	df    []float64
 	// common is the number of texts with a term, in and outside the pool.
 	common []float64
 }
 
-// sieve excludes most hashes that are in no map: a query's terms are few, and texts many.
-type sieve [1 << 14]bool
+// hashFilter excludes most hashes that are in no map: a query's terms are few, and texts many.
+type hashFilter [1 << 14]bool
 
-func (s *sieve) add(h uint32)          { s[h%uint32(len(s))] = true }
-func (s *sieve) mayHold(h uint32) bool { return s[h%uint32(len(s))] }
+func (s *hashFilter) add(h uint32)          { s[h%uint32(len(s))] = true }
+func (s *hashFilter) mayHold(h uint32) bool { return s[h%uint32(len(s))] }
 
 // Pool makes a pool for scopes with total texts.
 func (q Query) Pool(total int) *Pool {
@@ -59,7 +59,7 @@ func (p *Pool) Add(docs ...Doc) {
 	p.docs = slices.Grow(p.docs, len(docs))
 	counts := make([]uint8, len(docs)*len(p.q.terms))
 	for _, d := range docs {
-		x := doc{Doc: d, counts: counts[:len(p.q.terms):len(p.q.terms)]}
+		x := scoredDoc{Doc: d, counts: counts[:len(p.q.terms):len(p.q.terms)]}
 		counts = counts[len(p.q.terms):]
 		for _, k := range d.Keys {
 			h := lowHash(k)
@@ -99,7 +99,7 @@ type Match struct {
 // Rank returns the n best, best first, and none if no text holds enough of the query: a chance match is worse than no
 // result.
 func (p *Pool) Rank(n int) []Match {
-	order := p.score()
+	order := p.scoreTexts()
 	if !slices.ContainsFunc(order, func(i int) bool { return p.docs[i].carries }) {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (p *Pool) Rank(n int) []Match {
 		if d.base == 0 && d.length == 0 {
 			continue // "ok", which only stands next to a match
 		}
-		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.maxScore()), Why: p.why(d)})
+		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.maxScore()), Why: p.listReasons(d)})
 	}
 	return finds
 }
@@ -124,7 +124,7 @@ func (p *Pool) Adjacent(n int) []int64 {
 		known[p.docs[i].Seq] = true
 	}
 	var missing []int64
-	for _, i := range p.score() {
+	for _, i := range p.scoreTexts() {
 		d := &p.docs[i]
 		if n == 0 || d.score <= 0 {
 			break
@@ -149,7 +149,7 @@ const (
 	whyDate   = "date" // the date follows
 )
 
-func (p *Pool) why(d *doc) []string {
+func (p *Pool) listReasons(d *scoredDoc) []string {
 	var why []string
 	for i, c := range d.counts {
 		t := p.q.terms[i]
@@ -160,7 +160,7 @@ func (p *Pool) why(d *doc) []string {
 	if len(why) == 0 {
 		why = append(why, whyBeside)
 	}
-	if p.q.names(d.Doc) {
+	if p.q.namesPersonOf(d.Doc) {
 		why = append(why, whyPerson)
 	}
 	if f := p.q.dateFactor(d.At); f > 1 {

@@ -11,10 +11,10 @@ import (
 	"ebb/sessions/rules"
 )
 
-type wanted struct {
+type queryTerm struct {
 	text    string
 	shown   string // as in the query
-	kind    kind
+	kind    termKind
 	hash    uint32
 	weight  float64
 	synonym bool // a synonym of a word of the query
@@ -25,7 +25,7 @@ type wanted struct {
 type Query struct {
 	text    string // folded
 	now     time.Time
-	terms   []wanted
+	terms   []queryTerm
 	people  []string // ids of the named people
 	dates   []dates.Span
 	when    bool // it asks for a time
@@ -56,18 +56,18 @@ func ParseQuery(body string, now time.Time) Query {
 		} else if len(q.terms) < maxQuery {
 			place[t.text] = len(q.terms)
 			times = append(times, 1)
-			q.terms = append(q.terms, wanted{shown: t.shown, text: t.text, kind: t.kind, hash: termHash(t.text)})
+			q.terms = append(q.terms, queryTerm{shown: t.shown, text: t.text, kind: t.kind, hash: termHash(t.text)})
 		}
 	}
 	for i := range q.terms {
 		q.terms[i].weight = weightOf[q.terms[i].kind] * math.Sqrt(times[i])
 	}
-	q.widen(place)
+	q.addSynonyms(place)
 	q.noTerms = !slices.ContainsFunc(q.terms, selectsTexts)
 	return q
 }
 
-func (q *Query) widen(known map[string]int) {
+func (q *Query) addSynonyms(known map[string]int) {
 	if len(q.terms) > maxWidened {
 		return
 	}
@@ -78,7 +78,7 @@ func (q *Query) widen(known map[string]int) {
 		for _, other := range synonyms[t.text] {
 			if _, ok := known[other]; !ok {
 				known[other] = len(q.terms)
-				q.terms = append(q.terms, wanted{text: other, shown: other, kind: t.kind, hash: termHash(other), weight: synonymWeight * t.weight, synonym: true})
+				q.terms = append(q.terms, queryTerm{text: other, shown: other, kind: t.kind, hash: termHash(other), weight: synonymWeight * t.weight, synonym: true})
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (q Query) HasNoTerms() bool { return q.noTerms }
 // People are the ids of the named participants.
 func (q Query) People() []string { return q.people }
 
-func (q Query) names(d Doc) bool {
+func (q Query) namesPersonOf(d Doc) bool {
 	return slices.ContainsFunc(d.Who, func(id string) bool { return slices.Contains(q.people, id) })
 }
 
@@ -158,21 +158,21 @@ func (q Query) dateFactor(at time.Time) float64 {
 	return f
 }
 
-func selectsTexts(t wanted) bool {
+func selectsTexts(t queryTerm) bool {
 	return !t.name && (t.kind == word || t.kind == pair || t.kind == lone)
 }
 
 // EventKeys are the query's keys for the events of a scope, perhaps none.
-func (q Query) EventKeys(s Scope) []int64 { return q.keys(s, false) }
+func (q Query) EventKeys(s Scope) []int64 { return q.keysIn(s, false) }
 
 // MemoryKeys include people's names, unlike [Query.EventKeys]: a memory has its subject's name as a term.
-func (q Query) MemoryKeys(s Scope) []int64 { return q.keys(s, true) }
+func (q Query) MemoryKeys(s Scope) []int64 { return q.keysIn(s, true) }
 
-func (q Query) keys(s Scope, memories bool) []int64 {
+func (q Query) keysIn(s Scope, memories bool) []int64 {
 	var keys []int64
 	for _, t := range q.terms {
 		if selectsTexts(t) || memories && t.name && t.kind != glyph || q.noTerms && !t.name {
-			keys = append(keys, s.key(t.hash))
+			keys = append(keys, s.keyOf(t.hash))
 		}
 	}
 	return keys
@@ -182,7 +182,7 @@ func (q Query) keys(s Scope, memories bool) []int64 {
 func (q Query) TermWeight(key int64, n, texts int) float64 {
 	for _, t := range q.terms {
 		if t.hash == lowHash(key) {
-			return t.weight * rarity(float64(texts), float64(n))
+			return t.weight * termRarity(float64(texts), float64(n))
 		}
 	}
 	return 0

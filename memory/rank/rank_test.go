@@ -122,7 +122,7 @@ func TestCommonTermsWeighLess(t *testing.T) {
 	t.Parallel()
 	q := ParseQuery("alpha beta", noon)
 	p := q.Pool(10_000)
-	p.Common(Scope(7).key(termHash(stem("alpha"))), 9000)
+	p.Common(Scope(7).keyOf(termHash(stemWord("alpha"))), 9000)
 	p.Add(talk("a: alpha here", "b: nothing", "a: nothing", "b: nothing", "a: beta here")...)
 	if got := p.Rank(1); len(got) != 1 || got[0].Place != 4 {
 		t.Errorf("found %+v, want the rarer term", got)
@@ -194,7 +194,7 @@ func TestStem(t *testing.T) {
 		"file": "filing", "c3po": "c3po", "über": "über",
 	} {
 		for w := range strings.FieldsSeq(words) {
-			if got := stem(w); got != want {
+			if got := stemWord(w); got != want {
 				t.Errorf("stem(%q) = %q, want %q", w, got, want)
 			}
 		}

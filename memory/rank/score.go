@@ -12,27 +12,27 @@ const (
 	lengthPart = 0.3
 )
 
-// score returns places, best first. Scores by words, neighbours and sitting are added, then multiplied by speaker,
+// scoreTexts returns places, best first. Scores by words, neighbours and sitting are added, then multiplied by speaker,
 // time and role: a named person's text is found though only the question before it has the words.
-func (p *Pool) score() []int {
-	weights, average := p.weights(), p.averageLength()
+func (p *Pool) scoreTexts() []int {
+	weights, average := p.termWeights(), p.averageLength()
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
-		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dateFactor(d.At) > 1 || p.q.names(d.Doc)) {
+		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dateFactor(d.At) > 1 || p.q.namesPersonOf(d.Doc)) {
 			d.base += looseScore
 		}
 	}
 	p.expandQuery()
-	events := p.events()
-	sittings := p.sittings(events)
+	events := p.eventPlaces()
+	sittings := p.scoreSittings(events)
 	for i := range p.docs {
 		p.docs[i].score = p.docs[i].base
-		p.docs[i].carries = p.justifies(&p.docs[i])
+		p.docs[i].carries = p.justifiesResult(&p.docs[i])
 	}
 	for at := range events {
 		d := &p.docs[events[at]]
-		d.score += p.neighbours(events, at)
+		d.score += p.scoreNeighbours(events, at)
 		if d.flags&flagQuestion != 0 {
 			d.score *= questionPart
 		}
@@ -44,7 +44,7 @@ func (p *Pool) score() []int {
 		assistant = assistant || p.docs[i].Assistant
 	}
 	for i := range p.docs {
-		p.docs[i].score *= p.q.factor(&p.docs[i], assistant)
+		p.docs[i].score *= p.q.propertyFactor(&p.docs[i], assistant)
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
@@ -54,10 +54,10 @@ func (p *Pool) score() []int {
 	return order
 }
 
-func (p *Pool) weights() []float64 {
+func (p *Pool) termWeights() []float64 {
 	weights := make([]float64, len(p.q.terms))
 	for i, t := range p.q.terms {
-		weights[i] = t.weight * rarity(float64(max(p.total, len(p.docs))), max(p.df[i], p.common[i]))
+		weights[i] = t.weight * termRarity(float64(max(p.total, len(p.docs))), max(p.df[i], p.common[i]))
 	}
 	return weights
 }
@@ -65,7 +65,7 @@ func (p *Pool) weights() []float64 {
 // maxScore is that of a text of average length with every term once.
 func (p *Pool) maxScore() float64 {
 	sum := 0.0
-	for i, w := range p.weights() {
+	for i, w := range p.termWeights() {
 		if !p.q.terms[i].synonym {
 			sum += w
 		}
@@ -81,26 +81,26 @@ func (p *Pool) averageLength() float64 {
 	return max(sum/float64(max(len(p.docs), 1)), 1)
 }
 
-// saturated is BM25's part for one term; length is relative to the average.
-func saturated(count, length float64) float64 {
+// saturateCount is BM25's part for one term; length is relative to the average.
+func saturateCount(count, length float64) float64 {
 	return count * (saturation + 1) / (count + saturation*(1-lengthPart+lengthPart*length))
 }
 
 // Once is the weight of one occurrence; length is relative to the average. Short texts get more.
-func Once(length float64) float64 { return saturated(1, length) }
+func Once(length float64) float64 { return saturateCount(1, length) }
 
 func bm25(counts []uint8, weights []float64, length float64) float64 {
 	sum := 0.0
 	for i, c := range counts {
 		if c > 0 {
-			sum += weights[i] * saturated(float64(c), length)
+			sum += weights[i] * saturateCount(float64(c), length)
 		}
 	}
 	return sum
 }
 
-// justifies is false for words of nearly every chat, unless the query has no other.
-func (p *Pool) justifies(d *doc) bool {
+// justifiesResult is false for words of nearly every chat, unless the query has no other.
+func (p *Pool) justifiesResult(d *scoredDoc) bool {
 	for i, c := range d.counts {
 		if c > 0 && (p.q.noTerms || selectsTexts(p.q.terms[i]) || p.q.terms[i].name) {
 			return true
@@ -109,7 +109,7 @@ func (p *Pool) justifies(d *doc) bool {
 	return p.q.noTerms && d.base > 0
 }
 
-func (p *Pool) events() []int {
+func (p *Pool) eventPlaces() []int {
 	var events []int
 	for i := range p.docs {
 		if p.docs[i].Seq > 0 {
@@ -120,8 +120,8 @@ func (p *Pool) events() []int {
 	return events
 }
 
-// sittings divides events at pauses, and scores each sitting as one text.
-func (p *Pool) sittings(events []int) []float64 {
+// scoreSittings divides events at pauses, and scores each sitting as one text.
+func (p *Pool) scoreSittings(events []int) []float64 {
 	var counts [][]float64
 	var lengths []float64
 	total, df := 0.0, make([]float64, len(p.q.terms))
@@ -144,8 +144,8 @@ func (p *Pool) sittings(events []int) []float64 {
 	for s := range counts {
 		for j, c := range counts[s] {
 			if c > 0 {
-				weight := p.q.terms[j].weight * rarity(float64(len(counts)), df[j])
-				scores[s] += weight * saturated(c, lengths[s]*float64(len(counts))/max(total, 1))
+				weight := p.q.terms[j].weight * termRarity(float64(len(counts)), df[j])
+				scores[s] += weight * saturateCount(c, lengths[s]*float64(len(counts))/max(total, 1))
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (p *Pool) sittings(events []int) []float64 {
 	return scores
 }
 
-func (p *Pool) neighbours(events []int, at int) float64 {
+func (p *Pool) scoreNeighbours(events []int, at int) float64 {
 	d, sum := &p.docs[events[at]], 0.0
 	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {
 		n := &p.docs[events[k]]
@@ -183,9 +183,9 @@ func (p *Pool) neighbours(events []int, at int) float64 {
 	return sum
 }
 
-func (q Query) factor(d *doc, assistant bool) float64 {
+func (q Query) propertyFactor(d *scoredDoc, assistant bool) float64 {
 	f := q.dateFactor(d.At)
-	if q.names(d.Doc) {
+	if q.namesPersonOf(d.Doc) {
 		f *= personFactor
 	}
 	if q.when && d.flags&flagTime != 0 {

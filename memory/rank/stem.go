@@ -2,8 +2,8 @@ package rank
 
 import "ebb/memory/text"
 
-// stem also maps irregular forms and variants: "went" and "going" are "go", "pics" is a photograph.
-func stem(word string) string {
+// stemWord also maps irregular forms and variants: "went" and "going" are "go", "pics" is a photograph.
+func stemWord(word string) string {
 	if base, ok := irregular[word]; ok {
 		word = base
 	}

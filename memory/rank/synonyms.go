@@ -11,7 +11,7 @@ var synonyms = func() map[string][]string {
 		for i, a := range words {
 			for j, b := range words {
 				if i != j && (!narrower || i == 0 || j == 0) {
-					table[stem(a)] = append(table[stem(a)], stem(b))
+					table[stemWord(a)] = append(table[stemWord(a)], stemWord(b))
 				}
 			}
 		}

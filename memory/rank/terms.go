@@ -6,29 +6,29 @@ import (
 	"ebb/memory/text"
 )
 
-// kind decides a term's weight, and whether it alone makes a text a candidate.
-type kind uint8
+// termKind decides a term's weight, and whether it alone makes a text a candidate.
+type termKind uint8
 
 const (
-	word  kind = iota // a Latin word's stem, a number, an identifier
-	soft              // a word of nearly every chat
-	pair              // two adjacent Chinese characters
-	glyph             // one Chinese character
-	lone              // one Chinese character between stop characters
+	word  termKind = iota // a Latin word's stem, a number, an identifier
+	soft                  // a word of nearly every chat
+	pair                  // two adjacent Chinese characters
+	glyph                 // one Chinese character
+	lone                  // one Chinese character between stop characters
 )
 
-type term struct {
+type textTerm struct {
 	text  string
 	shown string // as in the text, but folded
-	kind  kind
+	kind  termKind
 	at    int // in the folded text, in characters
 }
 
 // termsOf are the terms of a text in order, with repeats: Chinese characters and pairs, except stop characters.
-func termsOf(body string) []term { return foldedTerms(text.Fold(body)) }
+func termsOf(body string) []textTerm { return foldedTerms(text.Fold(body)) }
 
-func foldedTerms(folded string) []term {
-	terms := make([]term, 0, len(folded)/4)
+func foldedTerms(folded string) []textTerm {
+	terms := make([]textTerm, 0, len(folded)/4)
 	for _, run := range text.Runs(folded) {
 		if run.Wide {
 			terms = appendIdeographs(terms, []rune(run.Text), run.At)
@@ -43,10 +43,10 @@ func foldedTerms(folded string) []term {
 const maxWord = 64
 
 // appendWords also adds the whole run if it is a name with digits.
-func appendWords(terms []term, run string, at int) []term {
+func appendWords(terms []textTerm, run string, at int) []textTerm {
 	parts := text.Parts(run)
 	if len(parts) > 1 && len(run) <= maxWord && strings.ContainsAny(run, "0123456789_@") {
-		terms = append(terms, term{run, run, word, at})
+		terms = append(terms, textTerm{run, run, word, at})
 	}
 	apostrophe := strings.ContainsAny(run, "'’") // looked for once: a run of marks and letters can be as long as a message
 	for i, p := range parts {
@@ -57,26 +57,26 @@ func appendWords(terms []term, run string, at int) []term {
 		if softWords[p] {
 			k = soft
 		}
-		terms = append(terms, term{stem(p), p, k, at})
+		terms = append(terms, textTerm{stemWord(p), p, k, at})
 	}
 	return terms
 }
 
-func appendIdeographs(terms []term, run []rune, at int) []term {
+func appendIdeographs(terms []textTerm, run []rune, at int) []textTerm {
 	for i, r := range run {
 		if !stopChars[r] {
 			k := glyph
 			if (i == 0 || stopChars[run[i-1]]) && (i+1 == len(run) || stopChars[run[i+1]]) {
 				k = lone
 			}
-			terms = append(terms, term{string(r), string(r), k, at + i})
+			terms = append(terms, textTerm{string(r), string(r), k, at + i})
 		}
 		if i+1 < len(run) && (!stopChars[r] || !stopChars[run[i+1]]) {
 			text, k := string(run[i:i+2]), pair
 			if softWords[text] || stopChars[run[i]] && isSoftPair(run, i+1) || stopChars[run[i+1]] && isSoftPair(run, i-1) {
 				k = soft
 			}
-			terms = append(terms, term{text, text, k, at + i})
+			terms = append(terms, textTerm{text, text, k, at + i})
 		}
 	}
 	return terms

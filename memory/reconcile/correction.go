@@ -26,7 +26,7 @@ var (
 // addsNothing reports whether a stored content has all words of a similar new one in order, and else no number or
 // turn.
 func addsNothing(content, stored string) bool {
-	said, has := essence(content), essence(stored)
+	said, has := dropFillers(content), dropFillers(stored)
 	at := 0
 	for _, t := range has {
 		switch {
@@ -39,7 +39,7 @@ func addsNothing(content, stored string) bool {
 	return at == len(said)
 }
 
-func essence(body string) []string {
+func dropFillers(body string) []string {
 	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
 
@@ -54,9 +54,9 @@ func hasMark(content string) bool {
 	return markAt(text.Fold(content)) >= 0
 }
 
-// corrects returns how much a marked content reads as a correction of a stored fact; 0: not at all. It must repeat the
+// scoreCorrection returns how much a marked content reads as a correction of a stored fact; 0: not at all. It must repeat the
 // text before the stored value, and state another value.
-func corrects(content, stored string) float64 {
+func scoreCorrection(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
 		return 0 // it states several things, of which one at most is corrected
 	}
@@ -75,7 +75,7 @@ func corrects(content, stored string) float64 {
 	if !sameSubject(content, about) {
 		return 0
 	}
-	if !weighty(about) && (!numeric(value) || !numeric(contentTokens(now))) {
+	if !namesSubject(about) && (!hasNumber(value) || !hasNumber(contentTokens(now))) {
 		return 0
 	}
 	shared := 0
@@ -275,8 +275,8 @@ func contentTokens(tokens []string) map[string]bool {
 	return set
 }
 
-// weighty terms suffice to name a subject: two Latin words, or four Chinese characters.
-func weighty(about map[string]bool) bool {
+// namesSubject terms suffice to name a subject: two Latin words, or four Chinese characters.
+func namesSubject(about map[string]bool) bool {
 	n := 0
 	for t := range about {
 		if text.IsWide(t) {
@@ -288,8 +288,8 @@ func weighty(about map[string]bool) bool {
 	return n >= 4
 }
 
-// numeric also reports Chinese numbers and names of days.
-func numeric(tokens map[string]bool) bool {
+// hasNumber also reports Chinese numbers and names of days.
+func hasNumber(tokens map[string]bool) bool {
 	for t := range tokens {
 		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {
 			return true

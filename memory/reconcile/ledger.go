@@ -82,12 +82,12 @@ func (l *Ledger) Supersede(by int64, ids []int64) {
 // People's statements about themselves in two conversations share a key, and both stay: their readers differ. In
 // private, people may correct their statements of a group, by id or by words; in the group the old one stays in force.
 func (l *Ledger) Decide(d memory.Draft) Decision {
-	if id := l.same(d); id != 0 {
+	if id := l.findRepeated(d); id != 0 {
 		return Decision{Same: id}
 	}
 	var v Decision
 	newest := time.Time{}
-	for _, m := range l.corrected(d) {
+	for _, m := range l.findCorrected(d) {
 		switch {
 		case !laterThan(d.SaidAt, m):
 			v.Supersedes = append(v.Supersedes, m.ID)
@@ -108,10 +108,10 @@ func saidAt(m memory.Memory) time.Time {
 // laterThan counts a zero time as now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
-// same returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one corrected after
+// findRepeated returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one corrected after
 // the draft was said. Statements about a person from two conversations differ in their readers, and two people may say
 // the same about themselves.
-func (l *Ledger) same(d memory.Draft) int64 {
+func (l *Ledger) findRepeated(d memory.Draft) int64 {
 	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
 	for i := range l.rows {
 		r := &l.rows[i]
@@ -131,7 +131,7 @@ func (l *Ledger) same(d memory.Draft) int64 {
 	grams := text.Trigrams(body)
 	for i := range l.rows {
 		r := &l.rows[i]
-		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !compatible(d, r.Memory) || !alikeInLength(body, r.normal) {
+		if !l.inForce(d, r.Memory) || !sameReaders(d, r.Memory) || !mayBeOneFact(d, r.Memory) || !alikeInLength(body, r.normal) {
 			continue
 		}
 		if r.grams == nil {
@@ -174,8 +174,8 @@ func alikeInLength(a, b string) bool {
 	return min(x, y) >= 0.7*max(x, y)
 }
 
-// compatible wordings are about one person, and of no two keys.
-func compatible(d memory.Draft, m memory.Memory) bool {
+// mayBeOneFact wordings are about one person, and of no two keys.
+func mayBeOneFact(d memory.Draft, m memory.Memory) bool {
 	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
 }
 
@@ -185,13 +185,13 @@ func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	})
 }
 
-// corrected lists the memories in force that a draft gives another value: those of its key or named id, or else those
+// findCorrected lists the memories in force that a draft gives another value: those of its key or named id, or else those
 // that its words correct.
-func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
+func (l *Ledger) findCorrected(d memory.Draft) []memory.Memory {
 	var out []memory.Memory
 	named := int64(0)
 	if l.Names(d) {
-		named = l.successor(d, d.Replaces)
+		named = l.successorOf(d, d.Replaces)
 	}
 	for _, r := range l.rows {
 		if l.inForce(d, r.Memory) && (r.ID == named && mayKnow(d, r.Memory) || sameThing(d, r.Memory)) {
@@ -202,7 +202,7 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 		return out
 	}
 	for _, r := range l.rows {
-		if l.inForce(d, r.Memory) && mayKnow(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && reschedules(d, r.Memory) {
+		if l.inForce(d, r.Memory) && mayKnow(d, r.Memory) && !laterThan(d.SaidAt, r.Memory) && movesDate(d, r.Memory) {
 			out = append(out, r.Memory)
 		}
 	}
@@ -212,10 +212,10 @@ func (l *Ledger) corrected(d memory.Draft) []memory.Memory {
 	var best memory.Memory
 	most := 0.0
 	for _, r := range l.rows {
-		if !l.inForce(d, r.Memory) || !mayKnow(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !compatible(d, r.Memory) {
+		if !l.inForce(d, r.Memory) || !mayKnow(d, r.Memory) || laterThan(d.SaidAt, r.Memory) || !mayBeOneFact(d, r.Memory) {
 			continue
 		}
-		if score := corrects(d.Content, r.Content); score > most {
+		if score := scoreCorrection(d.Content, r.Content); score > most {
 			best, most = r.Memory, score
 		}
 	}
@@ -239,7 +239,7 @@ func sameThing(d memory.Draft, m memory.Memory) bool {
 	return !ofTwoThings(d.Content, m.Content, d.Key)
 }
 
-func (l *Ledger) successor(d memory.Draft, id int64) int64 {
+func (l *Ledger) successorOf(d memory.Draft, id int64) int64 {
 	for range l.rows {
 		at := slices.IndexFunc(l.rows, func(r ledgerRow) bool { return r.ID == id })
 		if at < 0 || l.inForce(d, l.rows[at].Memory) {

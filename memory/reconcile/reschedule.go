@@ -12,10 +12,10 @@ import (
 	"ebb/sessions/rules"
 )
 
-// reschedules reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin
+// movesDate reports whether a content moves the date of a stored fact: "联调改到下周一上午十点" after "联调定在后天下午三点". Both begin
 // with the same words, with only a time behind. The speaker counts only for events that can be anybody's own, such as
-// a day off. It finds moves that [corrects] misses, by or behind the name of another speaker.
-func reschedules(d memory.Draft, m memory.Memory) bool {
+// a day off. It finds moves that [scoreCorrection] misses, by or behind the name of another speaker.
+func movesDate(d memory.Draft, m memory.Memory) bool {
 	if d.Key != "" && m.Key != "" && text.NormalizeKey(d.Key) != m.Key {
 		return false
 	}

@@ -44,17 +44,17 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 		}
 	}
 	if len(events) == 0 {
-		return fmt.Sprintf("there are no events with the numbers %s", span(from, through)), nil
+		return fmt.Sprintf("there are no events with the numbers %s", formatSpan(from, through)), nil
 	}
 	room := roomOf(r.Room)
-	first := r.line(events[0])
-	if parts := chunks(first, room); len(parts) > 1 || page > 1 {
-		return r.long(events[0].Seq, through, parts, page, call), nil
+	first := r.eventLine(events[0])
+	if parts := splitPages(first, room); len(parts) > 1 || page > 1 {
+		return r.longPage(events[0].Seq, through, parts, page, call), nil
 	}
 	var b strings.Builder
 	last := int64(0)
 	for _, e := range events {
-		line := r.line(e)
+		line := r.eventLine(e)
 		if b.Len() > 0 && b.Len()+len(line) > room {
 			break
 		}
@@ -62,21 +62,21 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 		last = e.Seq
 	}
 	if last < through && (last < events[len(events)-1].Seq || len(events) == readAhead) {
-		return fmt.Sprintf("events %s of %s; next: %s\n%s", span(events[0].Seq, last), span(from, through), call(span(last+1, through), 1), b.String()), nil
+		return fmt.Sprintf("events %s of %s; next: %s\n%s", formatSpan(events[0].Seq, last), formatSpan(from, through), call(formatSpan(last+1, through), 1), b.String()), nil
 	}
 	return b.String(), nil
 }
 
-func (r LogReader) long(seq, through int64, parts []string, page int, call func(span string, page int) string) string {
+func (r LogReader) longPage(seq, through int64, parts []string, page int, call func(span string, page int) string) string {
 	if page = max(1, page); page > len(parts) {
-		return fmt.Sprintf("event %d has no page %d; the last is page %d: %s", seq, page, len(parts), call(span(seq, through), len(parts)))
+		return fmt.Sprintf("event %d has no page %d; the last is page %d: %s", seq, page, len(parts), call(formatSpan(seq, through), len(parts)))
 	}
 	next := ", the last"
 	switch {
 	case page < len(parts):
-		next = "; next: " + call(span(seq, through), page+1)
+		next = "; next: " + call(formatSpan(seq, through), page+1)
 	case seq < through:
-		next = ", the last; next: " + call(span(seq+1, through), 1)
+		next = ", the last; next: " + call(formatSpan(seq+1, through), 1)
 	}
 	return fmt.Sprintf("event %d, page %d of %d%s\n%s", seq, page, len(parts), next, parts[page-1])
 }
@@ -92,7 +92,7 @@ func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq i
 	var lines []string
 	next, size := found.From, 0
 	for i, e := range found.Events {
-		line := r.line(e.Event)
+		line := r.eventLine(e.Event)
 		if e.Cut {
 			line = strings.TrimSuffix(line, "\n") + "… [whole: " + whole(e.Seq) + "]\n"
 		}
@@ -120,7 +120,7 @@ func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq i
 	return head + strings.Join(lines, ""), nil
 }
 
-func (r LogReader) line(e sessions.Event) string {
+func (r LogReader) eventLine(e sessions.Event) string {
 	who := string(e.Role)
 	switch {
 	case e.Role == sessions.RoleUser:
@@ -159,7 +159,7 @@ func ParseSpan(text string) (from, through int64, ok bool) {
 	return from, through, from > 0 && through >= from
 }
 
-func span(from, through int64) string {
+func formatSpan(from, through int64) string {
 	if from == through {
 		return strconv.FormatInt(from, 10)
 	}

@@ -24,7 +24,7 @@ func roomOf(room int) int {
 // Page returns one page of a text, from 1, at most room bytes. Unless it is the only one, a first line names it and
 // the call for the next. Without these lines, the pages are the text.
 func Page(text string, page, room int, call func(page int) string) string {
-	parts := chunks(text, roomOf(room))
+	parts := splitPages(text, roomOf(room))
 	switch page = max(1, page); {
 	case page > len(parts):
 		return fmt.Sprintf("there is no page %d; the last is page %d: %s", page, len(parts), call(len(parts)))
@@ -36,8 +36,8 @@ func Page(text string, page, room int, call func(page int) string) string {
 	return fmt.Sprintf("page %d of %d; next: %s\n%s", page, len(parts), call(page+1), parts[page-1])
 }
 
-// chunks cuts at a near line break, and never inside a character.
-func chunks(text string, room int) []string {
+// splitPages cuts at a near line break, and never inside a character.
+func splitPages(text string, room int) []string {
 	var out []string
 	for len(text) > room {
 		at := room

@@ -24,7 +24,7 @@ var everyday = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}:\d
 // MarksOf adds the marks of a text to a set.
 func MarksOf(said string, set map[string]bool) {
 	said = text.Fold(said)
-	for _, run := range strings.FieldsFunc(said, func(r rune) bool { return !identifying(r) }) {
+	for _, run := range strings.FieldsFunc(said, func(r rune) bool { return !isIdentifying(r) }) {
 		run = strings.Trim(run, ".:@/_-+")
 		if len(run) >= minIdentifier && strings.ContainsAny(run, "0123456789@") && !everyday.MatchString(run) {
 			set[run] = true
@@ -49,7 +49,7 @@ func MarksOf(said string, set map[string]bool) {
 	}
 }
 
-func identifying(r rune) bool {
+func isIdentifying(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-/:+", r))
 }
 

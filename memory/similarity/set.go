@@ -66,7 +66,7 @@ func (l *Set) AddIdentifiers(text string) {
 	marks := map[string]bool{}
 	MarksOf(text, marks)
 	for m := range marks {
-		if strings.ContainsAny(m, "0123456789@") && !strings.ContainsFunc(m, func(r rune) bool { return !identifying(r) }) {
+		if strings.ContainsAny(m, "0123456789@") && !strings.ContainsFunc(m, func(r rune) bool { return !isIdentifying(r) }) {
 			l.marks[m] = true
 		}
 	}
@@ -97,13 +97,15 @@ func (l *Set) Repeats(text string) bool {
 			return true
 		}
 	}
-	return l.marked(text, func(string) bool { return true }) || l.RepeatsSaying(text)
+	return l.hasMark(text, func(string) bool { return true }) || l.RepeatsSaying(text)
 }
 
 // RepeatsFar is [Set.Repeats] for another session, where identifiers of work are common knowledge.
-func (l *Set) RepeatsFar(text string) bool { return l.marked(text, personal) || l.RepeatsSaying(text) }
+func (l *Set) RepeatsFar(text string) bool {
+	return l.hasMark(text, isPersonal) || l.RepeatsSaying(text)
+}
 
-func (l *Set) marked(text string, counts func(mark string) bool) bool {
+func (l *Set) hasMark(text string, counts func(mark string) bool) bool {
 	if len(l.marks) == 0 || text == "" {
 		return false
 	}
@@ -152,7 +154,7 @@ func (l *Set) RepeatedSayings(said string) (found []int) {
 func (l *Set) Pieces() []string {
 	set := map[string]bool{}
 	for m := range l.marks {
-		if personal(m) {
+		if isPersonal(m) {
 			set[m] = true
 		}
 	}
@@ -172,8 +174,8 @@ func (l *Set) Pieces() []string {
 	return list[:min(len(list), maxPieces)]
 }
 
-// personal reports whether an identifier is a person's, not one of work: a long number or an address.
-func personal(mark string) bool {
+// isPersonal reports whether an identifier is a person's, not one of work: a long number or an address.
+func isPersonal(mark string) bool {
 	digits := 0
 	for _, r := range mark {
 		if unicode.IsDigit(r) {
