@@ -126,6 +126,7 @@ const (
 // State is the state of a model's circuit breaker.
 type State int
 
+// The states.
 const (
 	Up      State = iota
 	OnTrial       // the next call tries it again

@@ -23,6 +23,7 @@ const (
 	Operator      // operator of the installation, in no conversation
 )
 
+// Actor is the person who asks for an action.
 type Actor struct {
 	Role   Role
 	Name   string          // an operator's name in the audit
