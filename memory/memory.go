@@ -62,6 +62,9 @@ type Memory struct {
 	SubjectNick string
 }
 
+// Private reports whether the memory was said in a private chat.
+func (m Memory) Private() bool { return m.SourceGroup == "" }
+
 // Draft is a fact before it is stored.
 type Draft struct {
 	Scope     Scope

@@ -65,8 +65,8 @@ type Export interface {
 	// MessagesOf lists the person's messages in all conversations by arrival, after the id after.
 	MessagesOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int) ([]PersonMessage, error)
 
-	// RecordsOf lists other rows with the person's name, by kind and time. Logins are listed for each robot, actions
-	// only for an empty one.
+	// RecordsOf lists other rows with the person's name, by kind and time. Logins and actions on no session belong to no
+	// robot and are listed for each.
 	RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]Record, error)
 }
 
@@ -162,6 +162,7 @@ type Preview struct {
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
 	Logins      int      // logins of the console
+	Actions     int      // rows of the audit, which stay with the name
 }
 
 // Forget is an erasure of a person.

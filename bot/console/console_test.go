@@ -264,8 +264,11 @@ func TestWhatACompactionKept(t *testing.T) {
 		t.Error("the attempt's page shows an event that it did not cover")
 	}
 	w.execute("UPDATE compaction_log SET error = 'model error: busy: 429 of the provider'")
-	if _, page := b.get(attempt); !strings.Contains(page, `模型服务繁忙<br><code>model error: busy: 429 of the provider</code>`) {
-		t.Errorf("the attempt's page lacks the reason or the error: %s", around(page, "alert"))
+	if _, page := b.get(attempt); !strings.Contains(page, `模型服务繁忙<details class="technical"><summary>技术细节</summary><code lang="en">model error: busy: 429 of the provider</code></details>`) {
+		t.Errorf("the attempt's page lacks the reason or the error: %s", around(page, "技术细节"))
+	}
+	if _, page := b.get("/compactions"); !strings.Contains(page, `模型服务繁忙<details class="technical">`) {
+		t.Errorf("the list lacks the reason: %s", around(page, "why"))
 	}
 	undo := session + "/undo?id=" + number(scan[int64](w, "SELECT id FROM compaction_log"))
 	if status, _ := b.post(undo, nil); status != http.StatusOK {

@@ -31,11 +31,14 @@ func (m restricted) shows(key sessions.Key) error {
 	return fmt.Errorf("session %s: %w", key, sessions.ErrNotFound)
 }
 
+const masked = "•••"
+
+// mask replaces a text by its length.
 func mask(text string) string {
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("••• (%d)", utf8.RuneCountInString(text))
+	return fmt.Sprintf(masked+" (%d)", utf8.RuneCountInString(text))
 }
 
 // Sessions implements pages.Lists.
@@ -67,7 +70,10 @@ func (m restricted) Work(ctx context.Context, key sessions.Key) (pages.Work, err
 
 func maskSession(s sessions.Session) sessions.Session {
 	if private(s) {
-		s.Title, s.Pinned, s.CompactError = "", mask(s.Pinned), mask(s.CompactError)
+		s.Title, s.Pinned = "", mask(s.Pinned)
+		if s.CompactError != sessions.CompactUndone {
+			s.CompactError = mask(s.CompactError)
+		}
 	}
 	return s
 }
@@ -247,7 +253,7 @@ func (m restricted) Memory(ctx context.Context, id int64) (memory.Memory, []memo
 }
 
 func maskMemory(m memory.Memory) memory.Memory {
-	if m.SourceGroup == "" {
+	if m.Private() {
 		m.Content, m.Key, m.SaidByNick, m.SubjectNick = mask(m.Content), mask(m.Key), "", ""
 	}
 	return m

@@ -45,8 +45,7 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	v := memoryView{m, values}
-	isPrivate := func(m memory.Memory) bool { return m.SourceGroup == "" }
-	private := isPrivate(v.Memory) || slices.ContainsFunc(v.Values, isPrivate)
+	private := slices.ContainsFunc(v.Values, memory.Memory.Private)
 	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
 		v.Memory, v.Values, err = lists.Memory(ctx, m.ID)
 		return err

@@ -79,6 +79,18 @@ func (w words) Reason(text string) string {
 	return text
 }
 
+// Failure returns the words for the error of a compaction, and the error as the technical detail. A masked error has none.
+func (w words) Failure(text string) codeView {
+	switch reason := w.Reason(text); {
+	case strings.HasPrefix(text, masked):
+		return codeView{Text: text}
+	case reason == text:
+		return codeView{text, w.T("reason.unnamed")}
+	default:
+		return codeView{text, reason}
+	}
+}
+
 // Speaker returns the source of a hit, as in "said by u-1「Li」", for people.
 func (w words) Speaker(source string) string {
 	if text := cmp.Or(w.all["source."+source], w.all["role."+source]); text != "" {
@@ -149,7 +161,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"t":     w.T, "code": func(kind string, code any) codeView {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
-		"reason":  func(text string) codeView { return codeView{text, w.Reason(text)} },
+		"reason":  w.Failure,
 		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
 		"time": func(t time.Time) string {
 			if t.IsZero() {

@@ -59,6 +59,13 @@ func TestPeople(t *testing.T) {
 			t.Errorf("%q does not find %d people: %s", name, want, around(page, "/people/person"))
 		}
 	}
+	viewer := w.enter(w.serve(nil), viewerToken)
+	if _, page := b.get("/people"); !strings.Contains(page, "名字或编号") {
+		t.Errorf("an administrator's search has the label %s", around(page, `for="q"`))
+	}
+	if _, page := viewer.get("/people"); !strings.Contains(page, "编号，或其中一部分") || strings.Contains(page, "名字或编号") {
+		t.Errorf("a viewer, who finds people by id alone, sees the label %s", around(page, `for="q"`))
+	}
 }
 
 // A group's memory becomes the team's, with the administrator who decided it. One of a person does not.

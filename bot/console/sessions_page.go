@@ -75,6 +75,12 @@ type sessionView struct {
 	Work     workView
 }
 
+// Failed reports whether the last compaction failed. An undo leaves a word in the place of a reason.
+func (v sessionView) Failed() bool {
+	return v.Session.CompactError != "" && v.Session.CompactError != sessions.CompactUndone
+}
+
+// line is an event of the conversation, with the cuts of compactions after it.
 type line struct {
 	Event    sessions.Event
 	Cuts     []cutView

@@ -191,6 +191,13 @@ func TestReasonAndSpeaker(t *testing.T) {
 			t.Errorf("the reason of %q is %q, want %q", text, got, want)
 		}
 	}
+	for text, want := range map[string]codeView{
+		"no gain: 3": {"no gain: 3", "压缩后不会明显变小"}, "an older release": {"an older release", zh.T("reason.unnamed")}, mask("no gain"): {"", "••• (7)"},
+	} {
+		if got := zh.Failure(text); got != want {
+			t.Errorf("the failure %q is %q, want %q", text, got, want)
+		}
+	}
 	by := memory.Memory{SaidBy: "u-1", SaidByNick: "李娜"}
 	for source, want := range map[string]string{
 		memory.Memory{}.Source(): "不明", by.Source(): "u-1「李娜」", memory.Memory{SaidBy: "u-1", SubjectID: "u-2"}.Source(): "u-1，关于 u-2", "assistant": "机器人", "李娜(u-1)": "李娜(u-1)",

@@ -3,6 +3,7 @@ package manage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rs/zerolog"
@@ -47,6 +48,14 @@ func (m *Manager) View(ctx context.Context, a Actor, s sessions.Session, read fu
 		return read(ctx)
 	}
 	return m.Record(ctx, a, ViewedPrivate, s.Key, "", read)
+}
+
+// ViewFact is [Manager.View] for a memory with all values of its fact.
+func (m *Manager) ViewFact(ctx context.Context, a Actor, f memory.Memory, values []memory.Memory, read func(context.Context) error) error {
+	if !slices.ContainsFunc(values, memory.Memory.Private) {
+		return read(ctx)
+	}
+	return m.Record(ctx, a, ViewedPrivate, f.SourceSession, memoryDetail(f.ID), read)
 }
 
 // Undo reverts the newest compaction and returns its row in the log, or [sessions.ErrNotFound] for none. The session

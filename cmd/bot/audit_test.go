@@ -14,8 +14,9 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// audited are the commands that change data or show a private chat, with an example. KEY is a session, PRIVATE a private chat,
-// ID a memory of a group, DEAD a message that was set aside, and FILE an older bot's conversation. action is that of the row.
+// audited are the commands that change data or show a private chat, with an example. KEY is a session, PRIVATE a private chat, ID
+// a memory of a group, and SECRET one of the private chat. ATTEMPT is a compaction there, DEAD a message that was set aside, and FILE
+// an older bot's conversation. action is that of the row.
 var audited = map[string]struct{ args, action string }{
 	"sessions show":     {"PRIVATE", "view_private"},
 	"sessions export":   {"PRIVATE", "view_private"},
@@ -24,6 +25,8 @@ var audited = map[string]struct{ args, action string }{
 	"sessions delete":   {"KEY --yes", "delete"},
 	"compactions undo":  {"KEY", "undo"},
 	"deadletters retry": {"DEAD", "retry"},
+	"memory show":       {"SECRET", "view_private"},
+	"compactions show":  {"ATTEMPT", "view_private"},
 	"memory export":     {"--person u1", "export_person"},
 	"memory forget":     {"ID --yes", "forget"},
 	"memory promote":    {"ID --by u1", "promote"},
@@ -33,9 +36,9 @@ var audited = map[string]struct{ args, action string }{
 // unaudited are the other commands.
 var unaudited = map[string]string{
 	"serve": "its turns are in the log", "chat": "its turns are in the log", "migrate up": "the schema, before there is an audit",
-	"migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads", "compactions show": "reads",
+	"migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads",
 	"compactions cost": "reads", "debts": "reads", "deadletters list": "reads", "calls list": "reads", "restarts": "reads",
-	"memory list": "reads", "memory show": "reads", "config check": "reads a file", "config print": "reads a file",
+	"memory list": "reads", "config check": "reads a file", "config print": "reads a file",
 	"healthcheck": "reads", "version": "reads",
 }
 
@@ -93,9 +96,12 @@ func TestChangingCommandsAreAudited(t *testing.T) {
 				INSERT INTO compaction_log (session_key, outcome, start_seq, end_seq, summary_id, view_before)
 				SELECT 'robot/cidExport', 'committed', 1, 3, s.id, '{"cursor": 0, "summaries": [], "pinned": ""}' FROM s RETURNING id`)
 			one(`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type) VALUES ('robot/cidPrivate', 'robot', 'cidPrivate', '1') RETURNING 1`)
+			secret := one(`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session)
+				VALUES ('user', 'u1', 'fact', 'the salary is 9,000', '\x02', 'robot/cidPrivate') RETURNING id`)
+			attempt := one(`INSERT INTO compaction_log (session_key, outcome, start_seq, end_seq) VALUES ('robot/cidPrivate', 'failed', 1, 2) RETURNING id`)
 			one(`INSERT INTO api_months (month, quota) VALUES (to_char(now() AT TIME ZONE 'Asia/Shanghai', 'YYYY-MM'), 5000) RETURNING 1`)
 			args := strings.Fields(command + " " + strings.NewReplacer(
-				"KEY", string(exportKey), "PRIVATE", "robot/cidPrivate", "ID", fmt.Sprint(memory), "FILE", file,
+				"KEY", string(exportKey), "PRIVATE", "robot/cidPrivate", "ID", fmt.Sprint(memory), "SECRET", fmt.Sprint(secret), "ATTEMPT", fmt.Sprint(attempt), "FILE", file,
 				"DEAD", fmt.Sprint(one("SELECT id FROM dingtalk_session_events WHERE state = 'dead'")),
 			).Replace(c.args))
 			if code, _, stderr := runBot(t, env("DATABASE_URL", url), slices.Concat(args, []string{"-c", referencePath})...); code != 0 {

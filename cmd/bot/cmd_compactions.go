@@ -87,7 +87,7 @@ type compactionsShowCmd struct {
 
 // Run shows an attempt.
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
 		e, err := s.Compaction(ctx, c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
@@ -95,25 +95,34 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		ends, err := s.CompactionEnds(ctx, []int64{e.ID})
-		if err != nil {
+		session, err := s.Session(ctx, e.Key)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
-		receipts, err := s.CompactionFlushes(ctx, e.Key, e.ID)
-		if err != nil {
-			return err
-		}
-		view := viewCompaction(e, ends[e.ID])
-		view.Flushes = viewReceipts(receipts)
-		if view.SummaryID > 0 {
-			summary, err := s.Summary(ctx, e.Key, view.SummaryID)
-			if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-				return err
-			}
-			view.Summary = summary.Text
-		}
-		return showCompaction(app.Stdout, view, at, c.JSON)
+		session.Key = e.Key // also of a deleted session, whose type is unknown
+		return m.View(ctx, operator, session, func(ctx context.Context) error { return c.show(ctx, app, s, at, e) })
 	})
+}
+
+func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, e sessions.LogEntry) error {
+	ends, err := s.CompactionEnds(ctx, []int64{e.ID})
+	if err != nil {
+		return err
+	}
+	receipts, err := s.CompactionFlushes(ctx, e.Key, e.ID)
+	if err != nil {
+		return err
+	}
+	view := viewCompaction(e, ends[e.ID])
+	view.Flushes = viewReceipts(receipts)
+	if view.SummaryID > 0 {
+		summary, err := s.Summary(ctx, e.Key, view.SummaryID)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return err
+		}
+		view.Summary = summary.Text
+	}
+	return showCompaction(app.Stdout, view, at, c.JSON)
 }
 
 func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) error {

@@ -91,23 +91,27 @@ type memoryShowCmd struct {
 
 // Run shows a memory.
 func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+	return withManager(ctx, app, c.configFlag, func(manager *manage.Manager, s *sql.Store, at clock) error {
 		m, chain, err := s.MemoryByID(ctx, c.ID)
 		if err != nil {
 			return noMemory(c.ID, err)
 		}
-		v := memoryShown{memoryView: viewMemory(m), History: views(chain, viewMemory)}
-		switch r, err := s.ReceiptOf(ctx, m); {
-		case err == nil:
-			v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
-		case !errors.Is(err, sessions.ErrNotFound):
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(app.Stdout).Encode(v)
-		}
-		return v.write(app.Stdout, at)
+		return manager.ViewFact(ctx, operator, m, chain, func(ctx context.Context) error { return c.show(ctx, app, s, at, m, chain) })
 	})
+}
+
+func (c memoryShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, m memory.Memory, chain []memory.Memory) error {
+	v := memoryShown{memoryView: viewMemory(m), History: views(chain, viewMemory)}
+	switch r, err := s.ReceiptOf(ctx, m); {
+	case err == nil:
+		v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
+	case !errors.Is(err, sessions.ErrNotFound):
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(app.Stdout).Encode(v)
+	}
+	return v.write(app.Stdout, at)
 }
 
 func noMemory(id int64, err error) error {
@@ -296,7 +300,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	}
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
 		if !c.Yes {
-			return c.preview(ctx, app, s, at)
+			return c.preview(ctx, app, m, s, at)
 		}
 		done, err := c.forget(withWaits(ctx, app), m)
 		if err != nil {
@@ -317,17 +321,23 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 }
 
 // preview lists what the erasure would delete.
-func (c memoryForgetCmd) preview(ctx context.Context, app *App, s *sql.Store, at clock) error {
-	_, chain, err := s.MemoryByID(ctx, c.ID)
+func (c memoryForgetCmd) preview(ctx context.Context, app *App, manager *manage.Manager, s *sql.Store, at clock) error {
+	f, chain, err := s.MemoryByID(ctx, c.ID)
 	if err != nil {
 		return noMemory(c.ID, err)
 	}
-	for _, m := range chain {
-		if v := viewMemory(m); m.ID <= c.ID {
-			if _, err := fmt.Fprintf(app.Stdout, "memory %d (%s, %s): %s\n", m.ID, m.Scope, at.full(v.said()), m.Content); err != nil {
-				return err
+	err = manager.ViewFact(ctx, operator, f, chain, func(context.Context) error {
+		for _, m := range chain {
+			if v := viewMemory(m); m.ID <= c.ID {
+				if _, err := fmt.Fprintf(app.Stdout, "memory %d (%s, %s): %s\n", m.ID, m.Scope, at.full(v.said()), m.Content); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return c.requireYes("with the messages that said it and their answers, it")
 }

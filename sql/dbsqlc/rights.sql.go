@@ -1380,7 +1380,7 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     WHERE l.role = 'person' AND l.actor = ANY($1::text[])
     UNION ALL
     SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
-    WHERE $3::text = '' AND a.actor = ANY($1::text[])
+    WHERE a.actor = ANY($1::text[]) AND (a.session_key = '' OR starts_with(a.session_key, $2::text))
     GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
 ) r
 ORDER BY r.kind, r.at, r.name
@@ -1404,7 +1404,8 @@ type PersonRecordsRow struct {
 }
 
 // PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
-// promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+// promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to
+// no robot, and actions in the console by day: at a robot those on its sessions and on none.
 func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
 	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)
 	if err != nil {

@@ -129,7 +129,6 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 	return p, g.previewRecords(ctx, &p)
 }
 
-// Actions stay in the audit.
 func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) error {
 	rows, err := g.Q.PersonRecords(ctx, g.Pool, &dbsqlc.PersonRecordsParams{
 		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
@@ -149,6 +148,7 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 		case memory.RecordLogin:
 			p.Logins += n
 		case memory.RecordAction:
+			p.Actions += n
 		}
 	}
 	return err

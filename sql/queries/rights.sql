@@ -542,7 +542,8 @@ DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::te
 
 -- name: PersonRecords :many
 -- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
--- promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to no robot, and, unless a robot is given, actions in the console by day.
+-- promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to
+-- no robot, and actions in the console by day: at a robot those on its sessions and on none.
 SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
     SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
         sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
@@ -570,7 +571,7 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     WHERE l.role = 'person' AND l.actor = ANY(@people::text[])
     UNION ALL
     SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
-    WHERE @robot::text = '' AND a.actor = ANY(@people::text[])
+    WHERE a.actor = ANY(@people::text[]) AND (a.session_key = '' OR starts_with(a.session_key, @robot_sessions::text))
     GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
 ) r
 ORDER BY r.kind, r.at, r.name;
