@@ -71,6 +71,7 @@ var importRules = []struct {
 	{"bot/dingtalk/markdown", nil},
 	{"bot/media", []string{"bot/chat", "sessions", "sessions/*"}},
 	{"bot/openai", []string{"bot/llm", "sessions", "sessions/*"}},
+	{"bot/schedule/when", []string{"memory/text", "memory/dates"}},
 	{"bot/schedule", []string{"bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools/mcp", []string{"bot/llm", "bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools", []string{"bot/llm", "bot/chat", "memory", "memory/*", "sessions", "sessions/*"}},

@@ -21,6 +21,8 @@ type dateRule struct {
 	name    string // its list in rules.tsv
 	english bool   // every match has one of the dateWords
 	bare    bool   // a day of the week without the words for which one
+	monthly bool   // a day of the month without the words for which one
+	next    bool   // the first such day that is not past
 	days    func(m []string, day time.Time) (Span, bool)
 	pattern string
 	re      func() *regexp.Regexp
@@ -51,7 +53,7 @@ var chineseDays = map[string][2]int{
 
 var chineseRules = []*dateRule{
 	{name: "yearMonthDay", days: func(m []string, day time.Time) (Span, bool) {
-		month, ok := parseNumber(m[2])
+		month, ok := Number(m[2])
 		if !ok || m[3] == "" {
 			return monthOf(day.Year()+years[m[1]], month, day), ok && 1 <= month && month <= 12
 		}
@@ -64,19 +66,19 @@ var chineseRules = []*dateRule{
 		return yearOf(day.Year()+years[m[1]], day), true
 	}},
 	{name: "monthDay", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, countSteps(m[1]))
+		month := AddMonths(day, countSteps(m[1]))
 		return dateOf(month.Year(), int(month.Month()), m[2], day)
 	}},
 	{name: "monthEnd", days: func(m []string, day time.Time) (Span, bool) {
-		return lastDay(addMonths(day, countSteps(m[1])), 1), true
+		return lastDay(AddMonths(day, countSteps(m[1])), 1), true
 	}},
 	{name: "monthBegin", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, countSteps(m[1]))
+		month := AddMonths(day, countSteps(m[1]))
 		from := monthOf(month.Year(), int(month.Month()), day).From
 		return Span{From: from, To: from.AddDate(0, 0, 10)}, true
 	}},
 	{name: "month", days: func(m []string, day time.Time) (Span, bool) {
-		month := addMonths(day, countSteps(m[1]))
+		month := AddMonths(day, countSteps(m[1]))
 		return monthOf(month.Year(), int(month.Month()), day), true
 	}},
 	{name: "quarter", days: func(m []string, day time.Time) (Span, bool) { return quarterOf(day, countSteps(m[1])), true }},
@@ -102,12 +104,12 @@ var chineseRules = []*dateRule{
 		if m[1] == "半" {
 			return halfSpan(m[2], n, day)
 		}
-		count, ok := parseNumber(m[1])
+		count, ok := Number(m[1])
 		span, known := spanAhead(day, n*count, m[2])
 		return span, ok && known
 	}},
 	{name: "awayAgain", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := parseNumber(m[1])
+		n, ok := Number(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
@@ -142,12 +144,12 @@ var englishRules = []*dateRule{
 		return nextIfPast(weekdayIn(mondayOf(day), m[1]), day), true
 	}},
 	{name: "englishIn", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := parseNumber(m[1])
+		n, ok := Number(m[1])
 		span, known := spanAhead(day, n, m[2])
 		return span, ok && known
 	}},
 	{name: "englishAgo", days: func(m []string, day time.Time) (Span, bool) {
-		n, ok := parseNumber(m[1])
+		n, ok := Number(m[1])
 		if m[3] == "ago" {
 			n = -n
 		}
@@ -157,7 +159,7 @@ var englishRules = []*dateRule{
 	{name: "englishEnd", days: func(m []string, day time.Time) (Span, bool) {
 		switch n := englishOffset[m[1]]; m[2] {
 		case "month":
-			return lastDay(addMonths(day, n), 1), true
+			return lastDay(AddMonths(day, n), 1), true
 		case "quarter":
 			return oneDay(quarterOf(day, n).To.AddDate(0, 0, -1)), true
 		default:
@@ -173,7 +175,7 @@ var englishRules = []*dateRule{
 		case "weekend":
 			return weekdayIn(week, "末"), true
 		case "month":
-			month := addMonths(day, n)
+			month := AddMonths(day, n)
 			return monthOf(month.Year(), int(month.Month()), day), true
 		case "quarter":
 			return quarterOf(day, n), true
@@ -187,29 +189,29 @@ var englishRules = []*dateRule{
 // the next one within a month.
 var absoluteRules = []*dateRule{
 	{name: "dateInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, _ := parseNumber(m[1])
-		month, _ := parseNumber(m[2])
+		year, _ := Number(m[1])
+		month, _ := Number(m[2])
 		return dateOf(year, month, m[3], day)
 	}},
 	{name: "monthInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, _ := parseNumber(m[1])
-		month, _ := parseNumber(m[2])
+		year, _ := Number(m[1])
+		month, _ := Number(m[2])
 		return monthOf(year, month, day), 1 <= month && month <= 12
 	}},
 	{name: "dateWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
-		month, _ := parseNumber(m[1] + m[3])
+		month, _ := Number(m[1] + m[3])
 		return lastDate(month, m[2]+m[4], "", day)
 	}},
 	{name: "monthWithoutYear", days: func(m []string, day time.Time) (Span, bool) {
-		month, _ := parseNumber(m[1])
+		month, _ := Number(m[1])
 		return recentMonth(month, "", day)
 	}},
-	{name: "dayWithoutMonth", days: func(m []string, day time.Time) (Span, bool) {
+	{name: "dayWithoutMonth", monthly: true, days: func(m []string, day time.Time) (Span, bool) {
 		span, ok := dateOf(day.Year(), int(day.Month()), m[1], day)
 		if ok && !span.From.After(day.AddDate(0, 0, 7)) {
 			return span, true
 		}
-		before := addMonths(day, -1)
+		before := AddMonths(day, -1)
 		return dateOf(before.Year(), int(before.Month()), m[1], day)
 	}},
 	{name: "recentDays", days: func(_ []string, day time.Time) (Span, bool) {
@@ -232,7 +234,7 @@ var absoluteRules = []*dateRule{
 		return recentMonth(months[m[1][:3]], "", day)
 	}},
 	{name: "yearInFigures", days: func(m []string, day time.Time) (Span, bool) {
-		year, ok := parseNumber(m[1] + m[2])
+		year, ok := Number(m[1] + m[2])
 		return yearOf(year, day), ok
 	}},
 }
@@ -244,33 +246,67 @@ var (
 	englishOffset = map[string]int{"last": -1, "this": 0, "the": 0, "next": 1}
 	months        = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 	englishCounts = map[string]int{
-		"a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-		"ten": 10, "eleven": 11, "twelve": 12,
+		"a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+		"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+		"eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+		"ninety": 90,
 	}
 )
 
 func countSteps(which string) int { return strings.Count(which, "下") - strings.Count(which, "上") }
 
-// parseNumber reads figures, an English count or a Chinese number under a hundred.
-func parseNumber(s string) (int, bool) {
+// Number reads figures, an English count under a hundred or a Chinese number under ten thousand, in folded characters.
+func Number(s string) (int, bool) {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n, true
 	}
 	if n, ok := englishCounts[s]; ok {
 		return n, true
 	}
-	n, tens := 0, false
-	for i, r := range []rune(s) {
-		switch digit := strings.IndexRune("一二三四五六七八九", r); {
-		case r == '十' && !tens:
-			n, tens = max(1, n)*10, true
-		case r == '两' && i == 0:
-			n = 2
-		case digit >= 0 && (i == 0 || tens && n%10 == 0):
-			n += digit/len("一") + 1
+	if tens, ones, ok := strings.Cut(strings.ReplaceAll(s, " ", "-"), "-"); ok {
+		t, o := englishCounts[tens], englishCounts[ones]
+		return t + o, t >= 20 && t%10 == 0 && 1 <= o && o <= 9
+	}
+	return chineseNumber(s)
+}
+
+var chineseUnits = map[rune]int{'十': 10, '百': 100, '千': 1000}
+
+// chineseNumber reads 十, 二十五, 一百零八, and 一百二 as 120.
+func chineseNumber(s string) (int, bool) {
+	const none = -1
+	n, digit, above, zero := 0, none, 10_000, false
+	for _, r := range s {
+		unit := chineseUnits[r]
+		d := strings.IndexRune("一二三四五六七八九", r)
+		switch {
+		case r == '零' || r == '〇':
+			if digit != none {
+				return 0, false
+			}
+			zero = true
+		case unit > 0:
+			if unit >= above || digit == none && (unit > 10 || n > 0) {
+				return 0, false
+			}
+			n += max(1, digit) * unit
+			digit, above, zero = none, unit, false
+		case digit != none:
+			return 0, false
+		case r == '两':
+			digit = 2
+		case d >= 0:
+			digit = d/len("一") + 1
 		default:
 			return 0, false
 		}
+	}
+	switch {
+	case digit == none:
+	case n > 0 && above > 10 && !zero:
+		n += digit * above / 10
+	default:
+		n += digit
 	}
 	return n, s != ""
 }
@@ -305,8 +341,8 @@ func nextIfPast(s Span, day time.Time) Span {
 	return shiftDays(s, 7)
 }
 
-// addMonths takes the last day of a shorter month.
-func addMonths(day time.Time, n int) time.Time {
+// AddMonths returns the beginning of the same day n months later, or of the last day of a shorter month.
+func AddMonths(day time.Time, n int) time.Time {
 	first := time.Date(day.Year(), day.Month()+time.Month(n), 1, 0, 0, 0, 0, day.Location())
 	return first.AddDate(0, 0, min(day.Day(), first.AddDate(0, 1, -1).Day())-1)
 }
@@ -332,14 +368,14 @@ func quarterOf(day time.Time, n int) Span {
 }
 
 func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
-	d, ok := parseNumber(dayOfMonth)
+	d, ok := Number(dayOfMonth)
 	date := time.Date(year, time.Month(month), d, 0, 0, 0, 0, zone.Location())
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
 // lastDate is the last one without a year.
 func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
-	if n, ok := parseNumber(year); ok {
+	if n, ok := Number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
 	}
 	for n := day.Year() + 1; n > day.Year()-8; n-- { // the last 29 February may be that far back
@@ -356,7 +392,7 @@ func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	if month < 1 || month > 12 {
 		return Span{}, false
 	}
-	if n, ok := parseNumber(year); ok {
+	if n, ok := Number(year); ok {
 		return monthOf(n, month, day), true
 	}
 	span := monthOf(day.Year(), month, day)
@@ -375,7 +411,7 @@ func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	case "周", "星期", "礼拜", "week":
 		return oneDay(day.AddDate(0, 0, 7*n)), true
 	case "月", "month":
-		return oneDay(addMonths(day, n)), true
+		return oneDay(AddMonths(day, n)), true
 	case "年", "year":
 		return yearOf(day.Year()+n, day), true
 	}
@@ -388,7 +424,7 @@ func halfSpan(unit string, sign int, day time.Time) (Span, bool) {
 	case "个月":
 		return oneDay(day.AddDate(0, 0, 15*sign)), true
 	case "年":
-		return oneDay(addMonths(day, 6*sign)), true
+		return oneDay(AddMonths(day, 6*sign)), true
 	}
 	return Span{}, false
 }

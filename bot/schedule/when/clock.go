@@ -1,0 +1,154 @@
+package when
+
+import (
+	"strings"
+	"time"
+)
+
+// clockTime is a time of the day. An hour that is not exact is one of a clock's face.
+type clockTime struct {
+	hour, minute, second int
+	exact                bool
+}
+
+func (c clockTime) valid() bool {
+	return c.hour <= 24 && c.minute < 60 && c.second < 60 && (c.hour < 24 || c.minute+c.second == 0)
+}
+
+// on returns the time of a day of the wall clock, with an hour that may be beyond the day's end.
+func (c clockTime) on(day time.Time, hour int) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day(), hour, c.minute, c.second, 0, time.UTC)
+}
+
+// takeClock reads a time of the day. ok with an invalid time is a mistake that p notes.
+func (p *parser) takeClock() (c clockTime, ok bool) {
+	from := p.at
+	ok = p.try(func() bool {
+		list, m := p.takeAny("clockColon", "clockEnglish", "clockPast", "clockAt", "clockChinese")
+		if m == nil || list != "clockChinese" && p.inWord() {
+			return false
+		}
+		c, ok = clockOf(list, m)
+		if list == "clockChinese" && m[len(m)-1] != "" && p.follows("measure") { // "3点10个人"
+			p.at -= len(m[len(m)-1])
+			c.minute = 0
+		}
+		return ok
+	})
+	if ok && !c.valid() {
+		return c, p.fail(from)
+	}
+	return c, ok
+}
+
+func clockOf(list string, m []string) (c clockTime, ok bool) {
+	number := func(words ...string) int {
+		n, known := count(strings.Join(words, ""))
+		ok = ok && known
+		return int(n)
+	}
+	ok = true
+	switch list {
+	case "clockColon":
+		c.hour, c.minute = number(m[1]), number(m[2])
+		if m[3] != "" {
+			c.second = number(m[3])
+		}
+		c.exact = m[1][0] == '0'
+		c.halve(m[4])
+	case "clockEnglish":
+		c.hour = number(m[1])
+		c.halve(m[2])
+	case "clockAt":
+		c.hour = number(m[1], m[2])
+	case "clockPast":
+		c.hour = number(m[4], m[5])
+		switch {
+		case m[1] == "half":
+			c.minute = 30
+		case strings.HasSuffix(m[1], "quarter"):
+			c.minute = 15
+		default:
+			c.minute = number(m[1])
+		}
+		if m[3] == "to" {
+			c.hour, c.minute = c.hour-1, 60-c.minute
+		}
+	case "clockChinese":
+		c.hour = number(m[1])
+		switch {
+		case m[2] != "":
+			c.minute = 30
+		case m[3] != "":
+			c.minute = 15 * number(m[3])
+		case m[4] != "":
+			c.minute = number(m[4])
+			if m[5] != "" {
+				c.second = number(m[5])
+			}
+		case m[6] != "":
+			c.minute = number(m[6])
+		}
+	}
+	c.exact = c.exact || c.hour == 0 || c.hour > 12
+	return c, ok
+}
+
+// halve reads am and pm.
+func (c *clockTime) halve(meridiem string) {
+	switch {
+	case meridiem == "" || c.hour > 12:
+	case meridiem[0] == 'p':
+		c.hour, c.exact = c.hour%12+12, true
+	default:
+		c.hour, c.exact = c.hour%12, true
+	}
+}
+
+// dayPart is a part of the day: the time that it means alone, and the hours of a clock's face in it. Hours from first to last
+// are in the second half of the day, and hours below night belong to the night behind it.
+type dayPart struct{ alone, first, last, night int }
+
+var (
+	morning   = dayPart{alone: 9}
+	noon      = dayPart{alone: 12, first: 1, last: 4}
+	afternoon = dayPart{alone: 15, first: 1, last: 11}
+	dusk      = dayPart{alone: 18, first: 1, last: 11}
+	evening   = dayPart{alone: 20, first: 5, last: 11, night: 5}
+	midnight  = dayPart{alone: 24, first: 9, last: 11, night: 9}
+)
+
+var dayParts = map[string]dayPart{
+	"凌晨": {alone: 1}, "清晨": morning, "早晨": morning, "早上": morning, "早间": morning, "早": morning, "晨": morning,
+	"上午": morning, "午前": morning, "中午": noon, "正午": noon, "午间": noon, "下午": afternoon, "午后": afternoon, "傍晚": dusk,
+	"晚上": evening, "晚间": evening, "夜里": evening, "夜晚": evening, "夜间": evening, "晚": evening, "夜": evening,
+	"半夜": midnight, "午夜": midnight, "深夜": midnight,
+	"morning": morning, "noon": noon, "midday": noon, "midnight": midnight, "afternoon": afternoon, "evening": evening,
+	"night": evening, "tonight": evening,
+}
+
+// partIn returns the part of the day that the words of a day end with, as in 明晚 and "this morning".
+func partIn(words string) string {
+	for name := range dayParts {
+		if strings.HasSuffix(words, name) && !strings.HasSuffix(words, "midnight") {
+			return name
+		}
+	}
+	return ""
+}
+
+// hourIn returns the hour of a time in a part of the day. It is 24 or more behind midnight.
+func (c clockTime) hourIn(name string) int {
+	part, known := dayParts[name]
+	switch {
+	case !known || c.hour > 12 || c.exact && c.hour > 0:
+		return c.hour
+	case c.hour%12 < part.night:
+		return c.hour%12 + 24
+	case part.first <= c.hour && c.hour <= part.last:
+		return c.hour + 12
+	case name == "凌晨":
+		return c.hour % 12
+	}
+	return c.hour
+}

@@ -1,0 +1,144 @@
+package when
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ebb/memory/text"
+	"ebb/sessions/rules"
+)
+
+//go:embed rules.tsv
+var ruleLines string
+
+var ruleFile = rules.Read(ruleLines)
+
+// expressions are the compiled lists of rules.tsv, by name.
+var expressions sync.Map
+
+func expression(list string) *regexp.Regexp {
+	if re, ok := expressions.Load(list); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := ruleFile.Regexp(list)()
+	expressions.Store(list, re)
+	return re
+}
+
+// Errors of [Parse], as the Reason of an [Error].
+var (
+	ErrUnknown     = errors.New("no time is readable")
+	ErrPast        = errors.New("the time is past")
+	ErrSoon        = errors.New("the time is less than a second ahead")
+	ErrFar         = errors.New("the time is more than five years ahead")
+	ErrUnsupported = errors.New("such a repetition is not possible")
+)
+
+// Error is a failure of [Parse].
+type Error struct {
+	Reason error // one of the errors above
+	At     int   // the byte of the text where the part begins that has no sense
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("read a time at byte %d: %v", e.At, e.Reason) }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Reason }
+
+// maxPhrase is the number of characters in which a phrase ends. The rest of a text is not read.
+const maxPhrase = 200
+
+// parser reads the folded beginning of a text from left to right.
+type parser struct {
+	text    string // folded
+	offsets []int  // places of the folded bytes in the original, and its end
+	at      int
+	bad     int       // the place of a part without sense, or -1
+	now     time.Time // on the wall clock
+}
+
+func newParser(original string, now time.Time) *parser {
+	p := &parser{bad: -1, now: wallClock(now)}
+	var b strings.Builder
+	n := 0
+	for at, r := range original {
+		if n++; n > maxPhrase {
+			p.offsets = append(p.offsets, at)
+			break
+		}
+		folded := text.Canonical(string(r))
+		if unicode.IsSpace(r) {
+			folded = " "
+		}
+		for range len(folded) {
+			p.offsets = append(p.offsets, at)
+		}
+		b.WriteString(folded)
+	}
+	if n <= maxPhrase {
+		p.offsets = append(p.offsets, len(original))
+	}
+	p.text = b.String()
+	p.take("blank")
+	return p
+}
+
+// offset returns the place in the original.
+func (p *parser) offset(at int) int { return p.offsets[at] }
+
+func (p *parser) rest() string { return p.text[p.at:] }
+
+// take moves behind an expression of a list if it matches here, and returns its groups.
+func (p *parser) take(list string) []string {
+	m := expression(list).FindStringSubmatch(p.rest())
+	if m != nil {
+		p.at += len(m[0])
+	}
+	return m
+}
+
+// takeAny returns the groups of the first list that matches, and its name.
+func (p *parser) takeAny(lists ...string) (string, []string) {
+	for _, list := range lists {
+		if m := p.take(list); m != nil {
+			return list, m
+		}
+	}
+	return "", nil
+}
+
+// follows reports whether a list matches here.
+func (p *parser) follows(list string) bool { return expression(list).MatchString(p.rest()) }
+
+// inWord reports whether a Latin word or a number goes on here.
+func (p *parser) inWord() bool {
+	r, _ := utf8.DecodeRuneInString(p.rest())
+	before, _ := utf8.DecodeLastRuneInString(p.text[:p.at])
+	latin := func(r rune) bool { return unicode.Is(unicode.Latin, r) }
+	return latin(r) && latin(before) || unicode.IsDigit(r) && unicode.IsDigit(before)
+}
+
+// try runs a part of the grammar and returns to its beginning if the part is not there.
+func (p *parser) try(part func() bool) bool {
+	from := p.at
+	if part() {
+		return true
+	}
+	p.at = from
+	return false
+}
+
+// fail notes the part from a place to here as one without sense.
+func (p *parser) fail(from int) bool {
+	if p.bad < 0 {
+		p.bad = from
+	}
+	return false
+}
