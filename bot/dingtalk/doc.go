@@ -1,4 +1,4 @@
-// Package dingtalk is the [bot.Transport] for DingTalk: it takes messages from the stream gateway and sends replies.
+// Package dingtalk is the [chat.Transport] for DingTalk: it takes messages from the stream gateway and sends replies.
 //
 // # In
 //
@@ -7,16 +7,16 @@
 //	      └── supervise ──┘  lost: replaced at once; asked to leave: the next one opens first
 //
 // A frame is acknowledged with 200 only after accept returned nil. Everything else is acknowledged with 500 and a
-// neutral text: storage that failed or was too slow, and frames that hold nothing that could ever be stored. DingTalk
-// uses such acks for diagnosis; a 200 would be false.
+// neutral text: storage that failed or was too slow, and frames that could never be stored. DingTalk uses such acks for
+// diagnosis; a 200 would be false.
 //
-// Decoding is lenient, since DingTalk's own samples deviate from the documented types. Every field is read
-// from whatever JSON value came, and only a missing message or conversation id makes a message unreadable.
+// Decoding is lenient, since DingTalk's own samples deviate from the documented types. Only a missing message or
+// conversation id makes a message unreadable.
 //
 // # Out
 //
 // A reply goes to the session webhook of the message that it answers. When that has expired or is unknown, it goes
-// through the open API in the same call. Nothing is retried here but one refused token: the outbox does that, by the
+// through the open API in the same call. Only a refused token is retried here: the outbox retries the rest, by the
 // class in [chat.SendError].
 //
 // # Decisions

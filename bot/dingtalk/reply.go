@@ -20,7 +20,7 @@ var (
 )
 
 // Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
-// failure is a [*bot.SendError].
+// failure is a [*chat.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	parts := compose(named(o))
 	if o.Part >= len(parts) {
@@ -122,7 +122,7 @@ type atBody struct {
 	All     bool     `json:"isAtAll"` // always false
 }
 
-// sendWebhook returns a *bot.SendError, or errNoWebhook for the open API to try.
+// sendWebhook returns a *chat.SendError, or errNoWebhook for the open API to try.
 func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
 	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
 	if len(m.ids) > 0 {

@@ -207,7 +207,7 @@ func (t *Transport) Background() []periodic.Task {
 	return tasks
 }
 
-// AwaitReceived implements [bot.Receiver].
+// AwaitReceived implements [chat.Receiver].
 func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID) {
 	t.arrivals.wait(ctx, c)
 }

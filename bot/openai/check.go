@@ -19,7 +19,7 @@ var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", S
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
-// CheckAnswer requests one token from the named model, once, without fallback. Its error is a *bot.ModelError.
+// CheckAnswer requests one token from the named model, once, without fallback. Its error is a *llm.CallError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
 	_, err := c.check(ctx, name, llm.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
 	return err

@@ -11,7 +11,7 @@ import (
 )
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
-// *bot.ModelError; the response then holds usage and cost of unusable answers.
+// *llm.CallError; the response then holds usage and cost of unusable answers.
 func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	order, err := c.order(r.Model)
 	if err != nil {

@@ -1,16 +1,10 @@
-// Package openai asks any endpoint that speaks the OpenAI chat API. It is the place where providers' differences end:
-// retries, fallback models, streams that break, tools that cannot be forced. Its results are a bot.Response or a
-// classified *bot.ModelError.
+// Package openai asks any endpoint that speaks the OpenAI chat API. Providers' differences end here: retries, fallback
+// models, streams that break, tools that cannot be forced. Its results are an llm.Response or a classified
+// *llm.CallError.
 //
-// # The way of a call
-//
-//	Generate          client.go    the requested model, then the others in the order of the configuration
-//	  take            calling.go   one model's part: its share of the time, and what its breaker learns (breaker.go)
-//	    forced        force.go     how a tool is forced, from the strictest way that the model has not refused yet
-//	    retry         calling.go   the same request again, within the model's share
-//	      attempt     attempt.go   one HTTP exchange, streamed or not
-//	        exchange  exchange.go  what go-openai hides: headers, raw bodies, extra fields, where a stream really ended
-//	        answer    answer.go    chunks put together: text without thinking, tool calls by index, usage
+// A call asks the requested model, then the others in the order of the configuration. Each model has a share of the
+// time, and a breaker that learns from its failures. A tool is forced in the strictest way that the model has not
+// refused yet. An exchange records what go-openai hides: headers, raw bodies, extra fields, the real end of a stream.
 package openai
 
 import (
@@ -75,7 +69,7 @@ const (
 // The pauses grow from 500 ms to 20 s, or down to half of it.
 var callPauses = retry.Pauses{First: 375 * time.Millisecond, Max: 15 * time.Second, Jitter: 1.0 / 3}
 
-// Client implements bot.Model over a list of endpoints. It is safe for concurrent use.
+// Client implements llm.Model over a list of endpoints. It is safe for concurrent use.
 type Client struct {
 	models    []*model
 	transport *http.Transport

@@ -13,14 +13,13 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store counts calls.
+// Store implements the port calls.Store of bot/dingtalk, which documents its methods.
 type Store struct{ *pg.DB }
 
 // New returns the counts of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// OpenCallMonth begins a month, or reads it. With a quota other than the stored one, the month begins with the
-// highest level again.
+// OpenCallMonth implements calls.Store.
 func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error) {
 	begun, err := s.Q.CallsOpen(ctx, s.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (s
 	return m, err
 }
 
-// CallMonth reads a month.
+// CallMonth implements calls.Store.
 func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth, error) {
 	r, err := s.Q.CallsMonth(ctx, s.Pool, month)
 	if err != nil {
@@ -45,8 +44,7 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
 }
 
-// ReserveCalls counts one call for each entry of apis on a day. It returns false and counts none beyond bound in the
-// month, below the level lowest, and while the platform refuses calls at now.
+// ReserveCalls implements calls.Store.
 func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
 	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: sessions.MonthOf(day), Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -58,7 +56,7 @@ func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bou
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, true, nil
 }
 
-// ReturnCall takes back a call that ReserveCalls counted on a day.
+// ReturnCall implements calls.Store.
 func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error) {
 	r, err := s.Q.CallsReturn(ctx, s.Pool, &dbsqlc.CallsReturnParams{Month: sessions.MonthOf(day), Day: day, Api: api})
 	if err != nil {
@@ -67,7 +65,7 @@ func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallM
 	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, nil
 }
 
-// LowerCallLevel sets a lower level of a month. It returns true for one caller of all replicas.
+// LowerCallLevel implements calls.Store.
 func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bool, error) {
 	n, err := s.Q.CallsLower(ctx, s.Pool, &dbsqlc.CallsLowerParams{Month: month, Level: level})
 	if err != nil {
@@ -76,8 +74,7 @@ func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bo
 	return n > 0, nil
 }
 
-// ExhaustCalls stores that the platform refuses the calls of a month until a time. It returns true for the first of
-// all replicas in the month.
+// ExhaustCalls implements calls.Store.
 func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
 	first, err := s.Q.CallsExhaust(ctx, s.Pool, &dbsqlc.CallsExhaustParams{Month: month, Until: until})
 	if err != nil {
@@ -86,8 +83,8 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 	return first, nil
 }
 
-// ResumeCalls ends the platform's refusal of a month, and the pauses of waiting replies. It returns [sessions.ErrNotFound] for
-// a month without a call.
+// ResumeCalls ends the platform's refusal of a month, and the pauses of waiting replies. It returns
+// [sessions.ErrNotFound] for a month without a call.
 func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error) {
 	out := sessions.ResumedCalls{Month: month}
 	err := s.InTx(ctx, func(tx pgx.Tx) error {

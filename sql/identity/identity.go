@@ -26,8 +26,8 @@ func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypte
 	return staff, err
 }
 
-// IDs lists every id of some people: of messages without a staff id the log has the encrypted one. An empty robot
-// stands for all.
+// IDs lists every id of some people, since the log has the encrypted one without a staff id. An empty robot stands
+// for all.
 func (s *Store) IDs(ctx context.Context, db dbsqlc.DBTX, robot sessions.RobotCode, people ...sessions.UserID) ([]string, error) {
 	given := []string{}
 	for _, p := range people {

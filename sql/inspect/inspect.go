@@ -67,7 +67,6 @@ type TableSize struct {
 	Live, Dead int64 // rows, as the server's statistics have them
 }
 
-// These statements are not queries of the schema.
 var (
 	//go:embed stall.sql
 	inspectStall string
@@ -96,8 +95,7 @@ func Open(ctx context.Context, url string) (*Inspector, error) {
 // Close closes the connections.
 func (i *Inspector) Close() { i.pool.Close() }
 
-// Log reads all messages and answers, session by session, in the order of the view. Events without a place in it come
-// last.
+// Log reads all messages and answers, session by session, in the order of the view. Those without a place come last.
 func (i *Inspector) Log(ctx context.Context) ([]Logged, error) {
 	rows, err := i.q.InspectLog(ctx, i.pool)
 	if err != nil {
@@ -150,7 +148,7 @@ func (i *Inspector) Undone(ctx context.Context) (Undone, error) {
 	return Undone{Messages: r.Messages, Replies: r.Replies, Cards: r.Cards, GivenUp: r.GivenUp}, nil
 }
 
-// Gaps reports gaps between the summaries of a session from its beginning to its cursor.
+// Gaps reports gaps between a session's summaries, from its beginning to its cursor.
 func (i *Inspector) Gaps(ctx context.Context) ([]string, error) {
 	rows, err := i.q.InspectGaps(ctx, i.pool)
 	if err != nil {
@@ -214,7 +212,7 @@ func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 	return out, nil
 }
 
-// Words finds the matches of a pattern anywhere in the database: by match, the tables that have it.
+// Words finds the matches of a pattern in the whole database: by match, the tables that have it.
 func (i *Inspector) Words(ctx context.Context, pattern string) (map[string][]string, error) {
 	rows, err := i.pool.Query(ctx, inspectTables)
 	if err != nil {
@@ -250,8 +248,7 @@ func (i *Inspector) Cut(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Stall blocks all statements on sessions, their log and replies for a while. It tries again when it deadlocks with a
-// transaction that holds one of these tables.
+// Stall blocks all statements on sessions, their log and replies for a while. It repeats a lock that deadlocks.
 func (i *Inspector) Stall(ctx context.Context, d time.Duration) error {
 	for {
 		err := i.stall(ctx, d)

@@ -24,7 +24,7 @@ type Options struct {
 	Location    *time.Location
 	Embedder    memory.Embedder // nil: by words alone
 	EmbedWeight float64
-	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
+	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning; see sql.Options.
 	EmbedTimeout, CompareTimeout time.Duration
 }
 

@@ -123,8 +123,7 @@ func (l *Loader) LoadHistory(ctx context.Context, step int) error {
 	return nil
 }
 
-// LoadUnindexed drops the index on the terms of events while do loads many, and creates it again. That takes a tenth
-// of the time.
+// LoadUnindexed drops the index on the terms of events while do loads many. That takes a tenth of the time.
 func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
 	var definition string
 	if err := l.pool.QueryRow(ctx, loadIndex).Scan(&definition); err != nil {

@@ -25,7 +25,7 @@ var (
 )
 
 // Yardstick measures the smallest durable write of a server: one changed row, one commit. It creates a table of its
-// own, so it needs a database for measurements.
+// own.
 type Yardstick struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
@@ -73,7 +73,7 @@ func (y *Yardstick) Server(ctx context.Context) (version string, durable bool, e
 	return row.Version, row.Durable, nil
 }
 
-// Tidy finishes the server's own housekeeping, which would otherwise disturb the next measurement.
+// Tidy finishes the server's own housekeeping, which would disturb the next measurement.
 func (y *Yardstick) Tidy(ctx context.Context) error {
 	for _, order := range []string{yardstickVacuum, yardstickCheckpoint} {
 		if _, err := y.pool.Exec(ctx, order); err != nil {
@@ -83,8 +83,8 @@ func (y *Yardstick) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// SlowCommits delays every durable commit of later connections by micros microseconds, 0 for none. The added time of
-// a workload then counts the commits that it waits for.
+// SlowCommits delays every durable commit of later connections by micros microseconds, 0 for none. A workload's added
+// time then counts the commits that it waits for.
 func (y *Yardstick) SlowCommits(ctx context.Context, micros int) error {
 	err := pgx.BeginFunc(ctx, y.pool, func(tx pgx.Tx) error {
 		if _, err := y.q.YardstickDelay(ctx, tx, strconv.Itoa(micros)); err != nil {

@@ -2,14 +2,13 @@
 //
 // # Rate
 //
-// DingTalk allows an application 20 calls of each API in a second. [Governor.Wait] admits callers in the order of asking.
-// After a refusal for the rate all callers of that API pause; DingTalk does not count such a call.
+// DingTalk allows an application 20 calls of each API in a second. [Governor.Wait] admits callers in the order of
+// asking. After a refusal for the rate all callers of that API pause; DingTalk does not count such a call.
 //
 // # Month
 //
-// An organization has a number of calls in a month, all APIs together. Calls are counted before they are made, in the
-// database: all replicas agree, and a killed process forgets none. The month is that of Asia/Shanghai, because
-// DingTalk counts there.
+// An organization has a number of calls in a month, all APIs together. The database counts calls before they are made:
+// all replicas agree, and a killed process forgets none. The month is that of Asia/Shanghai, as at DingTalk.
 //
 //	level        remaining calls                 permitted
 //	Streaming    more than a quarter             everything
@@ -21,12 +20,12 @@
 //
 // # Decisions
 //
-// The bounds are fixed shares of the month, not a pace. A pace would switch between levels from day to day. Fixed
-// shares only fall, so each step is reported once, and an answer of the last day still has its share.
+// The bounds are fixed shares of the month. A pace would switch between levels from day to day. Fixed shares only fall,
+// so each step is reported once, and an answer of the last day still has its share.
 //
 // A card reserves both calls at once, so that no open card lacks the call that ends it.
 //
 // The level of a month never rises, even after returned calls. A changed quota begins again with the highest level.
-// After a refusal of DingTalk itself the level is Spent for a while only, or until an operator resumes calls: the storage
-// decides, and every replica reads it within seconds. The next call shows whether the organization bought more.
+// After a refusal of DingTalk itself the level is Spent for a while only, or until an operator resumes calls. The next
+// call shows whether the organization bought more.
 package calls

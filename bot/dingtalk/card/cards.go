@@ -111,8 +111,8 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 // The turn waits for the look for an earlier card.
 const resumeTime = time.Second
 
-// resume returns the open card that the reply will end: that of an earlier attempt, or of the wait for a slot.
-// delivered is false if there is none, or if its delivery failed in this process; track is then the id of a new card.
+// resume returns the open card that the reply will end, of an earlier attempt or of the wait for a slot. delivered is
+// false without one, or if its delivery failed in this process; track is then the id of a new card.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
@@ -158,7 +158,7 @@ func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
 }
 
-// pauseFor pauses after a refused update that would meet any card for a while. Another card would stay unfinished.
+// Another card would stay unfinished after a refused update that would meet any card for a while.
 func (c *Cards) pauseFor(ctx context.Context, to sessions.Target, err error) {
 	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
 		c.pause(ctx, to, err)

@@ -23,9 +23,9 @@ const (
 	closeHold = 5 * time.Second
 )
 
-// closePauses are the pauses between attempts on one card, each of which costs a call: maxCloses take about two
-// hours. spentPause is that of a card whose call the month does not permit: an operator may resume calls. faultPauses
-// are those of all cards, after a failure that would meet any of them.
+// Each attempt on one card costs a call: maxCloses of them take about two hours with closePauses. spentPause is that
+// of a card whose call the month does not permit: an operator may resume calls. faultPauses hold for all cards, after
+// a failure that would meet any of them.
 var (
 	closePauses = retry.Pauses{First: closeHold, Max: 30 * time.Minute}
 	spentPause  = 15 * time.Second
@@ -68,8 +68,8 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 	return failed
 }
 
-// A card that DingTalk does not end is given up after a number of attempts, unless the refusal would meet any card:
-// it may last for weeks.
+// A card that DingTalk does not end is given up after some attempts, unless the refusal would meet any card: it may
+// last for weeks.
 func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
 	ctx = log.WithContext(ctx)

@@ -35,7 +35,7 @@ func Hide(action string) map[string]string {
 var ErrUnusable = errors.New("the card can't show the reply")
 
 // After these numbers of attempts a reply takes another way. The first are made in about four seconds. A reply that
-// the card may show already is tried longer, since the other way would show it twice.
+// the card may show already is tried longer, since it would show twice.
 const (
 	maxAttempts  = 3
 	maxUncertain = 8
@@ -46,7 +46,7 @@ const (
 const longestWait = 250 * time.Millisecond
 
 // Finish ends the card of a reply with its text, or with its beginning if more is set. The same text ends a card
-// once, however often it is called. It returns ErrUnusable, or a [*chat.SendError] for another attempt.
+// once. It returns ErrUnusable, or a [*chat.SendError] for another attempt.
 func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, more bool) error {
 	track := o.Reply.Target.Card
 	card := c.known(ctx, o)
@@ -101,8 +101,8 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	return card
 }
 
-// leave gives up the card of a reply: a later attempt on the card would show the reply twice. unknown: there is no
-// such card. Otherwise it is closed in the background.
+// leave gives up the card of a reply: a later attempt would show the reply twice. unknown: there is no such card.
+// Otherwise it is closed in the background.
 func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {
 	track := o.Reply.Target.Card
 	if unknown {
@@ -160,7 +160,6 @@ func (c *Cards) endPrepaid(ctx context.Context, o sessions.Outgoing, u Update, c
 	return err
 }
 
-// unpay records that the counted call that ends a card was made, or returned.
 func (c *Cards) unpay(ctx context.Context, key sessions.Key, track string) {
 	if err := c.setPrepaid(ctx, key, track, false); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed end of a card not stored")
@@ -173,7 +172,6 @@ func (c *Cards) setPrepaid(ctx context.Context, key sessions.Key, track string, 
 	return c.cfg.Store.SetPrepaid(one, key, track, prepaid)
 }
 
-// neverCreated marks an error after which the reply's card does not exist.
 func neverCreated(certain bool, err error) error {
 	if certain {
 		return errors.Join(ErrUnknown, err)

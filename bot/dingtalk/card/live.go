@@ -263,7 +263,7 @@ func (l *live) update(ctx context.Context) {
 	}
 }
 
-// All cards share one API's rate. A long answer needs no more updates than a short one.
+// A long answer needs no more updates than a short one, and all cards share one API's rate.
 const (
 	updatesPerSecond = 15.0
 	slowdown         = 0.15 // part of the turn's time between two updates
@@ -274,8 +274,8 @@ func (l *live) pace(elapsed time.Duration) time.Duration {
 	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
-// send reports whether other updates may follow. The next update makes up for a failed one. A replica that may have
-// lost the session sends no more: the next owner may have ended the card.
+// send reports whether other updates may follow. The next update makes up for a failed one. The next owner of a lost
+// session may have ended the card, so nothing more is sent then.
 func (l *live) send(ctx context.Context, u Update) bool {
 	if !l.shown.Owned() {
 		return false

@@ -22,28 +22,27 @@
 //
 // # Faithful parts
 //
-// The shapes of requests, frames and answers are DingTalk's, and so are these rules: Tickets are single-use and end after
-// 90 s. A message goes to a random live connection that subscribed. `disconnect` comes 10 s before the socket ends.
-// Session webhooks end after 90 min. Business errors come inside a 200. Sizes and rates have their limits and codes. A token
-// stays the same while it is valid. Cards are a state machine. The official Go SDK is a client in this package's tests, the
-// official Node SDK in the conformance folder's program.
+// The shapes of requests, frames and answers are DingTalk's, and so are these rules: Tickets are single-use and end
+// after 90 s. A message goes to a random live connection that subscribed. `disconnect` comes 10 s before the socket
+// ends. Session webhooks end after 90 min. Business errors come inside a 200. Sizes and rates have their limits and
+// codes. A token stays the same while it is valid. Cards are a state machine. DingTalk's Go SDK is a client in this
+// package's tests, its Node SDK in the conformance folder's program.
 //
 // # Guesses
 //
 // DingTalk documents little of its failures, and no real one was asked. A test must not rely on guesses taken from
 // reports. These are the options marked "unconfirmed", the connections of redeliveries, and the order between messages.
-// The bodies of refusals to open, the status of a refused handshake and the codes of refusals of a login are guesses, too.
-// So are the life of download codes and the monthly quotas.
+// The bodies of refusals to open, the status of a refused handshake and the codes of refusals of a login are guesses,
+// too. So are the life of download codes and the monthly quotas.
 //
 // Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more
 // than 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus
 // moves a card as a streaming call does. An update of the streamed variable hides the frames after it, which is
-// reported and not played. An answer to a click after 2 s changes nothing, and no callback is pushed again.
-// callbackType is empty by default: no callback. A call counts against the month's budget unless it was refused for
-// rate, budget or token. Reactions are the field's, since DingTalk does not document them.
+// reported and not played. An answer to a click after 2 s changes nothing, and no callback is pushed again. An empty
+// callbackType means no callback. A call counts against the month's budget unless it was refused for rate, budget or
+// token. Reactions are the field's.
 //
-// Nothing here renders Markdown or cards as a client does, or moderates content. DingTalk's clients show a card with a
-// delay and in their own layout; the simulator has neither, and checks only the code fences of a frame.
+// Nothing here renders Markdown or cards, or moderates content. Only the code fences of a frame are checked.
 //
 // # Violations
 //
