@@ -3,24 +3,9 @@ package bench
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"ebb/bot/openai/openaitest"
 )
-
-func TestUsageIsReadFromTheGatewaysFigures(t *testing.T) {
-	t.Parallel()
-	const text = "# HELP go_goroutines Number.\n# TYPE go_goroutines gauge\ngo_goroutines 54\n" +
-		"process_cpu_seconds_total 1.25\nprocess_resident_memory_bytes 1.048576e+08\nebb_turns_total{kind=\"ask\"} 7\n"
-	u, err := parseUsage(strings.NewReader(text))
-	if err != nil || u.cpu != 1250*time.Millisecond || u.resident != 100<<20 || u.goroutines != 54 {
-		t.Errorf("got %+v, %v", u, err)
-	}
-	_, err = parseUsage(strings.NewReader("go_goroutines 54\nprocess_resident_memory_bytes 1\n"))
-	if err == nil || !strings.Contains(err.Error(), "process_cpu_seconds_total") {
-		t.Errorf("a system without CPU figures gave %v", err)
-	}
-}
 
 func TestBenchModelRepeatsWhatIsAskedAndNothingElse(t *testing.T) {
 	t.Parallel()

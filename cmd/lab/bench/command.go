@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -47,24 +48,19 @@ var benchRows = []benchRow{
 
 // Run measures each row with its own gateways on one PostgreSQL, and prints the table. A row that could not be
 // measured says why, and makes the exit code 1; a missed target does not.
-func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
+func (c allCommand) Run(ctx context.Context, app *rig.App) error {
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(benchRows, func(r benchRow) bool { return r.name == name }) {
 			return rig.UsageError(fmt.Errorf("bench: there is no row %q", name))
 		}
 	}
-	if err := app.CheckProgram(); err != nil {
-		return err
-	}
-	b, err := openBench(ctx, app.Program)
-	defer func() { err = rig.JoinStopError(err, b.close(ctx)) }()
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	b.locomo = app.Getenv(replay.DataVariable)
+	return withBench(ctx, app, func(b *suite) error { return c.measure(ctx, app, b) })
+}
+
+func (c allCommand) measure(ctx context.Context, app *rig.App, b *suite) error {
 	head, err := b.describeMachine(ctx)
 	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+		return err
 	}
 	var all []rig.Figure
 	failed := false
@@ -77,7 +73,7 @@ func (c allCommand) Run(ctx context.Context, app *rig.App) (err error) {
 		figures, err := row.measure(b, ctx)
 		if ctx.Err() != nil {
 			fmt.Fprintln(app.Stderr)
-			return fmt.Errorf("bench: ended by %w", context.Cause(ctx))
+			return fmt.Errorf("ended by %w", context.Cause(ctx))
 		}
 		if err != nil {
 			failed = true
@@ -98,28 +94,38 @@ type replayCommand struct {
 }
 
 // Run replays every policy, prints the costs, and draws them where asked to.
-func (c replayCommand) Run(ctx context.Context, app *rig.App) (err error) {
+func (c replayCommand) Run(ctx context.Context, app *rig.App) error {
+	return withBench(ctx, app, func(b *suite) error {
+		all, err := replay.Compare(ctx, b.private, b.locomo)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(app.Stdout, "%s\n%s", rig.FormatFigures(all.Figures()), all.FormatTable())
+		if c.Plot == "" {
+			return nil
+		}
+		if err := os.WriteFile(c.Plot, []byte(all.DrawSVG()), 0o644); err != nil { //nolint:gosec // a picture for everybody
+			return fmt.Errorf("writing the plot: %w", err)
+		}
+		return nil
+	})
+}
+
+// withBench calls do with the server of a benchmark, and closes it.
+func withBench(ctx context.Context, app *rig.App, do func(*suite) error) (err error) {
 	if err := app.CheckProgram(); err != nil {
 		return err
 	}
 	b, err := openBench(ctx, app.Program)
 	defer func() { err = rig.JoinStopError(err, b.close(ctx)) }()
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+	if err == nil {
+		b.locomo = app.Getenv(replay.DataVariable)
+		err = do(b)
 	}
-	b.locomo = app.Getenv(replay.DataVariable)
-	all, err := replay.Compare(ctx, b.private, b.locomo)
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+	if err != nil && !errors.Is(err, rig.ErrReported) {
+		err = fmt.Errorf("bench: %w", err)
 	}
-	fmt.Fprintf(app.Stdout, "%s\n%s", rig.FormatFigures(all.Figures()), all.FormatTable())
-	if c.Plot == "" {
-		return nil
-	}
-	if err := os.WriteFile(c.Plot, []byte(all.DrawSVG()), 0o644); err != nil { //nolint:gosec // a picture for everybody
-		return fmt.Errorf("bench: writing the plot: %w", err)
-	}
-	return nil
+	return err
 }
 
 // measureReplay returns the targets, and keeps every policy's figures for their own table.

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -36,19 +34,16 @@ const (
 )
 
 // measureConsole measures the console's pages on its own server with a million events.
-func (b *suite) measureConsole(ctx context.Context) (figures []rig.Figure, err error) {
-	dir := filepath.Join(b.dir, "console")
-	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
-	if err := fillConsole(ctx, private.URL()); err != nil {
-		return nil, err
-	}
-	own := *b
-	own.private = private
-	r, ctx := own.openFixture(ctx)
+func (b *suite) measureConsole(ctx context.Context) ([]rig.Figure, error) {
+	return b.onOwnServer(ctx, "console", fillConsole, nil, func(server *localpg.Server) ([]rig.Figure, error) {
+		own := *b
+		own.private = server
+		return own.measureAllPages(ctx)
+	})
+}
+
+func (b *suite) measureAllPages(ctx context.Context) (figures []rig.Figure, err error) {
+	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
 	g, err := r.startGateway(ctx)
 	if err != nil {

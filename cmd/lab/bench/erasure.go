@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"ebb/cmd/lab/rig"
@@ -28,36 +26,27 @@ const (
 )
 
 // measureErasure erases people and facts among a million events on its own server, by the storage's calls.
-func (b *suite) measureErasure(ctx context.Context) (figures []rig.Figure, err error) {
-	dir := filepath.Join(b.dir, "erasure")
-	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
+func (b *suite) measureErasure(ctx context.Context) ([]rig.Figure, error) {
 	world := eraseWorld{words: newSearchWorld()}
-	if err := world.fillStore(ctx, private.URL()); err != nil {
+	return b.onOwnServer(ctx, "erasure", world.fillStore, &localpg.Options{Buffers: searchBuffers}, func(server *localpg.Server) ([]rig.Figure, error) {
+		return world.measure(ctx, server.URL())
+	})
+}
+
+func (w *eraseWorld) measure(ctx context.Context, url string) (figures []rig.Figure, err error) {
+	if w.store, err = sql.Open(ctx, sql.Options{URL: url, MaxConns: 4}); err != nil {
 		return nil, err
 	}
-	if err := private.Stop(ctx); err != nil {
-		return nil, err
-	}
-	if private, err = localpg.Start(ctx, localpg.Options{Dir: dir, Buffers: searchBuffers}); err != nil {
-		return nil, err
-	}
-	if world.store, err = sql.Open(ctx, sql.Options{URL: private.URL(), MaxConns: 4}); err != nil {
-		return nil, err
-	}
-	defer world.store.Close()
+	defer w.store.Close()
 	for _, row := range []struct {
 		what  string
 		limit time.Duration // 0: none
 		erase func(context.Context, int) (time.Duration, error)
 	}{
-		{"/forget me, the preview", eraseLimit, world.previewPerson},
-		{"/forget me, confirmed", eraseLimit, world.forgetPerson},
-		{"/memory forget, one fact", eraseLimit, world.forgetFact},
-		{fmt.Sprintf("/memory forget, one fact of a group of %d events", eraseBusy), 0, world.forgetBusyFact},
+		{"/forget me, the preview", eraseLimit, w.previewPerson},
+		{"/forget me, confirmed", eraseLimit, w.forgetPerson},
+		{"/memory forget, one fact", eraseLimit, w.forgetFact},
+		{fmt.Sprintf("/memory forget, one fact of a group of %d events", eraseBusy), 0, w.forgetBusyFact},
 	} {
 		var took []time.Duration
 		for i := range eraseRuns {
@@ -67,16 +56,7 @@ func (b *suite) measureErasure(ctx context.Context) (figures []rig.Figure, err e
 			}
 			took = append(took, one)
 		}
-		p95 := rig.Quantile(took, 0.95)
-		f := rig.Figure{
-			Name:     row.what + ", p95 at 1 M events",
-			Measured: fmt.Sprintf("%s, p50 %s", rig.FormatMillis(p95), rig.FormatMillis(rig.Median(took))),
-		}
-		if row.limit > 0 {
-			f.Target = "<= " + rig.FormatMillis(row.limit)
-			f = f.AtMost(float64(p95), float64(row.limit))
-		}
-		figures = append(figures, f)
+		figures = append(figures, p95Figure(row.what+", p95 at 1 M events", took, row.limit))
 	}
 	return figures, nil
 }

@@ -1,14 +1,10 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -107,43 +103,10 @@ type processUsage struct {
 }
 
 func (g *gatewayProcess) readUsage(ctx context.Context) (processUsage, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+"/metrics", nil)
+	const cpu, resident, goroutines = "process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines"
+	m, err := rig.ReadMetrics(ctx, g.admin, cpu, resident, goroutines)
 	if err != nil {
-		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
+		return processUsage{}, fmt.Errorf("gateway %s: %w", g.Name, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
-	}
-	defer resp.Body.Close()
-	u, err := parseUsage(resp.Body)
-	if err != nil {
-		return processUsage{}, fmt.Errorf("reading the figures of gateway %s: %w", g.Name, err)
-	}
-	return u, nil
-}
-
-// parseUsage picks three figures out of the Prometheus text. A system that gives a process no CPU time lacks them.
-func parseUsage(text io.Reader) (processUsage, error) {
-	found := map[string]float64{}
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			found[name] = v
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return processUsage{}, err
-	}
-	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines"} {
-		if _, ok := found[name]; !ok {
-			return processUsage{}, fmt.Errorf("there is no %s on this system", name)
-		}
-	}
-	return processUsage{
-		cpu:        time.Duration(found["process_cpu_seconds_total"] * float64(time.Second)),
-		resident:   found["process_resident_memory_bytes"],
-		goroutines: int(found["go_goroutines"]),
-	}, nil
+	return processUsage{cpu: time.Duration(m[cpu] * float64(time.Second)), resident: m[resident], goroutines: int(m[goroutines])}, nil
 }

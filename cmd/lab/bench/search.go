@@ -2,11 +2,9 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,31 +34,23 @@ const searchBuffers = "1GB"
 
 // measureSearch searches a million entries on its own server. It measures right after a restart, and again when it is
 // warm: after as many other searches.
-func (b *suite) measureSearch(ctx context.Context) (figures []rig.Figure, err error) {
-	dir := filepath.Join(b.dir, "search")
-	private, err := localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, private.Discard(context.WithoutCancel(ctx))) }()
+func (b *suite) measureSearch(ctx context.Context) ([]rig.Figure, error) {
 	world := newSearchWorld()
-	if err := world.fillStore(ctx, private.URL()); err != nil {
-		return nil, err
-	}
-	if err := private.Stop(ctx); err != nil {
-		return nil, err
-	}
-	if private, err = localpg.Start(ctx, localpg.Options{Dir: dir, NoSync: true, Buffers: searchBuffers}); err != nil {
-		return nil, err
-	}
-	s, err := sql.Open(ctx, sql.Options{URL: private.URL(), MaxConns: 2})
+	o := &localpg.Options{NoSync: true, Buffers: searchBuffers}
+	return b.onOwnServer(ctx, "search", world.fillStore, o, func(server *localpg.Server) ([]rig.Figure, error) {
+		return world.measure(ctx, server.URL())
+	})
+}
+
+func (w *searchWorld) measure(ctx context.Context, url string) (figures []rig.Figure, err error) {
+	s, err := sql.Open(ctx, sql.Options{URL: url, MaxConns: 2})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	large := slices.IndexFunc(world.talks, func(t *searchTalk) bool { return t.last <= searchLarge })
+	large := slices.IndexFunc(w.talks, func(t *searchTalk) bool { return t.last <= searchLarge })
 	if large < 0 {
-		large = len(world.talks)
+		large = len(w.talks)
 	}
 	for _, row := range []struct {
 		what    string
@@ -68,25 +58,21 @@ func (b *suite) measureSearch(ctx context.Context) (figures []rig.Figure, err er
 		queries int
 		limit   time.Duration
 	}{
-		{"cold", world.talks, searchCold, searchLimit},
-		{fmt.Sprintf("%d scopes over 10 k, cold", large), world.talks[:large], searchCold, searchMost},
-		{"warm", world.talks, searchQueries, searchLimit},
-		{fmt.Sprintf("%d scopes over 10 k, warm", large), world.talks[:large], searchQueries, searchMost},
+		{"cold", w.talks, searchCold, searchLimit},
+		{fmt.Sprintf("%d scopes over 10 k, cold", large), w.talks[:large], searchCold, searchMost},
+		{"warm", w.talks, searchQueries, searchLimit},
+		{fmt.Sprintf("%d scopes over 10 k, warm", large), w.talks[:large], searchQueries, searchMost},
 	} {
 		if row.queries > searchCold {
-			if _, err := world.askQueries(ctx, s, row.talks, row.queries); err != nil {
+			if _, err := w.askQueries(ctx, s, row.talks, row.queries); err != nil {
 				return nil, err
 			}
 		}
-		took, err := world.askQueries(ctx, s, row.talks, row.queries)
+		took, err := w.askQueries(ctx, s, row.talks, row.queries)
 		if err != nil {
 			return nil, err
 		}
-		p95 := rig.Quantile(took, 0.95)
-		figures = append(figures, rig.Figure{
-			Name:     "memory_search p95, 1 M entries in 2,000 scopes, " + row.what,
-			Measured: fmt.Sprintf("%s, p50 %s", rig.FormatMillis(p95), rig.FormatMillis(rig.Median(took))), Target: "<= " + rig.FormatMillis(row.limit),
-		}.AtMost(float64(p95), float64(row.limit)))
+		figures = append(figures, p95Figure("memory_search p95, 1 M entries in 2,000 scopes, "+row.what, took, row.limit))
 	}
 	return figures, nil
 }

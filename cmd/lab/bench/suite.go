@@ -76,6 +76,46 @@ func (b *suite) close(ctx context.Context) error {
 	return err
 }
 
+// onOwnServer fills another PostgreSQL, without waits for its disk, and measures on it. A restart with other options
+// precedes the measurement, unless they are nil.
+func (b *suite) onOwnServer(
+	ctx context.Context, name string, fill func(context.Context, string) error, restart *localpg.Options,
+	measure func(*localpg.Server) ([]rig.Figure, error),
+) (figures []rig.Figure, err error) {
+	o := localpg.Options{Dir: filepath.Join(b.dir, name), NoSync: true}
+	server, err := localpg.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Discard(context.WithoutCancel(ctx))) }()
+	if err := fill(ctx, server.URL()); err != nil {
+		return nil, err
+	}
+	if restart != nil {
+		if err := server.Stop(ctx); err != nil {
+			return nil, err
+		}
+		restart.Dir = o.Dir
+		again, err := localpg.Start(ctx, *restart)
+		if err != nil {
+			return nil, err
+		}
+		server = again
+	}
+	return measure(server)
+}
+
+// p95Figure compares the p95 with a limit; 0 stands for none.
+func p95Figure(name string, took []time.Duration, limit time.Duration) rig.Figure {
+	p95 := rig.Quantile(took, 0.95)
+	f := rig.Figure{Name: name, Measured: fmt.Sprintf("%s, p50 %s", rig.FormatMillis(p95), rig.FormatMillis(rig.Median(took)))}
+	if limit == 0 {
+		return f
+	}
+	f.Target = "<= " + rig.FormatMillis(limit)
+	return f.AtMost(float64(p95), float64(limit))
+}
+
 // describeMachine is the line above the table: figures need it.
 func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	version, durable, err := b.yard.Server(ctx)

@@ -463,16 +463,3 @@ func TestSoakResult(t *testing.T) {
 		t.Errorf("three samples: %q, want a report of a soak too short", broken)
 	}
 }
-
-func TestFiguresOfAGateway(t *testing.T) {
-	t.Parallel()
-	const text = "# TYPE go_goroutines gauge\ngo_goroutines 54\nprocess_resident_memory_bytes 1.048576e+08\nprocess_open_fds 21\n" +
-		"ebb_turns_total{kind=\"ask\"} 7\nebb_turns_total{kind=\"command\"} 2\n"
-	got, err := parseFigures(strings.NewReader(text))
-	if want := (figures{resident: 100 * mega, goroutines: 54, files: 21, turns: 9}); err != nil || got != want {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-	if _, err := parseFigures(strings.NewReader("go_goroutines 54\n")); err == nil {
-		t.Error("half of the figures were taken for all")
-	}
-}

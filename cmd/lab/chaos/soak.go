@@ -1,15 +1,12 @@
 package chaos
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,55 +17,12 @@ import (
 func (w *world) figuresOf(ctx context.Context, c *rig.Process) (figures, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.book.adminOf(c.Name)+"/metrics", nil)
+	const resident, goroutines, files = "process_resident_memory_bytes", "go_goroutines", "process_open_fds"
+	m, err := rig.ReadMetrics(ctx, w.book.adminOf(c.Name), resident, goroutines, files)
 	if err != nil {
-		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
+		return figures{}, fmt.Errorf("gateway %s: %w", c.Name, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
-	}
-	defer resp.Body.Close()
-	f, err := parseFigures(resp.Body)
-	if err != nil {
-		return figures{}, fmt.Errorf("reading the figures of gateway %s: %w", c.Name, err)
-	}
-	return f, nil
-}
-
-// parseFigures reads Prometheus text.
-func parseFigures(text io.Reader) (figures, error) {
-	var f figures
-	seen := map[string]bool{}
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ = strings.Cut(name, "{")
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			continue
-		}
-		seen[name] = true
-		switch name {
-		case "process_resident_memory_bytes":
-			f.resident = v
-		case "go_goroutines":
-			f.goroutines = int(v)
-		case "process_open_fds":
-			f.files = int(v)
-		case "ebb_turns_total":
-			f.turns += int(v)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return f, err
-	}
-	for _, name := range []string{"process_resident_memory_bytes", "go_goroutines", "process_open_fds"} {
-		if !seen[name] {
-			return f, fmt.Errorf("there is no %s on this system", name)
-		}
-	}
-	return f, nil
+	return figures{resident: m[resident], goroutines: int(m[goroutines]), files: int(m[files]), turns: int(m["ebb_turns_total"])}, nil
 }
 
 // sampleEvery is a minute, and less in a short soak.
