@@ -221,3 +221,25 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 		}
 	}
 }
+
+// The list of schedules reads a part of them.
+func TestPagePlanOfSchedules(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, created_at)
+		SELECT 'robot/s' || i % 2000, i, 'remind', now(), 'x', 'x', 'u1', '{}', 'o' || i, now() - interval '1 minute' * i FROM generate_series(1, 20000) i`)
+	execute(t, pool, "ANALYZE schedules")
+	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
+	far := time.Now().AddDate(1, 0, 0)
+	for name, filter := range map[string]dbsqlc.PageSchedulesParams{
+		"all": {}, "of a state": {State: "active"}, "of a group": {OnlyKeys: []string{"robot/s9", "robot/s11"}}, "of a session": {SessionKey: "robot/s9", State: "active"},
+	} {
+		filter.BeforeAt, filter.BeforeKey, filter.Words, filter.MaxRows = far, "z", []string{}, 51
+		if _, err := q.PageSchedules(t.Context(), p, &filter); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if strings.Contains(p.plan, "Seq Scan on schedules") {
+			t.Errorf("the list %s reads all schedules:\n%s", name, p.plan)
+		}
+	}
+}

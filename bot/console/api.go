@@ -65,6 +65,14 @@ func (c *Console) apiLists() map[string]apiList {
 			rows, next, err := r.lists.Memories(r.Context(), f, p)
 			return each(rows, viewMemory), next, err
 		},
+		"schedules": func(r *request, p pages.Page) ([]any, string, error) {
+			f, err := scheduleFilter(r.FormValue("q"))
+			if err != nil {
+				return nil, "", err
+			}
+			rows, next, err := r.lists.Schedules(r.Context(), f, p)
+			return each(rows, viewSchedule), next, err
+		},
 		"restarts": func(r *request, p pages.Page) ([]any, string, error) {
 			rows, err := r.lists.Restarts(r.Context(), p.Limit)
 			return each(rows, viewRestart), "", err

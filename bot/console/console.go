@@ -30,7 +30,9 @@ type Config struct {
 	// Privacy returns the configuration in force that concerns data about people.
 	Privacy func() Privacy
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
-	Calls    func() (made, quota int64)
+	Calls func() (made, quota int64)
+	// Times describes a schedule's times in a language: "every Friday at 9:00". nil: pages show none.
+	Times    func(spec, lang string) string
 	Location *time.Location
 	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, requests
 	// from this machine are an administrator's.
@@ -83,6 +85,8 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /usage", c.page(c.usage))
 	mux.Handle("GET /restarts", c.whole(c.restarts))
 	mux.Handle("GET /attention", c.page(c.attention))
+	mux.Handle("GET /schedules", c.page(c.schedules))
+	mux.Handle("POST /schedules/{key}/{id}/cancel", c.action(c.cancelSchedule))
 	mux.Handle("GET /settings", c.whole(c.settings))
 	mux.Handle("GET /audit", c.page(c.audit))
 	mux.Handle("GET /privacy", c.page(c.privacy))

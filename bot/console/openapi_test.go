@@ -64,6 +64,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	w := open(t)
 	w.execute(`INSERT INTO restarts (replica, started_at) VALUES ('r1', now())`)
 	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost) VALUES ('` + groupKey + `', current_date, 'flush', 900, 0.01)`)
+	w.addSchedule(groupKey, 1, "remind", "喝水")
 	a := apiCheck{browser: w.visit(w.serve(nil))}
 	_, text := a.get("/api/v1/openapi.yaml")
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(text))

@@ -173,7 +173,8 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			}
 			return t.In(r.zone).Format("2006-01-02 15:04:05")
 		},
-		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"relative": func(t time.Time) string { return w.relative(t, time.Now()) },
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"period": func(d time.Duration) string {
 			switch days := int(d / (24 * time.Hour)); {
 			case d%time.Hour != 0:

@@ -35,6 +35,8 @@ var routes = []access{
 	{"GET /usage", "/usage?format=csv", 200, 200, 200, 0},
 	{"GET /restarts", "/restarts", 200, 200, 403, 0},
 	{"GET /attention", "/attention", 200, 200, 200, 0},
+	{"GET /schedules", "/schedules", 200, 200, 200, 0},
+	{"POST /schedules/{key}/{id}/cancel", "/schedules/{key}/1/cancel", 200, 403, 200, 404},
 	{"GET /settings", "/settings", 200, 200, 403, 0},
 	{"GET /audit", "/audit", 200, 200, 200, 0},
 	{"GET /privacy", "/privacy", 200, 200, 200, 0},
@@ -103,6 +105,8 @@ func (w *world) addOther() {
 			outcome, view_before, cost, duration_ms)
 		SELECT '` + otherKey + `', 'threshold', 'balanced', 'summary_only', 'main', 4100, 2500, 1, 2, s.id, 'done before', '{"kept": ["裁员名单"]}', 'committed',
 			'{"compacted_seq": 0, "summaries": [], "pinned": ""}', 0.0123, 2100 FROM s`)
+	w.addSchedule(groupKey, 1, "remind", "喝水 PO-7")
+	w.addSchedule(otherKey, 1, "ask", "裁员名单 reminder")
 	w.execute(`INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ('` + otherKey + `', 2, 4, 1, '裁员名单 reason'), ('` + groupKey + `', 20, 40, 1, 'PO reason')`)
 	w.execute(`INSERT INTO audit (session_key, actor, action, detail, outcome) VALUES ('` + otherKey + `', 'admin.token', 'undo', '裁员名单 detail', 'done'), ('` + groupKey + `', 'admin.token', 'undo', 'own detail', 'done'), ('', 'admin.token', 'forget_person', '裁员名单 person', 'done')`)
 	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost) VALUES ('` + otherKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 777001, 1), ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 555001, 1)`)
@@ -203,7 +207,7 @@ func TestGroupAdministratorSeesTheGroup(t *testing.T) {
 	b := p.enterAs(p.serve(), "lead")
 	for path, want := range map[string][]string{
 		"/": {"<b>1</b>", "555,001"}, "/sessions": {"支付网关发布"}, "/compactions": {"balanced"}, "/memories": {"发布日期定在"}, "/usage": {"555,001"},
-		"/attention": {"PO-dead", "PO reason"}, "/audit": {"own detail"}, "/sessions?q=" + url.QueryEscape("group:支付"): {"支付网关发布"}, "/compactions?q=session:" + url.QueryEscape(otherKey): {"没有符合的内容"},
+		"/attention": {"PO-dead", "PO reason"}, "/audit": {"own detail"}, "/schedules": {"喝水 PO-7"}, "/schedules?q=session:" + url.QueryEscape(otherKey): {"没有符合的内容"}, "/sessions?q=" + url.QueryEscape("group:支付"): {"支付网关发布"}, "/compactions?q=session:" + url.QueryEscape(otherKey): {"没有符合的内容"},
 		"/memories?q=session:" + url.QueryEscape(privateKey): {"没有符合的内容"}, "/memories?q=person:staff0002": {"没有符合的内容"},
 	} {
 		status, page := b.get(path)

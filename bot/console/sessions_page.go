@@ -58,21 +58,23 @@ func (c *Console) sessions(w http.ResponseWriter, r *request) error {
 }
 
 type sessionView struct {
-	Session  sessions.Session
-	Trigger  int // tokens at which it is compacted
-	FlushAt  int
-	Talk     []line
-	Cuts     []int64 // compactions whose cut is on the page
-	Older    string  // address of older events; empty at the start
-	Newer    bool    // the page is not the newest one
-	Open     []sessions.Event
-	Chart    chart
-	Memories []memory.Memory
-	Request  *sessions.CompactionRequest // waits or runs; nil for none
-	Policies []string
-	Undoable int64 // id of the compaction that an undo takes back; 0 for none
-	Private  bool
-	Work     workView
+	Session   sessions.Session
+	Trigger   int // tokens at which it is compacted
+	FlushAt   int
+	Talk      []line
+	Cuts      []int64 // compactions whose cut is on the page
+	Older     string  // address of older events; empty at the start
+	Newer     bool    // the page is not the newest one
+	Open      []sessions.Event
+	Chart     chart
+	Memories  []memory.Memory
+	Schedules []scheduleView // active ones
+	scheduled []pages.ScheduleRow
+	Request   *sessions.CompactionRequest // waits or runs; nil for none
+	Policies  []string
+	Undoable  int64 // id of the compaction that an undo takes back; 0 for none
+	Private   bool
+	Work      workView
 }
 
 // Failed reports whether the last compaction failed. An undo leaves a word in the place of a reason.
@@ -116,6 +118,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	v.Schedules = c.scheduleViews(r, v.scheduled)
 	c.pages.show(w, r, http.StatusOK, "session", v)
 	return nil
 }
@@ -158,7 +161,10 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 		return err
 	}
 	v.Chart = newChart(v.Session, newest, flushes, v.Trigger, v.FlushAt)
-	v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows})
+	if v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows}); err != nil {
+		return err
+	}
+	v.scheduled, _, err = lists.Schedules(ctx, pages.ScheduleFilter{Session: key, State: string(sessions.ScheduleActive)}, pages.Page{Limit: openRows})
 	return err
 }
 

@@ -76,6 +76,8 @@ var codes = []struct{ keys, dir, names, typ string }{
 	{"why.", "sql/search", "^why[A-Z]", ""},
 	{"kind.", "sessions", "^Spent[A-Z]", ""},
 	{"state.", "sessions", "", "State"},
+	{"schedule.", "sessions", "", "ScheduleKind"},
+	{"schedule.", "sessions", "", "ScheduleState"},
 	{"ending.", "sessions", "", "Ending"},
 	{"role.", "sessions", "", "Role"},
 	{"action.", "bot/manage", "^[A-Z]", "string"},

@@ -108,7 +108,7 @@ func (w *world) serve(change func(*console.Config)) string {
 	}
 	cfg := console.Config{
 		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: w.store, Search: w.store.Search, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
-		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Settings: policy}),
+		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Schedules: w.store, Settings: policy}),
 		Privacy: func() console.Privacy {
 			return console.Privacy{
 				Retention: sessions.Retention{Events: 30 * 24 * time.Hour, Replies: 7 * 24 * time.Hour}, TaskTTL: 336 * time.Hour, Digest: "04:00",

@@ -78,6 +78,8 @@ func shots(ctx context.Context, address string) ([]shot, error) {
 		{name: "memories", path: "/memories", look: desk},
 		{name: "memory", path: p.Memory, look: desk, open: ".act"},
 		{name: "person", path: p.Person, look: desk, open: ".act"},
+		{name: "schedules", path: "/schedules", look: desk},
+		{name: "schedules-phone", path: "/schedules", look: phoneDark},
 		{name: "usage", path: "/usage", look: desk},
 		{name: "attention", path: "/attention", look: desk},
 		{name: "restarts", path: "/restarts", look: desk},

@@ -139,6 +139,13 @@ INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, 
 	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 1, 6, 'failed', 'no usable summary: 3 identifiers are missing', 4210, now() - interval '20 minutes'
 	FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
 UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'no usable summary: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
+INSERT INTO schedules (session_key, id, kind, state, due_at, spec, text, created_by, creator, origin, created_at, settled_at)
+	SELECT s.session_key, r.id, r.kind, r.state, now() + r.due, r.spec, r.text, r.creator, jsonb_build_object('sender_id', r.creator, 'sender_nick', r.nick), 'seed' || r.id, now() - interval '30 hours' + interval '1 minute' * r.id, CASE WHEN r.state <> 'active' THEN now() + r.due END
+	FROM (VALUES ('cidRelease==', 1, 'remind', 'active', interval '50 hours', 'once', '检查发布窗口，通知值班同学', 'u-zhangwei', '张伟'), ('cidRelease==', 2, 'ask', 'active', interval '5 days', 'weekly', '总结本周支付网关的进展', 'u-lina', '李娜'),
+		('cidRelease==', 3, 'remind', 'done', interval '-20 hours', 'once', '供应商对账截止', 'u-alex', 'Alex'), ('cidEnglish==', 1, 'remind', 'cancelled', interval '-2 hours', 'once', 'Rotate the on-call phone', 'u-alex', 'Alex')) r (conversation, id, kind, state, due, spec, text, creator, nick)
+	JOIN dingtalk_sessions s ON s.conversation_id = r.conversation;
+INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+	SELECT session_key, 1, 'remind', now() + interval '30 minutes', 'once', '提交转组申请', 'u-lina', '{"sender_id": "u-lina", "sender_nick": "李娜"}', 'seed' FROM dingtalk_sessions WHERE conversation_type = '1';
 INSERT INTO restarts (replica, started_at, stopped_at, ending, answered, resumed, doubled)
 	VALUES ('pay-bot-7d9c5b6f4-x2x9q-QWERTYUIOP', now() - interval '40 hours', now() - interval '31 hours', 'killed', 1893, 1, 0);
 INSERT INTO audit (actor, action, session_key, detail, outcome, at)

@@ -1,0 +1,134 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"ebb/bot/manage"
+	"ebb/memory/pages"
+	"ebb/sessions"
+)
+
+// lateAfter is the time after which an active schedule is shown as late.
+const lateAfter = time.Minute
+
+// scheduleView is a schedule in a list.
+type scheduleView struct {
+	pages.ScheduleRow
+	Times string // all times, in words; empty for a single time
+	Late  bool
+}
+
+func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
+	views := make([]scheduleView, len(rows))
+	for i, row := range rows {
+		views[i] = scheduleView{ScheduleRow: row, Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
+		if c.cfg.Times != nil {
+			views[i].Times = c.cfg.Times(row.Spec, r.words.Lang)
+		}
+	}
+	return views
+}
+
+// scheduleFilter reads the filter of the list of schedules.
+func scheduleFilter(text string) (pages.ScheduleFilter, error) {
+	p, err := parseFilter(text, "state", "kind", "group", "session")
+	if err != nil {
+		return pages.ScheduleFilter{}, err
+	}
+	f := pages.ScheduleFilter{Words: slices.Concat(p.words, p.values["group"])}
+	if f.State, err = p.one("state", string(sessions.ScheduleActive), string(sessions.ScheduleDone), string(sessions.ScheduleCancelled)); err != nil {
+		return f, err
+	}
+	if f.Kind, err = p.one("kind", string(sessions.Remind), string(sessions.AskModel)); err != nil {
+		return f, err
+	}
+	session, err := p.one("session")
+	f.Session = sessions.Key(session)
+	return f, err
+}
+
+func (c *Console) schedules(w http.ResponseWriter, r *request) error {
+	f, err := scheduleFilter(r.FormValue("q"))
+	if err != nil {
+		return err
+	}
+	v, err := list(r, func(p pages.Page) ([]scheduleView, string, error) {
+		rows, next, err := r.lists.Schedules(r.Context(), f, p)
+		return c.scheduleViews(r, rows), next, err
+	})
+	if err != nil {
+		return err
+	}
+	c.pages.show(w, r, http.StatusOK, "schedules", v)
+	return nil
+}
+
+// cancelSchedule ends an active schedule of a session that the role sees.
+func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
+	s, err := r.session()
+	if err != nil {
+		return err
+	}
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	err = c.audited(r, manage.Unscheduled, s.Key, "schedule "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := c.cfg.Manage.CancelSchedule(ctx, operator, s.Key, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/schedules", http.StatusSeeOther)
+	return nil
+}
+
+// scheduleJSON is a schedule in the API.
+type scheduleJSON struct {
+	Key       sessions.Key           `json:"session_key"`
+	ID        int64                  `json:"id"`
+	Title     string                 `json:"title"`
+	Private   bool                   `json:"private"`
+	State     sessions.ScheduleState `json:"state"`
+	Kind      sessions.ScheduleKind  `json:"kind"`
+	DueAt     time.Time              `json:"due_at"`
+	Spec      string                 `json:"spec"`
+	Text      string                 `json:"text"`
+	Creator   sessions.UserID        `json:"created_by"`
+	Nick      string                 `json:"created_by_nick,omitempty"`
+	CreatedAt time.Time              `json:"created_at"`
+	SettledAt time.Time              `json:"settled_at,omitzero"`
+}
+
+func viewSchedule(r pages.ScheduleRow) scheduleJSON {
+	return scheduleJSON{
+		Key: r.Key, ID: r.ID, Title: r.Title, Private: r.Private, State: r.State, Kind: r.Kind, DueAt: r.DueAt, Spec: r.Spec, Text: r.Text,
+		Creator: r.Creator.SenderID, Nick: r.Creator.SenderNick, CreatedAt: r.CreatedAt, SettledAt: r.SettledAt,
+	}
+}
+
+// relative returns the distance of a time from now in its largest unit, as in "in 3 hours" and "2 days ago".
+func (w words) relative(at, now time.Time) string {
+	d, key := at.Sub(now), "relative.in_"
+	if d < 0 {
+		d, key = -d, "relative.ago_"
+	}
+	units := []struct {
+		name string
+		size time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}}
+	for _, u := range units {
+		if n := int((d + u.size/2) / u.size); n >= 2 || n == 1 && d >= u.size {
+			if n > 1 {
+				return w.T(key+u.name+"s", n)
+			}
+			return w.T(key + u.name)
+		}
+	}
+	return w.T("relative.now")
+}

@@ -1,0 +1,75 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"ebb/bot/console"
+)
+
+// addSchedule adds an active schedule in 100 minutes, set by 张伟.
+func (w *world) addSchedule(key string, id int, kind, text string) {
+	w.t.Helper()
+	w.execute(fmt.Sprintf(`INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		VALUES ('%s', %d, '%s', now() + interval '100 minutes', 'weekly', '%s', 'staff0001', '{"sender_id": "staff0001", "sender_nick": "张伟"}', 'o%[2]d')`, key, id, kind, text))
+}
+
+// The page lists reminders by its filters, with their times in words. Only an administrator cancels one, which is in the audit.
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	base := w.serve(func(c *console.Config) { c.Times = func(spec, lang string) string { return spec + " in " + lang } })
+	b, viewer := w.enter(base, adminToken), w.enter(base, viewerToken)
+	if _, page := b.get("/schedules"); !strings.Contains(page, "还没有提醒") || !strings.Contains(page, `aria-current="page">提醒`) {
+		t.Errorf("the empty page is %s", around(page, "empty"))
+	}
+	w.addSchedule(groupKey, 1, "remind", "喝水")
+	w.addSchedule(groupKey, 2, "ask", "总结本周")
+	w.addSchedule(privateKey, 1, "remind", "secretword")
+	w.execute("UPDATE schedules SET due_at = now() - interval '3 hours' WHERE kind = 'ask'")
+	for query, texts := range map[string]string{
+		"": "喝水,总结本周,•••", "state:active kind:ask": "总结本周", "group:支付 kind:remind": "喝水", "session:" + privateKey: "•••", "state:done": "没有符合的内容", "secretword": "没有符合的内容",
+	} {
+		for who, b := range map[string]*browser{"administrator": b, "viewer": viewer} {
+			status, page := b.get("/schedules?q=" + url.QueryEscape(query))
+			for _, text := range []string{"喝水", "总结本周", "•••", "没有符合的内容"} {
+				if want := strings.Contains(texts, text); status != http.StatusOK || strings.Contains(page, text) != want {
+					t.Errorf("%s, %q: %d, %q is shown: %t", who, query, status, text, !want)
+				}
+			}
+			if query != "secretword" && strings.Contains(page, "secretword") || (who == "viewer") == strings.Contains(page, "/cancel") && !strings.Contains(page, "没有符合") {
+				t.Errorf("%s, %q: a private text, or the button: %s", who, query, around(page, "/cancel", "secretword"))
+			}
+		}
+	}
+	_, page := b.get("/schedules")
+	for _, words := range []string{"2 小时后", "weekly in zh", "3 小时前", "已过时间", "张伟"} {
+		if !strings.Contains(page, words) {
+			t.Errorf("the page lacks %q", words)
+		}
+	}
+	if status, _ := b.get("/schedules?q=state:asleep"); status != http.StatusBadRequest {
+		t.Errorf("an unknown state: %d", status)
+	}
+	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); !strings.Contains(page, "喝水") || !strings.Contains(page, "/cancel") {
+		t.Errorf("the conversation's page lacks its reminders: %s", around(page, "schedules"))
+	}
+	path := "/schedules/" + url.PathEscape(groupKey) + "/1/cancel"
+	if status, _ := viewer.post(path, nil); status != http.StatusForbidden {
+		t.Errorf("a viewer cancels: %d", status)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} { // the second time it is not active
+		if status, _ := b.post(path, nil); status != want {
+			t.Errorf("cancelling is %d, want %d", status, want)
+		}
+	}
+	if n := scan[int](w, "SELECT count(*) FROM schedules WHERE state = 'cancelled'"); n != 1 {
+		t.Errorf("%d reminders are cancelled, want 1", n)
+	}
+	if all := scan[string](w, "SELECT string_agg(action || ' ' || detail || ' ' || outcome, ', ' ORDER BY id) FROM audit WHERE action <> 'view_private'"); all != "cancel_schedule schedule 1 done, cancel_schedule schedule 1 error.not_found" {
+		t.Errorf("the audit has %q", all)
+	}
+}
