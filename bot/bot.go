@@ -16,6 +16,7 @@ import (
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
 	"ebb/bot/reload"
+	"ebb/bot/schedule"
 	"ebb/bot/turn"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -35,6 +36,8 @@ type Config struct {
 	Keeper    memory.MaintenanceStore     // nil: no maintenance of facts
 	Rights    memory.Rights               // nil: /memory, /forget and /export answer that they are unavailable
 	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
+	Schedules sessions.Schedules          // nil: no reminders
+	Planner   *schedule.Planner           // sets reminders; needs Schedules
 	Reporter  sessions.Reporter           // nil: restart figures are logged only
 	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
@@ -156,6 +159,7 @@ type Bot struct {
 	runner  *turn.Runner
 	worker  *upkeep.Worker
 	handler *command.Handler
+	timer   *schedule.Runner // nil without reminders
 	stream  *leader.Stream
 	outbox  *outbox.Outbox
 }
@@ -197,6 +201,7 @@ func New(cfg Config) (*Bot, error) {
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
 		Language: cfg.Language, Location: cfg.Location, Current: current, Scope: b.configuredScope, CallBudget: cfg.CallBudget,
+		Schedules: cfg.Schedules, Planner: cfg.Planner,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{
@@ -216,6 +221,9 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.outbox = outbox.New(replies, outbox.Config{
 		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
 	})
+	if b.cfg.Planner != nil {
+		b.timer = b.newTimer()
+	}
 	b.refuser = newRefuser(replies)
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.stats.metrics = b.metrics
@@ -261,6 +269,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer stopLow(llm.ErrStop)
 	for _, t := range b.worker.Tasks() {
 		run(low, t)
+	}
+	if b.timer != nil {
+		run(low, b.timer.Task())
 	}
 
 	err := b.stream.Receive(ctx)

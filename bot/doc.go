@@ -26,6 +26,7 @@
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
+//	schedule                               reminders: set, changed, and stored as messages at their times by the leader
 //	retention                              deletion of expired rows, on the leader
 //	admin                                  health, readiness, metrics, profiles
 //
@@ -43,7 +44,6 @@
 //
 //   - bot/media: files, below intake
 //   - bot/tools/mcp: chat.Tool over MCP
-//   - bot/schedule: work at set times, on the leader
 //
 // # Guarantees
 //
@@ -68,6 +68,7 @@
 //  8. The row exists before the send and is marked after it. Only the first attempt is made from memory. Each later attempt,
 //     and each later part of a long reply, claims the row. A reply is sent again under the same idempotency key, where the
 //     API has keys.
+//     A reminder becomes a message in the transaction that moves it to its next time. So each time has one message and one turn.
 //  9. Reports of providers correct our own count, and never the other way round.
 //  10. A flush succeeds with a stored row or an explicit "nothing to save". Any other range is owed: the background reads it
 //     from the log later. Every trigger calls the same function over the same range.

@@ -52,10 +52,7 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 		zerolog.Ctx(ctx).Warn().EmbedObject(key).Str("msg_id", string(m.ID)).Msg("Sender id arrived with a second staff id")
 	}
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
-	b.leases.Learn(done.Lease)
-	if done.New && done.Lease.Owner == b.leases.Owner() {
-		b.runner.Wake(key)
-	}
+	b.wakeFor(done)
 	return nil
 }
 

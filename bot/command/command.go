@@ -7,6 +7,7 @@ import (
 
 	"ebb/bot/manage"
 	"ebb/bot/reload"
+	"ebb/bot/schedule"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -33,6 +34,9 @@ type Config struct {
 	Scope func(sessions.ConversationID) sessions.Scope // configured scope of a group
 
 	CallBudget func() CallBudget // nil: no calls are counted
+
+	Schedules sessions.Schedules // nil: there are none
+	Planner   *schedule.Planner  // nil: /remind answers that reminders are off
 
 	CommitTimeout   time.Duration
 	InlineDeadline  time.Duration
@@ -69,7 +73,7 @@ func New(cfg Config) *Handler {
 	return &Handler{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
 		manage: manage.New(manage.Config{
-			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, FlushDeadline: cfg.InlineDeadline,
+			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, Schedules: cfg.Schedules, FlushDeadline: cfg.InlineDeadline,
 			Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve,
 		}),
 	}

@@ -95,6 +95,26 @@ var Commands = Table{
 			return stopping{h, t}.answer(ctx)
 		},
 	}}},
+	{ZH: []string{"提醒"}, EN: []string{"remind"}, Uses: []Use{{
+		Match: func(arg string) bool { return arg == "" },
+		Usage: wording.Text{"/提醒", "/remind"}, Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remind(reminding.list),
+	}, {
+		ZH: []string{"删除", "取消"}, EN: []string{"delete", "cancel"},
+		Args: Number, Usage: wording.Text{"/提醒 删除 编号", "/remind delete N"},
+		Does: wording.Text{"删掉一个提醒", "delete one of them"}, Run: remind(reminding.cancel),
+	}, {
+		ZH: []string{"修改"}, EN: []string{"change"},
+		Args: Required, Glue: digits, Usage: wording.Text{"/提醒 修改 编号 时间", "/remind change N WHEN"},
+		Does: wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
+	}, {
+		ZH: []string{"提问"}, EN: []string{"ask"},
+		Args: Required, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
+		Does: wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
+	}, {
+		Args: Required, Glue: digits + "每明后今下本这周星早上中晚凌半一二两三四五六七八九十我", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
+		Does: wording.Text{"到时提醒，可以重复：`/提醒 每周五9点 交周报`", "say it at that time, once or again and again: `/remind every Friday at 9 send the report`"},
+		Run:  remind(reminding.set),
+	}}},
 	{ZH: []string{"新对话"}, EN: []string{"new"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
 	}}},

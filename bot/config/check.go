@@ -212,6 +212,7 @@ func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")
+	c.Schedule.check(k)
 	c.Retention.check(k)
 	c.Database.check(k)
 	c.Admin.check(k)

@@ -16,6 +16,7 @@ type Config struct {
 	Access   AccessConfig   `json:"access"`
 	// Groups are settings of conversations by id. Default none.
 	Groups    map[string]GroupConfig `json:"groups"`
+	Schedule  ScheduleConfig         `json:"schedule"`
 	Retention RetentionConfig        `json:"retention"`
 	Cluster   ClusterConfig          `json:"cluster"`
 	Database  DatabaseConfig         `json:"database"`
@@ -246,6 +247,7 @@ func defaults(src *source) *Config {
 		},
 		Access:    defaultAccess(),
 		Groups:    map[string]GroupConfig{},
+		Schedule:  ScheduleConfig{Enabled: true},
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database:  DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},

@@ -1,6 +1,10 @@
 package config
 
-import "ebb/sessions"
+import (
+	"ebb/bot/schedule"
+	"ebb/bot/schedule/when"
+	"ebb/sessions"
+)
 
 // LimitsConfig bounds turns and tokens. The default is 0, no limit, where nothing else is named.
 type LimitsConfig struct {
@@ -32,4 +36,24 @@ func (l LimitsConfig) Limits() sessions.Limits {
 		PersonTurns: l.PersonTurns, GroupTurns: l.GroupTurns, PersonTokens: l.PersonTokens, Tokens: l.Tokens,
 		UnidentifiedTurns: l.UnidentifiedTurns,
 	}
+}
+
+// ScheduleConfig is about reminders.
+type ScheduleConfig struct {
+	// Enabled allows reminders. Default true. Stored ones wait while it is false.
+	Enabled bool `json:"enabled"`
+	// QuietHours, such as "22:00-08:00", postpone repeated reminders and scheduled questions to their end. A single reminder is sent
+	// at its time. Default none.
+	QuietHours string `json:"quiet_hours"`
+}
+
+func (s ScheduleConfig) check(k checker) {
+	_, err := when.ParseQuiet(s.QuietHours)
+	k.want(err == nil, "schedule.quiet_hours", s.QuietHours, `hours such as "22:00-08:00", or "" for none`)
+}
+
+// Settings returns the settings of the scheduler.
+func (s ScheduleConfig) Settings() schedule.Settings {
+	quiet, _ := when.ParseQuiet(s.QuietHours) // checked before
+	return schedule.Settings{Enabled: s.Enabled, Quiet: quiet}
 }

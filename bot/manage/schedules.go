@@ -20,6 +20,12 @@ func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key,
 	})
 }
 
+// MayChangeSchedule returns nil for an active schedule that the actor may change, else the errors of [Manager.CancelSchedule].
+func (m *Manager) MayChangeSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) error {
+	_, err := m.scheduleOf(ctx, a, key, id)
+	return err
+}
+
 // scheduleOf returns an active schedule that the actor may change or end, with the errors of [Manager.CancelSchedule].
 func (m *Manager) scheduleOf(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.cfg.Schedules.Schedule(ctx, key, id)

@@ -14,7 +14,7 @@ import (
 
 // Names lists the built-in tools.
 func Names() (names []string) {
-	for _, t := range All(nil, nil, nil) {
+	for _, t := range append(All(nil, nil, nil), Remind(nil)) {
 		names = append(names, t.Spec().Name)
 	}
 	return names

@@ -289,7 +289,7 @@ func TestPromptAndToolsAreSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := 0
-	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
+	for _, tool := range append(All(&shelf{}, shelved{}, time.UTC), Remind(nil)) {
 		s := tool.Spec()
 		b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}})
 		if err != nil {

@@ -16,6 +16,8 @@ const (
 	kindStale   = "stale"   // too old to be answered without asking
 	kindDead    = "dead"    // failed too often
 	kindLimited = "limited" // over a limit
+	kindRemind  = "remind"  // the text of a reminder
+	kindMissed  = "missed"  // a schedule whose time passed too long ago
 )
 
 const maxBroken = 3
@@ -49,6 +51,8 @@ func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	switch {
 	case e.Attempts >= maxBroken:
 		return kindDead
+	case e.Message != nil && e.Message.Scheduled != nil:
+		return r.kindOfScheduled(*e.Message.Scheduled, now)
 	case now.Sub(e.CreatedAt) > r.cfg.StaleAfter:
 		return kindStale
 	case e.Message != nil && e.Message.OverQuota:

@@ -220,6 +220,8 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 			o.text = apology(err, t.Lang)
 			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
+	case kindRemind, kindMissed:
+		o.text = r.scheduledAnswer(t, r.now())
 	case kindLimited:
 		var err error
 		if o.text, err = r.notifyLimit(work, t); err != nil {

@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 	"regexp"
+	"time"
 	"unicode"
 
 	"ebb/sessions"
@@ -43,6 +44,14 @@ func LanguageOf(text, configured string) string {
 		return "en"
 	}
 	return configured
+}
+
+// Moment formats a time in its own zone, with seconds if there are any.
+func Moment(t time.Time) string {
+	if t.Second() != 0 {
+		return t.Format("2006-01-02 15:04:05")
+	}
+	return t.Format("2006-01-02 15:04")
 }
 
 // Thousands formats 64000 as 64,000.

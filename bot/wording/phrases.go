@@ -136,6 +136,33 @@ const (
 	RoleMember
 	RoleOutside
 	UsageOf
+	RemindSet
+	RemindNext
+	RemindMoved
+	RemindNone
+	RemindList
+	RemindLine
+	RemindHow
+	RemindGone
+	RemindUnknown
+	RemindNotYours
+	RemindPhrase
+	RemindPast
+	RemindFar
+	RemindNoText
+	RemindLong
+	RemindOften
+	RemindUnreachable
+	RemindNested
+	RemindFullHere
+	RemindFullYours
+	RemindOff
+	RemindFailed
+	RemindAsks
+	RemindDue
+	RemindLate
+	RemindMissed
+	RemindMissedNext
 	LimitsHere
 	LimitsLeft
 	OnePersonTurns
@@ -349,6 +376,34 @@ var phrases = map[Phrase]Text{
 	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
 
 	CallsLeft: {"，剩 %s", ", %s left"},
+
+	RemindSet:         {"⏰ 好的，提醒 #%d：%s，“%s”。", "⏰ Set as reminder #%d: %s, \"%s\"."},
+	RemindNext:        {"\n\n接下来：%s。", "\n\nNext: %s."},
+	RemindMoved:       {"⏰ 改好了，提醒 #%d：%s，“%s”。", "⏰ Changed reminder #%d: %s, \"%s\"."},
+	RemindNone:        {"这里还没有提醒。比如：`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`。", "There are no reminders here. Try `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`."},
+	RemindList:        {"这里的提醒：\n\n", "Reminders here:\n\n"},
+	RemindLine:        {"- #%d %s · 下次 %s · “%s” · %s\n", "- #%d %s · next %s · \"%s\" · %s\n"},
+	RemindHow:         {"\n`/提醒 删除 编号` 删除，`/提醒 修改 编号 时间` 改时间。", "\n`/remind delete N` deletes one, `/remind change N WHEN` changes its time."},
+	RemindGone:        {"✅ 已删除提醒 #%d：“%s”。", "✅ Deleted reminder #%d: \"%s\"."},
+	RemindUnknown:     {"没有提醒 #%d。`/提醒` 列出这里的提醒。", "There is no reminder #%d. `/remind` lists those here."},
+	RemindNotYours:    {"提醒 #%d 由别人设置，只有设置的人和管理员可以改。", "Someone else set reminder #%d. Only that person and administrators can change it."},
+	RemindPhrase:      {"抱歉，我没看懂时间。可以这样写：`/提醒 10分钟后 喝水`，`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`。", "Sorry, I could not read the time. Try `/remind in 10 minutes drink water`, `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`."},
+	RemindPast:        {"这个时间已经过去了，请换一个以后的时间。", "That time is past. Please choose a later one."},
+	RemindFar:         {"这个时间太远了，最多五年以内。", "That time is too far away: five years ahead at most."},
+	RemindNoText:      {"要提醒什么呢？请在时间后面写上内容，比如 `/提醒 10分钟后 喝水`。", "Please write what to say after the time, such as `/remind in 10 minutes drink water`."},
+	RemindLong:        {"内容太长了，最多 %d 个字。", "The text is too long: %d characters at most."},
+	RemindOften:       {"重复的提醒最短间隔是 %d 分钟。", "Repeated reminders need at least %d minutes between them."},
+	RemindUnreachable: {"抱歉，我不能主动给你发私聊消息，所以这里设不了提醒。", "Sorry, I can't begin a private chat with you, so reminders don't work here."},
+	RemindNested:      {"定时消息里不能再设提醒。", "A scheduled message can't set reminders."},
+	RemindFullHere:    {"这里的提醒已经有 %d 个了，请先删掉一些。", "There are %d reminders here already. Please delete some first."},
+	RemindFullYours:   {"你的提醒已经有 %d 个了，请先删掉一些。", "You have %d reminders already. Please delete some first."},
+	RemindOff:         {"提醒功能没有开启。", "Reminders are switched off."},
+	RemindFailed:      {"⚠️ 暂时处理不了提醒，请稍后再试。", "⚠️ Reminders can't be handled at the moment. Please try again later."},
+	RemindAsks:        {"（由我来回答）", " (I will answer it)"},
+	RemindDue:         {"⏰ %s", "⏰ %s"},
+	RemindLate:        {"⏰ %s\n\n（原定 %s，抱歉晚了）", "⏰ %s\n\n(This was due at %s, sorry for the delay)"},
+	RemindMissed:      {"⏰ 抱歉，错过了 %s 的提醒：“%s”。", "⏰ Sorry, the reminder of %s was missed: \"%s\"."},
+	RemindMissedNext:  {"⏰ 抱歉，错过了 %s 的提醒：“%s”。下次是 %s。", "⏰ Sorry, the reminder of %s was missed: \"%s\". The next one is at %s."},
 
 	ButtonGone:     {"这张卡片的按钮已经失效。", "The buttons of this card no longer work."},
 	ButtonNotYours: {"只有提问的人和管理员可以按这个按钮。", "Only the person who asked and administrators may use this button."},

@@ -73,7 +73,7 @@ var setPauses = []time.Duration{0, 400 * time.Millisecond, 1200 * time.Milliseco
 
 // Acknowledge implements [chat.Acknowledger].
 func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event) {
-	if e.Message == nil || e.MsgID == "" || r.cfg.Governor.Level() != calls.Streaming || time.Now().UnixNano() < r.pausedTo.Load() ||
+	if e.Message == nil || e.Message.Scheduled != nil || e.MsgID == "" || r.cfg.Governor.Level() != calls.Streaming || time.Now().UnixNano() < r.pausedTo.Load() ||
 		r.cfg.Governor.Delay(calls.Reaction) > maxWait {
 		return
 	}

@@ -27,6 +27,7 @@ import (
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/openai"
 	"ebb/bot/retention"
+	"ebb/bot/schedule"
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
@@ -258,10 +259,12 @@ func (g *gateway) openBot(o Options) error {
 	if o.Transport != nil {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
+	planner := &schedule.Planner{Store: g.store, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
 	g.bot, err = bot.New(bot.Config{
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
-		Tools: tools.All(g.store, g.store, g.location), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Schedules: g.store, Planner: planner,
+		Tools: append(tools.All(g.store, g.store, g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,

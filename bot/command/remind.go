@@ -1,0 +1,147 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/manage"
+	"ebb/bot/schedule"
+	"ebb/bot/schedule/when"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// reminding is /remind.
+type reminding struct {
+	*Handler
+	*view.Exchange
+}
+
+// remind is a use of /remind.
+func remind(do func(reminding, context.Context, string) string) func(*Handler, context.Context, *view.Exchange, Call) string {
+	return func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
+		if h.cfg.Planner == nil {
+			return wording.Say(wording.RemindOff, t.Lang)
+		}
+		return do(reminding{h, t}, ctx, c.Arg)
+	}
+}
+
+func (r reminding) set(ctx context.Context, text string) string {
+	return r.add(ctx, text, sessions.Remind)
+}
+
+func (r reminding) ask(ctx context.Context, text string) string {
+	return r.add(ctx, text, sessions.AskModel)
+}
+
+// add sets a schedule. The times count from the message, which may have waited. A repeated attempt finds the schedule by the
+// message's id.
+func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleKind) string {
+	asked := r.Asked[0]
+	p, err := r.cfg.Planner.Set(ctx, r.Lease, schedule.Request{
+		When: text, Kind: kind, By: asked, Origin: "message " + string(asked.MsgID), Now: asked.CreatedAt,
+	})
+	if err != nil {
+		return r.refusal(ctx, 0, err)
+	}
+	return r.describe(wording.RemindSet, p)
+}
+
+// describe reads a schedule back.
+func (r reminding) describe(head wording.Phrase, p schedule.Planned) string {
+	out := wording.Say(head, r.Lang, p.ID, r.times(p), literal.Replace(headOf(p.Text, quotedChars)))
+	if !p.Spec.Repeats() {
+		return out
+	}
+	return out + wording.Say(wording.RemindNext, r.Lang, p.Coming(wording.Say(wording.Comma, r.Lang)))
+}
+
+func (r reminding) times(p schedule.Planned) string {
+	words := p.Times(r.Lang)
+	if p.Kind == sessions.AskModel {
+		words += wording.Say(wording.RemindAsks, r.Lang)
+	}
+	return words
+}
+
+func (r reminding) list(ctx context.Context, _ string) string {
+	list, err := r.cfg.Planner.Active(ctx, r.Key)
+	switch {
+	case err != nil:
+		return r.refusal(ctx, 0, err)
+	case len(list) == 0:
+		return wording.Say(wording.RemindNone, r.Lang)
+	}
+	var out strings.Builder
+	out.WriteString(wording.Say(wording.RemindList, r.Lang))
+	for _, p := range list {
+		out.WriteString(wording.Say(wording.RemindLine, r.Lang, p.ID, r.times(p), wording.Moment(p.Dates[0]),
+			literal.Replace(headOf(p.Text, quotedChars)), literal.Replace(sessions.Nick(p.Creator.SenderNick))))
+	}
+	return out.String() + wording.Say(wording.RemindHow, r.Lang)
+}
+
+func (r reminding) cancel(ctx context.Context, number string) string {
+	id := memoryID(number)
+	s, err := r.manage.CancelSchedule(ctx, r.actor(r.Exchange), r.Key, id)
+	if err != nil {
+		return r.refusal(ctx, id, err)
+	}
+	return wording.Say(wording.RemindGone, r.Lang, id, literal.Replace(headOf(s.Text, quotedChars)))
+}
+
+// change is "/remind change 3 tomorrow at 9".
+func (r reminding) change(ctx context.Context, arg string) string {
+	number, phrase := cutWord(arg)
+	id := memoryID(number)
+	err := r.manage.MayChangeSchedule(ctx, r.actor(r.Exchange), r.Key, id)
+	if err != nil {
+		return r.refusal(ctx, id, err)
+	}
+	p, err := r.cfg.Planner.Move(ctx, r.Lease, id, phrase, r.Asked[0].CreatedAt)
+	if err != nil {
+		return r.refusal(ctx, id, err)
+	}
+	return r.describe(wording.RemindMoved, p)
+}
+
+// refusal answers a schedule that was refused. id is its number; 0 for a new one.
+func (r reminding) refusal(ctx context.Context, id int64, err error) string {
+	say := func(p wording.Phrase, args ...any) string { return wording.Say(p, r.Lang, args...) }
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return say(wording.RemindUnknown, id)
+	case errors.Is(err, manage.NotSetter):
+		return say(wording.RemindNotYours, id)
+	case errors.Is(err, schedule.ErrOff):
+		return say(wording.RemindOff)
+	case errors.Is(err, schedule.ErrNoText):
+		return say(wording.RemindNoText)
+	case errors.Is(err, schedule.ErrLongText):
+		return say(wording.RemindLong, schedule.MaxText)
+	case errors.Is(err, schedule.ErrOften):
+		return say(wording.RemindOften, int(schedule.MinPeriod.Minutes()))
+	case errors.Is(err, schedule.ErrUnreachable):
+		return say(wording.RemindUnreachable)
+	case errors.Is(err, schedule.ErrNested):
+		return say(wording.RemindNested)
+	case errors.Is(err, sessions.ErrSessionSchedules):
+		return say(wording.RemindFullHere, sessions.MaxSchedules)
+	case errors.Is(err, sessions.ErrPersonSchedules):
+		return say(wording.RemindFullYours, sessions.MaxPersonSchedules)
+	case errors.Is(err, when.ErrPast), errors.Is(err, schedule.ErrEnded):
+		return say(wording.RemindPast)
+	case errors.Is(err, when.ErrFar):
+		return say(wording.RemindFar)
+	}
+	if _, ok := errors.AsType[*when.Error](err); ok || errors.Is(err, when.ErrUnknown) {
+		return say(wording.RemindPhrase)
+	}
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read or change reminders")
+	return say(wording.RemindFailed)
+}

@@ -1,0 +1,199 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ebb/bot/schedule/when"
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+const (
+	// MinPeriod is the least time between two times of a schedule.
+	MinPeriod = 5 * time.Minute
+	// MaxText bounds the text of a schedule in characters.
+	MaxText = 1000
+	// shownDates is the number of coming times that people read.
+	shownDates = 3
+	// checkedTimes is the number of coming times that are compared with [MinPeriod].
+	checkedTimes = 50
+)
+
+// The refusals of a schedule. Others are those of package when and of [sessions.Schedules].
+var (
+	ErrOff         = errors.New("reminders are switched off")
+	ErrNoText      = errors.New("the text is missing")
+	ErrLongText    = errors.New("the text is too long")
+	ErrOften       = errors.New("the times are too close to each other")
+	ErrEnded       = errors.New("all times are past")
+	ErrUnreachable = errors.New("the bot can't begin a private chat with the person")
+	ErrNested      = errors.New("a scheduled message sets no schedules")
+)
+
+// Settings are the settings of the configuration.
+type Settings struct {
+	Enabled bool
+	Quiet   when.Quiet // hours in which only single reminders are sent
+}
+
+// Planner sets and changes schedules.
+type Planner struct {
+	Store    sessions.Schedules
+	Location *time.Location
+	Settings func() Settings // in force
+}
+
+// Request is a new schedule.
+type Request struct {
+	When   string // a phrase of a time at the beginning; further words are the beginning of the text
+	Text   string
+	Kind   sessions.ScheduleKind
+	By     sessions.Event // the message that asks for it
+	Origin string         // see [sessions.Schedule]
+	Now    time.Time
+}
+
+// Planned is a schedule with its coming times, at most three.
+type Planned struct {
+	sessions.Schedule
+	Spec  when.Spec
+	Dates []time.Time
+}
+
+// Times describes all times in a language, zh or en.
+func (p Planned) Times(lang string) string { return p.Spec.Words(lang) }
+
+// Coming joins the coming times.
+func (p Planned) Coming(separator string) string {
+	times := make([]string, len(p.Dates))
+	for i, at := range p.Dates {
+		times[i] = wording.Moment(at)
+	}
+	return strings.Join(times, separator)
+}
+
+// Set stores a schedule under the lease of the turn that asks for it.
+func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned, error) {
+	spec, due, rest, err := p.read(r.When, r.Now)
+	if err != nil {
+		return Planned{}, err
+	}
+	text := strings.TrimSpace(strings.TrimSpace(rest) + " " + r.Text)
+	creator, err := creatorOf(r.By)
+	switch {
+	case err != nil:
+		return Planned{}, err
+	case text == "":
+		return Planned{}, ErrNoText
+	case utf8.RuneCountInString(text) > MaxText:
+		return Planned{}, ErrLongText
+	}
+	s, err := p.Store.AddSchedule(ctx, l, sessions.Schedule{
+		Kind: r.Kind, DueAt: due, Spec: spec.String(), Text: text, Creator: creator, Origin: r.Origin,
+	})
+	if err != nil {
+		return Planned{}, err
+	}
+	return p.planned(s), nil
+}
+
+// Move gives an active schedule of the lease's session other times. The caller has checked the right to it.
+func (p *Planner) Move(ctx context.Context, l sessions.Lease, id int64, phrase string, now time.Time) (Planned, error) {
+	spec, due, rest, err := p.read(phrase, now)
+	if err != nil {
+		return Planned{}, err
+	}
+	if strings.TrimSpace(rest) != "" {
+		return Planned{}, when.ErrUnknown
+	}
+	s, err := p.Store.MoveSchedule(ctx, l, id, spec.String(), due)
+	if err != nil {
+		return Planned{}, err
+	}
+	return p.planned(s), nil
+}
+
+// Active returns the active schedules of a session, the next due first.
+func (p *Planner) Active(ctx context.Context, key sessions.Key) ([]Planned, error) {
+	list, err := p.Store.ActiveSchedules(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	planned := make([]Planned, len(list))
+	for i, s := range list {
+		planned[i] = p.planned(s)
+	}
+	return planned, nil
+}
+
+// read reads the phrase at the beginning of a text. now is the time to which the phrase refers.
+func (p *Planner) read(phrase string, now time.Time) (spec when.Spec, due time.Time, rest string, err error) {
+	if !p.Settings().Enabled {
+		return spec, due, "", ErrOff
+	}
+	now = now.In(p.Location)
+	if spec, rest, err = when.Parse(strings.TrimSpace(phrase), now); err != nil {
+		return spec, due, "", err
+	}
+	due, ok := spec.Next(now)
+	if !ok {
+		return spec, due, "", ErrEnded
+	}
+	if isOften(spec, due) {
+		return spec, due, "", ErrOften
+	}
+	return spec, due, rest, nil
+}
+
+// isOften reports whether two of the coming times are closer than [MinPeriod].
+func isOften(spec when.Spec, due time.Time) bool {
+	for range checkedTimes {
+		next, ok := spec.Next(due)
+		if !ok {
+			return false
+		}
+		if next.Sub(due) < MinPeriod {
+			return true
+		}
+		due = next
+	}
+	return false
+}
+
+// creatorOf returns the parts of a message that later messages repeat. Rights of an administrator are not among them.
+func creatorOf(e sessions.Event) (sessions.Message, error) {
+	m := e.Message
+	switch {
+	case m == nil:
+		return sessions.Message{}, ErrUnreachable
+	case m.Scheduled != nil:
+		return sessions.Message{}, ErrNested
+	case m.ConversationType == sessions.Private && m.StaffID == "":
+		return sessions.Message{}, ErrUnreachable
+	}
+	return sessions.Message{
+		RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, Kind: "text",
+		SenderID: m.SenderID, StaffID: m.StaffID, SenderNick: m.SenderNick,
+	}, nil
+}
+
+func (p *Planner) planned(s sessions.Schedule) Planned {
+	planned := Planned{Schedule: s, Dates: []time.Time{s.DueAt.In(p.Location)}}
+	spec, err := when.Read(s.Spec)
+	if err != nil {
+		return planned // the runner ends it
+	}
+	planned.Spec = spec
+	for len(planned.Dates) < shownDates {
+		next, ok := spec.Next(planned.Dates[len(planned.Dates)-1])
+		if !ok {
+			break
+		}
+		planned.Dates = append(planned.Dates, next.In(p.Location))
+	}
+	return planned
+}

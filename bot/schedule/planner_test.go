@@ -1,0 +1,82 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/bot/schedule/when"
+	"ebb/sessions"
+)
+
+// added keeps the schedules that are added.
+type added struct {
+	sessions.Schedules
+	list []sessions.Schedule
+}
+
+func (a *added) AddSchedule(_ context.Context, _ sessions.Lease, s sessions.Schedule) (sessions.Schedule, error) {
+	s.ID = int64(len(a.list)) + 1
+	a.list = append(a.list, s)
+	return s, nil
+}
+
+func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }
+
+// A schedule has the time and the text of its request, and its creator without rights and webhook. Requests that can't work are
+// refused.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	zhang := by(sessions.Message{ConversationType: sessions.Group, SenderID: "zhang", StaffID: "zhang", SenderNick: "张三", Admin: true, Webhook: "https://x"})
+	for name, c := range map[string]struct {
+		when, text string
+		by         sessions.Event
+		due        time.Time
+		want       string
+		err        error
+	}{
+		"command":           {"3秒后 喝水", "", zhang, now.Add(3 * time.Second), "喝水", nil},
+		"tool":              {"明天下午3点", "交周报", zhang, time.Date(2026, 11, 24, 15, 0, 0, 0, shanghai), "交周报", nil},
+		"english":           {"in 3 seconds drink", "", zhang, now.Add(3 * time.Second), "drink", nil},
+		"no text":           {"3秒后", "", zhang, now, "", ErrNoText},
+		"long text":         {"3秒后", strings.Repeat("长", MaxText+1), zhang, now, "", ErrLongText},
+		"no time":           {"随便", "x", zhang, now, "", when.ErrUnknown},
+		"often":             {"每分钟 喝水", "", zhang, now, "", ErrOften},
+		"scheduled":         {"3秒后 喝水", "", by(sessions.Message{Scheduled: &sessions.Scheduled{}}), now, "", ErrNested},
+		"nameless outsider": {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "$enc"}), now, "", ErrUnreachable},
+	} {
+		store := &added{}
+		p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+		got, err := p.Set(t.Context(), sessions.Lease{}, Request{When: c.when, Text: c.text, Kind: sessions.Remind, By: c.by, Now: now.UTC()})
+		if !errors.Is(err, c.err) || (c.err != nil) != (len(store.list) == 0) {
+			t.Errorf("%s: %v with %d stored, want %v", name, err, len(store.list), c.err)
+		}
+		if c.err != nil {
+			continue
+		}
+		if !got.DueAt.Equal(c.due) || got.Text != c.want || got.Creator.Admin || got.Creator.Webhook != "" || got.Creator.SenderNick != "张三" {
+			t.Errorf("%s: %+v, want %q at %s", name, got, c.want, c.due)
+		}
+	}
+	off := &Planner{Location: shanghai, Settings: func() Settings { return Settings{} }}
+	if _, err := off.Set(t.Context(), sessions.Lease{}, Request{When: "3秒后 喝水", By: zhang, Now: now}); !errors.Is(err, ErrOff) {
+		t.Errorf("switched off: %v", err)
+	}
+}
+
+// People read the next three times of a repeated schedule in the zone of the bot.
+func TestComingTimes(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	p := &Planner{Store: &added{}, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	got, err := p.Set(t.Context(), sessions.Lease{}, Request{When: "每周五9点提醒我们交周报", By: by(sessions.Message{ConversationType: sessions.Group}), Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Coming("|") != "2026-11-27 09:00|2026-12-04 09:00|2026-12-11 09:00" || got.Text != "交周报" {
+		t.Errorf("%q at %s", got.Text, got.Coming("|"))
+	}
+}

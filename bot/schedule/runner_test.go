@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"pgregory.net/rapid"
+
+	"ebb/bot/schedule/when"
+	"ebb/sessions"
+)
+
+const grace = 30 * time.Minute
+
+var shanghai = time.FixedZone("Asia/Shanghai", 8*3600)
+
+func specOf(t interface{ Fatal(...any) }, phrase string, now time.Time) when.Spec {
+	spec, _, err := when.Parse(phrase, now)
+	if err != nil {
+		t.Fatal(phrase, err)
+	}
+	return spec
+}
+
+// shelf has one schedule, as the storage keeps it.
+type shelf struct {
+	sessions.Schedules
+	one      sessions.Schedule
+	now      time.Time
+	messages []sessions.Message
+	fail     error // result of the next firing
+	before   bool  // a failed firing is written nevertheless: its answer is lost
+}
+
+func (s *shelf) DueSchedules(context.Context, int) ([]sessions.Schedule, error) {
+	if s.one.State != sessions.ScheduleActive || s.one.DueAt.After(s.now) {
+		return nil, nil
+	}
+	return []sessions.Schedule{s.one}, nil
+}
+
+func (s *shelf) advance(due sessions.Schedule, next time.Time) error {
+	if s.one.State != sessions.ScheduleActive || !s.one.DueAt.Equal(due.DueAt) {
+		return sessions.ErrConflict
+	}
+	if next.IsZero() {
+		s.one.State = sessions.ScheduleDone
+	} else {
+		s.one.DueAt = next
+	}
+	return nil
+}
+
+func (s *shelf) FireSchedule(_ context.Context, _ sessions.ReplicaID, due sessions.Schedule, next time.Time, m sessions.Message) (sessions.Accepted, error) {
+	fail := s.fail
+	s.fail = nil
+	if fail != nil && !s.before {
+		return sessions.Accepted{}, fail
+	}
+	if err := s.advance(due, next); err != nil {
+		return sessions.Accepted{}, err
+	}
+	s.messages = append(s.messages, m)
+	return sessions.Accepted{New: true}, fail
+}
+
+func (s *shelf) PostponeSchedule(_ context.Context, due sessions.Schedule, until time.Time) error {
+	return s.advance(due, until)
+}
+
+func (s *shelf) CancelSchedule(context.Context, sessions.Key, int64) (sessions.Schedule, error) {
+	s.one.State = sessions.ScheduleCancelled
+	return s.one, nil
+}
+
+func (s *shelf) runner(settings Settings) *Runner {
+	settings.Enabled = true
+	return NewRunner(RunnerConfig{
+		Store: s, Leads: func(context.Context) (bool, error) { return true, nil }, Now: func() time.Time { return s.now }, Location: shanghai,
+		Grace: grace, Settings: func() Settings { return settings }, Serves: func(m sessions.Message) bool { return m.SenderID != "refused" },
+		Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
+	})
+}
+
+// Outages, failures and lost answers lead to no second message of a time. Each message is of a time that was due, and several times
+// that passed together have one message. An active schedule has a time ahead.
+func TestEachTimeFiresOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+		phrase := rapid.SampledFrom([]string{"每10分钟", "每天9点", "每周五9点", "every 2 hours", "明天9点", "3秒后"}).Draw(t, "phrase")
+		spec := specOf(t, phrase, start)
+		due, _ := spec.Next(start)
+		s := &shelf{now: start, one: sessions.Schedule{ID: 1, Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: due, Spec: spec.String()}}
+		r := s.runner(Settings{})
+		for range rapid.IntRange(1, 30).Draw(t, "runs") {
+			s.now = s.now.Add(time.Duration(rapid.IntRange(1, 200_000).Draw(t, "seconds")) * time.Second)
+			if rapid.Bool().Draw(t, "fails") {
+				s.fail, s.before = errors.New("gone"), rapid.Bool().Draw(t, "before")
+			}
+			had := len(s.messages)
+			_ = r.Run(t.Context())
+			_ = r.Run(t.Context())
+			s.fail = nil
+			if len(s.messages) > had+1 {
+				t.Fatalf("%d messages at once", len(s.messages)-had)
+			}
+			if s.one.State == sessions.ScheduleActive && !s.one.DueAt.After(s.now) {
+				t.Fatalf("after two runs it is still due at %s", s.one.DueAt)
+			}
+		}
+		var ids []sessions.MessageID
+		for _, m := range s.messages {
+			at := m.Scheduled.DueAt
+			if next, ok := spec.Next(at.Add(-time.Second)); !ok || !next.Equal(at) || at.Before(due) {
+				t.Fatalf("a message is of %s, which is none of the times", at)
+			}
+			ids = append(ids, m.ID)
+		}
+		if all := slices.Compact(slices.Sorted(slices.Values(ids))); len(all) != len(ids) {
+			t.Fatalf("messages are %q", ids)
+		}
+		if !spec.Repeats() && s.now.After(due) && (len(ids) != 1 || s.one.State != sessions.ScheduleDone) {
+			t.Fatalf("a single time has %d messages and the state %s", len(ids), s.one.State)
+		}
+	})
+}
+
+// Times that passed together fire once: the last one within the grace, else the one that was due first.
+func TestOccurrence(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	hour := func(h, m int) time.Time { return time.Date(2026, 11, 23, h, m, 0, 0, shanghai) }
+	for _, c := range []struct {
+		phrase        string
+		due, now      time.Time
+		wantAt, wantN time.Time
+	}{
+		{"每10分钟", hour(8, 10), hour(8, 10), hour(8, 10), hour(8, 20)},
+		{"每10分钟", hour(8, 10), hour(8, 35), hour(8, 30), hour(8, 40)},
+		{"每10分钟", hour(8, 10), hour(15, 3), hour(15, 0), hour(15, 10)},
+		{"every 2 hours", hour(10, 0), hour(15, 0), hour(10, 0), hour(16, 0)},
+		{"9点", hour(9, 0), hour(15, 0), hour(9, 0), time.Time{}},
+	} {
+		at, next := Occurrence(specOf(t, c.phrase, start), c.due, c.now, grace)
+		if !at.Equal(c.wantAt) || !next.Equal(c.wantN) {
+			t.Errorf("%s due %s at %s: %s, then %s; want %s, then %s", c.phrase, c.due, c.now, at, next, c.wantAt, c.wantN)
+		}
+	}
+}
+
+// In quiet hours repeated reminders and questions wait for the end; a single reminder does not.
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	quiet, err := when.ParseQuiet("22:00-08:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	night := time.Date(2026, 11, 23, 23, 0, 0, 0, shanghai)
+	for name, c := range map[string]struct {
+		phrase string
+		kind   sessions.ScheduleKind
+		fires  bool
+	}{
+		"single reminder":   {"今晚11点", sessions.Remind, true},
+		"repeated reminder": {"每天23点", sessions.Remind, false},
+		"question":          {"今晚11点", sessions.AskModel, false},
+	} {
+		spec := specOf(t, c.phrase, night.Add(-time.Hour))
+		s := &shelf{now: night, one: sessions.Schedule{Kind: c.kind, State: sessions.ScheduleActive, DueAt: night, Spec: spec.String()}}
+		r := s.runner(Settings{Quiet: quiet})
+		if err := r.Run(t.Context()); err != nil || (len(s.messages) == 1) != c.fires {
+			t.Errorf("%s: %d messages in quiet hours (%v)", name, len(s.messages), err)
+		}
+		s.now = time.Date(2026, 11, 24, 8, 0, 0, 0, shanghai)
+		if err := r.Run(t.Context()); err != nil || len(s.messages) != 1 {
+			t.Errorf("%s: %d messages after them (%v), want 1", name, len(s.messages), err)
+		}
+	}
+}
+
+// A schedule ends when access rules refuse its creator, and when its message can't be stored; unreadable times fire once more.
+func TestSchedulesThatEnd(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
+	daily := specOf(t, "每天9点", now.Add(-time.Hour)).String()
+	for name, c := range map[string]struct {
+		spec     string
+		by       sessions.UserID
+		fail     error
+		state    sessions.ScheduleState
+		messages int
+	}{
+		"served":             {daily, "zhang", nil, sessions.ScheduleActive, 1},
+		"refused by access":  {daily, "refused", nil, sessions.ScheduleCancelled, 0},
+		"refused by storage": {daily, "zhang", fmt.Errorf("x: %w", sessions.ErrRefused), sessions.ScheduleCancelled, 0},
+		"session is gone":    {daily, "zhang", sessions.ErrNotFound, sessions.ScheduleCancelled, 0},
+		"storage is away":    {daily, "zhang", errors.New("away"), sessions.ScheduleActive, 0},
+		"unreadable":         {"?", "zhang", nil, sessions.ScheduleDone, 1},
+	} {
+		s := &shelf{now: now, fail: c.fail, one: sessions.Schedule{
+			Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: c.spec, Text: "周报", Creator: sessions.Message{SenderID: c.by},
+		}}
+		r := s.runner(Settings{})
+		err := r.Run(t.Context())
+		if s.one.State != c.state || len(s.messages) != c.messages || (err != nil) != (name == "storage is away") {
+			t.Errorf("%s: %s with %d messages and %v, want %s with %d", name, s.one.State, len(s.messages), err, c.state, c.messages)
+		}
+		var counted dto.Metric
+		if err := r.fired.Write(&counted); err != nil || counted.GetCounter().GetValue() != float64(c.messages) {
+			t.Errorf("%s: %v are counted (%v)", name, counted.GetCounter().GetValue(), err)
+		}
+		for _, m := range s.messages {
+			if m.Text != "[定时 2026-11-23 09:00]\n周报" || m.SenderID != "zhang" {
+				t.Errorf("%s: the message is %+v", name, m)
+			}
+		}
+	}
+}

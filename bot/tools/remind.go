@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+	"ebb/bot/schedule"
+	"ebb/bot/schedule/when"
+	"ebb/sessions"
+)
+
+// RemindTool is the name of the tool that sets reminders.
+const RemindTool = "remind"
+
+type remindArgs struct {
+	When string                `json:"when"`
+	Text string                `json:"text"`
+	Kind sessions.ScheduleKind `json:"kind"`
+}
+
+var remindSpec = llm.ToolSpec{
+	Name:        RemindTool,
+	Description: "Set a reminder in this chat when someone asks for one.",
+	Schema: object([]string{"when", "text"}, map[string]any{
+		"when": field("string", "the time in the user's words: 10分钟后, 每周五9点, tomorrow at 3 pm"),
+		"text": field("string", "what to say then"),
+		"kind": map[string]any{"type": "string", "enum": []sessions.ScheduleKind{sessions.Remind, sessions.AskModel},
+			"description": "remind (default) sends the text; ask gives it to you as a task then"},
+	}),
+}
+
+// Remind returns the tool that sets reminders.
+func Remind(p *schedule.Planner) chat.Tool {
+	return tool[remindArgs]{spec: remindSpec, call: (reminder{p}).call}
+}
+
+type reminder struct{ planner *schedule.Planner }
+
+// call sets a schedule for the newest asker of the turn. The call's id makes a repeated one find it.
+func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) (string, error) {
+	if args.Kind == "" {
+		args.Kind = sessions.Remind
+	}
+	if args.Kind != sessions.Remind && args.Kind != sessions.AskModel {
+		return "", fmt.Errorf("remind: kind is %q, want remind or ask", args.Kind)
+	}
+	asked := slices.DeleteFunc(slices.Clone(in.Current), func(e sessions.Event) bool { return e.Role != sessions.RoleUser || e.Message == nil })
+	if len(asked) == 0 {
+		return "", errors.New("remind: no message asks for it")
+	}
+	if slices.ContainsFunc(asked, func(e sessions.Event) bool { return e.Message.Scheduled != nil }) {
+		return "", fmt.Errorf("remind: %w; answer the scheduled message instead", schedule.ErrNested)
+	}
+	by := asked[len(asked)-1]
+	p, err := r.planner.Set(ctx, in.Lease, schedule.Request{
+		When: args.When, Text: args.Text, Kind: args.Kind, By: by, Now: by.CreatedAt,
+		Origin: fmt.Sprintf("call %s of %s", in.CallID, by.MsgID),
+	})
+	if err != nil {
+		return "", remindFault(ctx, err)
+	}
+	return fmt.Sprintf("set as reminder %d: %s; due %s. Answer with the time.", p.ID, p.Times("en"), p.Coming(", ")), nil
+}
+
+// remindFault words a refusal for the model.
+func remindFault(ctx context.Context, err error) error {
+	for _, known := range []error{
+		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrEnded, schedule.ErrUnreachable,
+		sessions.ErrSessionSchedules, sessions.ErrPersonSchedules,
+		when.ErrUnknown, when.ErrPast, when.ErrSoon, when.ErrFar, when.ErrUnsupported,
+	} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("remind: %w; nothing was set. Examples of times: %s", known, examples)
+		}
+	}
+	return storeFault(ctx, err, "remind: the reminder could not be stored, nothing was set")
+}
+
+const examples = "in 10 minutes, 明天下午3点, 每周五9点, every day at 9:30"

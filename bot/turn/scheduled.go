@@ -1,0 +1,44 @@
+package turn
+
+import (
+	"strings"
+	"time"
+
+	"ebb/bot/wording"
+	"ebb/sessions"
+)
+
+// kindOfScheduled is the kind of a turn that answers a scheduled message. Its time decides, not that of its storage.
+func (r *Runner) kindOfScheduled(s sessions.Scheduled, now time.Time) string {
+	switch {
+	case now.Sub(s.DueAt) > r.cfg.StaleAfter:
+		return kindMissed
+	case s.Kind == sessions.Remind:
+		return kindRemind
+	}
+	return kindAsk
+}
+
+// lateAfter is the delay from which a reminder names its time.
+const lateAfter = time.Minute
+
+// scheduledAnswer is the answer to reminders, or to schedules that were missed.
+func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
+	parts := make([]string, 0, len(t.Asked))
+	for _, e := range t.Asked {
+		s, text := *e.Message.Scheduled, strings.TrimSpace(r.views.OwnWords(e))
+		at := wording.Moment(s.DueAt)
+		switch {
+		case t.plan.Kind == kindMissed && !s.Next.IsZero():
+			text = wording.Say(wording.RemindMissedNext, t.Lang, at, text, wording.Moment(s.Next))
+		case t.plan.Kind == kindMissed:
+			text = wording.Say(wording.RemindMissed, t.Lang, at, text)
+		case now.Sub(s.DueAt) > lateAfter:
+			text = wording.Say(wording.RemindLate, t.Lang, text, at)
+		default:
+			text = wording.Say(wording.RemindDue, t.Lang, text)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}
