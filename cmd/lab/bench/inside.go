@@ -123,20 +123,20 @@ type insideTransport struct {
 	turnSignals
 }
 
-// Run implements bot.Transport.
+// Run implements chat.Transport.
 func (t *insideTransport) Run(ctx context.Context, accept chat.Accept) error {
 	t.ready <- accept
 	<-ctx.Done()
 	return nil
 }
 
-// Send implements bot.Transport.
+// Send implements chat.Transport.
 func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	t.signalStep(o.Key, t.sent)
 	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
-// Ready implements bot.Transport.
+// Ready implements chat.Transport.
 func (t *insideTransport) Ready() bool { return true }
 
 // insideStore signals the mark of a reply, the last step of a turn without a compaction.
@@ -154,7 +154,7 @@ func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
 
 type insideModel struct{}
 
-// Generate implements bot.Model.
+// Generate implements llm.Model.
 func (insideModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	if r.Force != "" {
 		calls := []sessions.ToolCall{{ID: "c1", Name: r.Force, Arguments: `{"facts":[],"nothing_to_save":true}`}}

@@ -149,14 +149,14 @@ type replayTransport struct {
 	model *countingModel
 }
 
-// Run implements bot.Transport.
+// Run implements chat.Transport.
 func (t replayTransport) Run(ctx context.Context, accept chat.Accept) error {
 	t.ready <- accept
 	<-ctx.Done()
 	return nil
 }
 
-// Send implements bot.Transport.
+// Send implements chat.Transport.
 func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 	t.model.noteAnswered()
 	select {
@@ -166,5 +166,5 @@ func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (chat.Se
 	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
-// Ready implements bot.Transport.
+// Ready implements chat.Transport.
 func (replayTransport) Ready() bool { return true }

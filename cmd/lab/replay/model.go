@@ -71,7 +71,7 @@ func (m *countingModel) finalBill() (policyBill, error) {
 	return m.meter.policyBill, m.wrong
 }
 
-// Generate implements bot.Model. A flush is forced to call its tool, and a summary is offered none.
+// Generate implements llm.Model. A flush is forced to call its tool, and a summary is offered none.
 func (m *countingModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
