@@ -31,6 +31,7 @@ type Findings struct {
 	names  []string
 }
 
+// Passed reports whether nothing needs repair.
 func (a Findings) Passed() bool { return len(a.Missing)+len(a.Invented) == 0 }
 
 // Reference is a source, read once for all drafts: reading it is most of an audit.

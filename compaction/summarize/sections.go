@@ -161,6 +161,7 @@ type promptData struct {
 	Repair    bool // a draft is revised
 }
 
+// String is the text of the prompt.
 func (w promptData) String() string {
 	var b strings.Builder
 	if err := promptTemplate.Execute(&b, w); err != nil {

@@ -92,6 +92,7 @@ func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	return Fence("transcript", strings.Join(lines[:n], "")), n
 }
 
+// String is the line as JSON with its line break.
 func (l eventLine) String() string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -42,6 +42,7 @@ func newPhraseList(patterns func() []string) phraseList {
 	}
 }
 
+// MatchString reports whether a folded text contains a match.
 func (l phraseList) MatchString(folded string) bool {
 	has := func(w string) bool { return strings.Contains(folded, w) }
 	for _, p := range l.patterns() {

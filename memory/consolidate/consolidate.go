@@ -43,6 +43,7 @@ var consolidateText string
 
 var consolidateTemplate = template.Must(template.New("consolidate.md").Parse(consolidateText))
 
+// Consolidation is the outcome of one call.
 type Consolidation struct {
 	Receipt memory.Receipt
 	Old     int // replaced facts; 0: there was nothing to do

@@ -27,6 +27,7 @@ func (s Span) Holds(t time.Time) bool {
 	return t.Month() == s.From.Month() && (t.Day() == s.From.Day() || !s.OneDay())
 }
 
+// OneDay reports whether a span is a single day.
 func (s Span) OneDay() bool { return s.From.AddDate(0, 0, 1).Equal(s.To) }
 
 // Resolve adds the date in brackets behind each relative date of a text, counted from said in its zone: "明天" becomes

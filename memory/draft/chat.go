@@ -8,6 +8,7 @@ import (
 	"ebb/sessions"
 )
 
+// Chat is a conversation with its people, for routing.
 type Chat struct {
 	Key          sessions.Key
 	Robot        sessions.RobotCode
@@ -31,6 +32,7 @@ type Chat struct {
 // DefaultTaskTTL is the default of [Chat.TaskTTL].
 const DefaultTaskTTL = 14 * 24 * time.Hour
 
+// ChatOf is the chat of a session's events.
 func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 	c := Chat{Key: s.Key, Robot: s.RobotCode, Conversation: s.ConversationID, Roster: RosterOf(events), Said: events}
 	c.Private = s.ConversationType == sessions.Private

@@ -14,6 +14,7 @@ import (
 // event that is too long is shortened.
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
+// Flusher draws facts out of the log.
 type Flusher struct {
 	Store memory.Store
 	Model memory.Model

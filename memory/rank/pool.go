@@ -55,6 +55,7 @@ func (q Query) Pool(total int) *Pool {
 	return p
 }
 
+// Add adds texts, each once.
 func (p *Pool) Add(docs ...Doc) {
 	p.docs = slices.Grow(p.docs, len(docs))
 	counts := make([]uint8, len(docs)*len(p.q.terms))

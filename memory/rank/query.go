@@ -94,6 +94,7 @@ var (
 	asksYou  = ruleFile.Regexp("asksYou") // for the bot's words
 )
 
+// Person is a participant of a conversation.
 type Person struct {
 	ID   string
 	Nick string

@@ -31,6 +31,7 @@ type ledgerRow struct {
 	grams  map[string]bool // made when needed
 }
 
+// Add adds a memory.
 func (l *Ledger) Add(m memory.Memory) {
 	l.rows = append(l.rows, ledgerRow{Memory: m, normal: text.Normalize(classify.TrimLead(m.Content))})
 }
@@ -68,6 +69,7 @@ func (l *Ledger) Successors(ids []int64) []int64 {
 	return out
 }
 
+// Supersede notes that a memory corrects others.
 func (l *Ledger) Supersede(by int64, ids []int64) {
 	for i := range l.rows {
 		if slices.Contains(ids, l.rows[i].ID) {

@@ -62,6 +62,7 @@ func (l *Set) AddSaying(said string) bool {
 	return true
 }
 
+// AddIdentifiers adds a text by its identifiers.
 func (l *Set) AddIdentifiers(text string) {
 	marks := map[string]bool{}
 	MarksOf(text, marks)
@@ -119,6 +120,7 @@ func (l *Set) hasMark(text string, counts func(mark string) bool) bool {
 	return false
 }
 
+// RepeatsSaying reports whether a text repeats a saying.
 func (l *Set) RepeatsSaying(text string) bool {
 	return len(l.RepeatedSayings(text)) > 0
 }
