@@ -65,9 +65,11 @@ func termHash(text string) uint32 {
 func Keys(s Scope, body string) []int64 {
 	folded := text.Fold(body)
 	terms := foldedTerms(folded)
-	times := make(map[string]int)
-	for _, t := range terms {
-		times[t.text]++
+	times := make(map[string]int, min(len(terms), maxTerms))
+	if len(terms) > maxTerms {
+		for _, t := range terms {
+			times[t.text]++
+		}
 	}
 	long := len(times) > maxTerms
 	clear(times)

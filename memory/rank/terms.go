@@ -2,6 +2,7 @@ package rank
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"ebb/memory/text"
 )
@@ -31,7 +32,7 @@ func foldedTerms(folded string) []textTerm {
 	terms := make([]textTerm, 0, len(folded)/4)
 	for _, run := range text.Runs(folded) {
 		if run.Wide {
-			terms = appendIdeographs(terms, []rune(run.Text), run.At)
+			terms = appendIdeographs(terms, run.Text, run.At)
 		} else {
 			terms = appendWords(terms, run.Text, run.At)
 		}
@@ -62,22 +63,26 @@ func appendWords(terms []textTerm, run string, at int) []textTerm {
 	return terms
 }
 
-func appendIdeographs(terms []textTerm, run []rune, at int) []textTerm {
+// appendIdeographs adds characters and pairs as parts of the text itself, without copies.
+func appendIdeographs(terms []textTerm, rest string, at int) []textTerm {
+	run := []rune(rest)
 	for i, r := range run {
+		size := utf8.RuneLen(r)
 		if !stopChars[r] {
 			k := glyph
 			if (i == 0 || stopChars[run[i-1]]) && (i+1 == len(run) || stopChars[run[i+1]]) {
 				k = lone
 			}
-			terms = append(terms, textTerm{string(r), string(r), k, at + i})
+			terms = append(terms, textTerm{rest[:size], rest[:size], k, at + i})
 		}
 		if i+1 < len(run) && (!stopChars[r] || !stopChars[run[i+1]]) {
-			text, k := string(run[i:i+2]), pair
-			if softWords[text] || stopChars[run[i]] && isSoftPair(run, i+1) || stopChars[run[i+1]] && isSoftPair(run, i-1) {
+			both, k := rest[:size+utf8.RuneLen(run[i+1])], pair
+			if softWords[both] || stopChars[run[i]] && isSoftPair(run, i+1) || stopChars[run[i+1]] && isSoftPair(run, i-1) {
 				k = soft
 			}
-			terms = append(terms, textTerm{text, text, k, at + i})
+			terms = append(terms, textTerm{both, both, k, at + i})
 		}
+		rest = rest[size:]
 	}
 	return terms
 }
