@@ -12,8 +12,8 @@ const (
 	healFrame     = 32
 )
 
-// SummaryTarget is the length in tokens to request: a quarter of the source and continued summary, within the room of
-// [Window.Target]. w is in counted tokens.
+// SummaryTarget is the length in tokens to request: a quarter of the source and all of a continued summary, within the
+// room of [Window.Target]. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	most := w.Summary
 	if p.SummaryTokens > 0 {
@@ -41,7 +41,7 @@ func (p Policy) LongestSummary(w Window, s State, cut Cut) int {
 	return min(most, max(room, target+HealAllowance(target)))
 }
 
-// HealAllowance is the number of tokens that healing may add to a draft, without marks: each adds up to six.
+// HealAllowance is the number of tokens that healing may add, without marks: each adds up to six.
 func HealAllowance(budget int) int { return budget/RequiredShare + healFrame }
 
 // minFreed tokens pay for a request with an uncached prefix.
@@ -50,7 +50,7 @@ const minFreed = 512
 // MaxRatio is the longest summary relative to its source.
 const MaxRatio = 0.8
 
-// spareSummary is the length that any summary by count may have: three short turns hardly get shorter.
+// spareSummary may always be the length of a summary by count: three short turns hardly get shorter.
 const spareSummary = 256
 
 // Progress is the commit gate: an error is the reason not to commit. source and summary are the tokens of the
@@ -77,8 +77,8 @@ func (p Policy) MostSummary(source int) int {
 	return min(most-1, source-minFreed-2*tokens.MessageOverhead)
 }
 
-// RearmAfter is Session.RearmTokens after an attempt that left tokens. Without a trigger by size, a success arms at
-// once, a failure after a little growth.
+// RearmAfter is Session.RearmTokens after an attempt. Without a trigger by size, a success arms at once, a failure
+// after a little growth.
 func (p Policy) RearmAfter(w Window, tokens int, gained bool) int {
 	switch {
 	case p.Tokens || p.Batch && !gained:

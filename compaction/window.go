@@ -98,7 +98,7 @@ func (w Window) Counted(factor float64) Window {
 // Usable is the maximum of a request.
 func (w Window) Usable() int { return w.Context - w.Reserve }
 
-// MaxSummary is the maximum of a summary in any context.
+// MaxSummary bounds a summary in any context.
 func (w Window) MaxSummary() int { return w.Usable() / 4 }
 
 // MaxTokens is the maximum after a compaction.
@@ -106,14 +106,14 @@ func (w Window) MaxTokens() int {
 	return min(int(float64(w.Context)*w.Share), w.Usable())
 }
 
-// Trigger is the size that starts a compaction: the threshold, bounded by the window.
+// Trigger starts a compaction: the threshold, bounded by the window.
 func (w Window) Trigger() int { return min(w.Threshold, w.Usable()) }
 
-// FlushAt is the size that starts a flush, always below Trigger.
+// FlushAt starts a flush, always below Trigger.
 func (w Window) FlushAt() int { return min(int(float64(w.Trigger())*w.FlushRatio), w.Trigger()-1) }
 
-// Target is the aim of a compaction: MaxTokens, but clearly below Trigger, so that every triggered compaction has
-// work. It is monotonic in MaxTokens.
+// Target is the aim of a compaction: MaxTokens, but clearly below Trigger, so that each one has work. It is monotonic
+// in MaxTokens.
 func (w Window) Target() int { return min(w.MaxTokens(), w.mostTarget()) }
 
 // mostTarget leaves room for the growth of [Window.RearmAfter], as far as a small Trigger allows.
@@ -134,11 +134,11 @@ func (w Window) IdleShare() (enough float64, idle bool) {
 // leastBatch is the minimum of [Window.MinBatch].
 const leastBatch = 1000
 
-// MinBatch is the minimum growth between two compactions.
+// MinBatch is the least growth between two compactions.
 func (w Window) MinBatch() int { return max(leastBatch, w.Trigger()/20) }
 
-// RearmAfter is the context size that re-arms the size trigger. A failed attempt waits for more growth; a quiet
-// session is never retried.
+// RearmAfter is the size that re-arms the size trigger. A failed attempt waits for more growth; a quiet session is
+// never retried.
 func (w Window) RearmAfter(tokens int, gained bool) int {
 	part := w.Trigger() / 4
 	if gained {
@@ -150,6 +150,5 @@ func (w Window) RearmAfter(tokens int, gained bool) int {
 // budgetSlack is for framing that is not counted by message.
 const budgetSlack = 500
 
-// Available is the budget of conversation and summaries after a compaction, next to the fixed tokens. It may be
-// negative.
+// Available is the budget of conversation and summaries next to the fixed tokens. It may be negative.
 func (w Window) Available(fixed int) int { return w.Target() - fixed - budgetSlack }

@@ -15,6 +15,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -108,12 +109,16 @@ type variant struct {
 type renderer struct {
 	zone    *time.Location
 	words   map[string]words
-	pages   map[variant]map[string]*template.Template // by name
-	version string                                    // changes with the static files
+	pages   map[variant]map[string]parsedPage // by name
+	version string                            // changes with the static files
 }
 
+// parsedPage parses a page when it is shown first. All pages in all variants would take a third of an idle gateway's heap, and
+// each garbage collection would scan them.
+type parsedPage func() (*template.Template, error)
+
 func newRenderer(zone *time.Location) (*renderer, error) {
-	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]*template.Template{}, version: staticVersion()}
+	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion()}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("list the templates: %w", err)
@@ -128,26 +133,26 @@ func newRenderer(zone *time.Location) (*renderer, error) {
 			return nil, fmt.Errorf("read the catalog of %s: %w", lang, err)
 		}
 		r.words[lang] = words{lang, all}
-		whole, part := variant{lang, true}, variant{lang, false}
-		r.pages[whole], r.pages[part] = map[string]*template.Template{}, map[string]*template.Template{}
-		for _, name := range names {
-			page := strings.TrimSuffix(path.Base(name), ".html")
-			if page == "layout" || page == "parts" {
-				continue
+		for _, whole := range []bool{true, false} {
+			v := variant{lang, whole}
+			r.pages[v] = map[string]parsedPage{}
+			for _, name := range names {
+				if page := strings.TrimSuffix(path.Base(name), ".html"); page != "layout" && page != "parts" {
+					r.pages[v][page] = sync.OnceValues(func() (*template.Template, error) { return r.parse(v, name) })
+				}
 			}
-			t, err := template.New("layout.html").Funcs(r.funcs(r.words[lang])).
-				ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", name)
-			if err != nil {
-				return nil, fmt.Errorf("parse the template %s: %w", page, err)
-			}
-			if r.pages[part][page], err = t.Clone(); err != nil {
-				return nil, fmt.Errorf("copy the template %s: %w", page, err)
-			}
-			r.pages[part][page].Funcs(template.FuncMap{"whole": func() bool { return false }})
-			r.pages[whole][page] = t
 		}
 	}
 	return r, nil
+}
+
+func (r *renderer) parse(v variant, name string) (*template.Template, error) {
+	t, err := template.New("layout.html").Funcs(r.funcs(r.words[v.lang])).Funcs(template.FuncMap{"whole": func() bool { return v.whole }}).
+		ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", name)
+	if err != nil {
+		return nil, fmt.Errorf("parse the template %s: %w", name, err)
+	}
+	return t, nil
 }
 
 const silentAfter = 15 * time.Second
@@ -157,8 +162,7 @@ const foldedRunes = 1200
 
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
-		"whole": func() bool { return true },
-		"t":     w.T, "code": func(kind string, code any) codeView {
+		"t": w.T, "code": func(kind string, code any) codeView {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
 		"reason":  w.Failure,
@@ -255,7 +259,11 @@ func (r *renderer) show(w http.ResponseWriter, req *request, status int, name st
 		Nick: req.login.Nick, Local: req.login.Actor == localActor, Data: data,
 	}
 	var b bytes.Buffer
-	if err := r.pages[variant{v.Lang, v.Whole}][name].Execute(&b, v); err != nil {
+	t, err := r.pages[variant{v.Lang, v.Whole}][name]()
+	if err == nil {
+		err = t.Execute(&b, v)
+	}
+	if err != nil {
 		http.Error(w, req.words.T("error.internal"), http.StatusInternalServerError)
 		return
 	}

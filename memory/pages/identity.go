@@ -22,7 +22,7 @@ type Person struct {
 
 // Identity finds out who a person is, by a code from a page of DingTalk.
 type Identity interface {
-	// Address returns the page's address. state comes back with the code.
+	// Address returns the page's address; state comes back with the code.
 	Address(state string) string
 	// Identify exchanges a code once. Its errors have no secret, and may wrap [ErrLoginCode], [ErrOutsider] or
 	// [ErrLoginSetup].

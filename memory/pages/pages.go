@@ -22,7 +22,7 @@ type Page struct {
 	Cursor string
 }
 
-// Place is a row's position by the fields that order its list.
+// Place is a row's position in the fields of its list's order.
 type Place struct {
 	At  time.Time `json:"t,omitzero"`
 	Key string    `json:"k,omitempty"`

@@ -49,8 +49,8 @@ type Speaker struct {
 	Last time.Time
 }
 
-// PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names no row and no
-// cursor depends on one.
+// PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names nothing depends on
+// one.
 type PeopleFilter struct {
 	Part  string // part of an id, or of a name that the person went by; empty: all
 	Names bool
@@ -59,14 +59,13 @@ type PeopleFilter struct {
 // Spoke counts a person's messages and their conversations.
 type Spoke struct{ Messages, Private, Groups int }
 
-// Records reads rows over all sessions, for roles that see all groups. It has no text of a private chat.
+// Records reads rows over all sessions, for roles that see all groups, without text of private chats.
 type Records interface {
 	// Expiring lists sessions with events past a period, now or within soon.
 	Expiring(ctx context.Context, period, soon time.Duration, p Page) (rows []Expiring, next string, err error)
 	// ExpiringRows counts the rows past the periods. It does not count events.
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
-	// People lists people who spoke, by id. With a part of names they come by name, perhaps on several pages by
-	// several names.
+	// People lists people who spoke, by id, or with a part of names by name, once for each.
 	People(ctx context.Context, f PeopleFilter, p Page) (rows []Speaker, next string, err error)
 	// Spoke counts a person's messages under one id; all are 0 for an unknown person.
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)

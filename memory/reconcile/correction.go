@@ -275,7 +275,7 @@ func contentTokens(tokens []string) map[string]bool {
 	return set
 }
 
-// namesSubject terms suffice to name a subject: two Latin words, or four Chinese characters.
+// namesSubject is true for two Latin words, or four Chinese characters.
 func namesSubject(about map[string]bool) bool {
 	n := 0
 	for t := range about {

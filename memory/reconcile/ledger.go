@@ -53,7 +53,7 @@ func (l *Ledger) Shows(d memory.Draft, ids []int64) []int64 {
 }
 
 // mayKnow reports whether the draft's chat may know and correct a memory of the same scope. People's statements about
-// themselves are known in private and in the group of their origin, which alone corrects memories of the team.
+// themselves are known in private and in the group of their origin. Only its group corrects a memory of the team.
 func mayKnow(d memory.Draft, m memory.Memory) bool {
 	return d.Scope == memory.ScopeUser && d.SourceGroup == "" || sameSource(d, m)
 }
@@ -176,7 +176,7 @@ func alikeInLength(a, b string) bool {
 	return min(x, y) >= 0.7*max(x, y)
 }
 
-// mayBeOneFact wordings are about one person, and of no two keys.
+// mayBeOneFact requires one person, and no two keys.
 func mayBeOneFact(d memory.Draft, m memory.Memory) bool {
 	return d.SubjectID == m.SubjectID && (d.Key == "" || m.Key == "" || text.NormalizeKey(d.Key) == m.Key)
 }

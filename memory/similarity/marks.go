@@ -53,8 +53,7 @@ func isIdentifying(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-/:+", r))
 }
 
-// Distinctive reports whether a text has an identifier or the length of a sentence. Many people may write a shorter
-// one.
+// Distinctive reports an identifier or the length of a sentence: many people may write shorter ones.
 func Distinctive(text string) bool {
 	marks := map[string]bool{}
 	MarksOf(text, marks)

@@ -47,8 +47,8 @@ func (l *Set) Add(text string) {
 	}
 }
 
-// AddSaying adds a text for approximate comparison, without dates that were added to it. It returns false for a text
-// too short to identify.
+// AddSaying adds a text for approximate comparison, without added dates. It returns false for a text too short to
+// identify.
 func (l *Set) AddSaying(said string) bool {
 	said = strings.TrimSpace(text.Fold(dates.Strip(classify.TrimLead(said))))
 	if utf8.RuneCountInString(said) < leastSaid(said) {
@@ -73,8 +73,8 @@ func (l *Set) AddIdentifiers(text string) {
 	}
 }
 
-// AddSource adds the clauses of a message that are about a fact. Without one, a message that is the only source is
-// added as a whole, since the fact paraphrases it.
+// AddSource adds the clauses of a message that are about a fact; without one the whole message, if it is the only
+// source.
 func (l *Set) AddSource(message, fact string, alone bool) {
 	about, found := trigramsOf(fact), false
 	for _, clause := range strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune("，,。.；;！!？?：:\n", r) }) {
@@ -125,7 +125,7 @@ func (l *Set) RepeatsSaying(text string) bool {
 	return len(l.RepeatedSayings(text)) > 0
 }
 
-// RepeatedSayings lists the sayings that a text repeats, in the order of [Set.AddSaying] from 0 on.
+// RepeatedSayings lists repeated sayings, in the order of [Set.AddSaying] from 0 on.
 func (l *Set) RepeatedSayings(said string) (found []int) {
 	if len(l.sayings) == 0 || said == "" {
 		return nil
@@ -152,7 +152,7 @@ func (l *Set) RepeatedSayings(said string) (found []int) {
 	return found
 }
 
-// Pieces are strings of which nearly every repeating text has one, at most maxPieces, to search sessions for.
+// Pieces are strings for a search, of which nearly every repeating text has one.
 func (l *Set) Pieces() []string {
 	set := map[string]bool{}
 	for m := range l.marks {
@@ -176,7 +176,7 @@ func (l *Set) Pieces() []string {
 	return list[:min(len(list), maxPieces)]
 }
 
-// isPersonal reports whether an identifier is a person's, not one of work: a long number or an address.
+// isPersonal excludes identifiers of work: a long number or an address is a person's.
 func isPersonal(mark string) bool {
 	digits := 0
 	for _, r := range mark {
@@ -207,8 +207,8 @@ func SameStatement(a, b string) bool {
 	return 2*len(x) >= len(y) && text.Share(x, y) >= saidShare
 }
 
-// Retells reports whether a memory repeats one that was consolidated into it: nearly all of it, or more than each
-// other row does. The model did not record the sources of each row.
+// Retells reports whether a memory repeats nearly all of one that was consolidated into it, or more than each other
+// row does. The model did not record sources.
 func Retells(content, old string, others []string) bool {
 	if SameStatement(old, content) {
 		return true

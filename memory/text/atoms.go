@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// EachAtom folds a text and splits it into its smallest units: characters of scripts without blanks, elsewhere
-// stems and numbers. Unlike [Runs] it parts letters from digits, drops the commas of numbers, and yields an empty atom
-// where a sentence or a list divides words. The bytes are valid during the call only.
+// EachAtom folds a text and splits it into characters of scripts without blanks, stems, and numbers without commas.
+// Unlike [Runs] it parts letters from digits, and yields an empty atom where a sentence or a list divides words. The
+// bytes are valid during the call only.
 func EachAtom(text string, see func(atom []byte)) {
 	text = Fold(text)
 	var atom []byte

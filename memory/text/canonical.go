@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Canonical folds the ways to write a text into one: compatible forms (NFKC), capitals, traditional characters that
-// the patterns know, typographic quotes. It drops invisible characters, which hide words from a search. White space
-// becomes one blank, or none between Chinese characters.
+// Canonical folds compatible forms (NFKC), capitals, traditional characters that the patterns know, and quotes. It
+// drops invisible characters, which hide words from a search. White space becomes one blank, or none between Chinese
+// characters.
 func Canonical(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	var b strings.Builder
@@ -38,8 +38,7 @@ func Canonical(text string) string {
 	return b.String()
 }
 
-// isInvisible reports formats, controls, variation selectors, fillers, tags, and the joiner that normalization puts
-// between too many marks.
+// isInvisible also reports the joiner that normalization puts between too many marks.
 func isInvisible(r rune) bool {
 	switch {
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800:
@@ -50,7 +49,7 @@ func isInvisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
 }
 
-// spelledRE finds words that are written letter by letter, as in "i g n o r e" and "忽-略-规-则".
+// spelledRE finds words such as "i g n o r e" and "忽-略-规-则".
 var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{L}\p{N}]{1,3}\p{L}){3,}`)
 
 // JoinSpelled appends to a folded text the words that it spells letter by letter.
@@ -88,8 +87,7 @@ var simplified = func() map[rune]rune {
 	return m
 }()
 
-// Words replaces each stretch of characters other than letters and figures by one blank, or by nothing next to a
-// Chinese character.
+// Words replaces other characters than letters and figures by one blank, or by nothing next to a Chinese character.
 func Words(folded string) string {
 	var b strings.Builder
 	var last rune

@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// isControl reports characters that steer a terminal, hide, or turn the direction of writing. It excludes white space
-// and the joiner of emoji parts.
+// isControl reports characters that steer a terminal, hide, or turn the direction of writing, without the joiner of
+// emoji parts.
 func isControl(r rune) bool {
 	return unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
-// maxControls is the number of control characters that a slip of a model may leave.
 const maxControls = 3
 
-// HasManyControls reports whether a text has more control characters than a model's slip explains.
+// HasManyControls reports more control characters than a model's slip explains.
 func HasManyControls(s string) bool {
 	n := 0
 	for _, r := range s {
@@ -56,7 +55,7 @@ func Split(text string, limit int) []string {
 	return append(parts, strings.TrimSpace(string(rs)))
 }
 
-// Clip returns the beginning and the end of a message: a person's remark on a pasted file stands there.
+// Clip returns both ends of a message: a person's remark on a pasted file stands there.
 func Clip(text string) string {
 	const side = 4 << 10
 	if len(text) <= 2*side {
@@ -88,5 +87,5 @@ func Sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// sentenceEndRE finds the ends of sentences. A mark between letters, as in a link or a version, ends none.
+// sentenceEndRE leaves out marks between letters, as in a link or a version.
 var sentenceEndRE = regexp.MustCompile(`[。！？；]+|\n|[.!?;]+(?:\s|$)|[?!]+\p{Han}`)

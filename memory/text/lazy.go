@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// LazyRegexp compiles an expression at its first use: a command line that needs no rule starts faster.
+// LazyRegexp compiles an expression at its first use, so that commands without rules start faster.
 func LazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

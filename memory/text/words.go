@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize makes equal statements equal: case, width, white space and the punctuation of sentences do not count.
-// Marks with a meaning stay: 1.5 is not 15, C# is not C, -3 is not 3.
+// Normalize makes equal statements equal: case, width, white space and punctuation do not count. Marks with a meaning
+// stay: 1.5 is not 15, C# is not C, -3 is not 3.
 func Normalize(content string) string {
 	runes := []rune(Fold(content))
 	var b strings.Builder
@@ -35,7 +35,6 @@ func Normalize(content string) string {
 // Fold removes differences of case and of the width of characters.
 func Fold(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
 
-// isSentenceMark reports whether the character at i only divides sentences or quotes.
 func isSentenceMark(runes []rune, i int) bool {
 	r := runes[i]
 	if strings.ContainsRune("。、「」『』【】《》〈〉“”‘’…·—", r) {
@@ -52,7 +51,7 @@ func isLatinWordRune(r rune) bool {
 	return r < unicode.MaxLatin1 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// NormalizeKey is the stored form of a fact's key: "Release_Date" and "release date" are one, as are 发布日期 and 发布 日期.
+// NormalizeKey makes "Release_Date" and "release date" one key, as well as 发布日期 and 发布 日期.
 func NormalizeKey(key string) string {
 	words := strings.FieldsFunc(Fold(key), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return Normalize(strings.Join(words, " "))
@@ -61,8 +60,8 @@ func NormalizeKey(key string) string {
 // IsIdeograph reports whether a character's script is written without blanks.
 func IsIdeograph(r rune) bool { return r >= 0x2E80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-// Run is a stretch of a folded text: a Latin word or number with the marks inside of it (1.5, v2-beta, 12:30), or
-// adjacent characters of a script without blanks.
+// Run is a Latin word or number with its inner marks (1.5, v2-beta, 12:30), or adjacent characters of a script without
+// blanks.
 type Run struct {
 	Text string
 	At   int // in characters
@@ -152,8 +151,7 @@ func inOneWord(a, b rune) bool {
 	return IsWordRune(a) && IsWordRune(b) && !IsIdeograph(a) && !IsIdeograph(b)
 }
 
-// Stem is the Snowball stemmer for English: "deploys" and "deployed" are "deploy". Words other than plain ASCII
-// letters only lose a possessive.
+// Stem is the Snowball stemmer for English: "deploys" and "deployed" are "deploy". Other words only lose a possessive.
 func Stem(word string) string {
 	word = strings.TrimSuffix(word, "'s")
 	if len(word) < 3 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
@@ -167,8 +165,8 @@ func Stem(word string) string {
 // HasDigit reports whether a text has a digit.
 func HasDigit(s string) bool { return strings.ContainsFunc(s, unicode.IsDigit) }
 
-// Terms are a text's units of comparison: Latin words and numbers, pairs of adjacent Chinese characters, and those
-// characters that stand alone.
+// Terms are units of comparison: Latin words and numbers, pairs of adjacent Chinese characters, and single ones
+// without neighbours.
 func Terms(tokens []string) map[string]bool {
 	terms := map[string]bool{}
 	for i, t := range tokens {
