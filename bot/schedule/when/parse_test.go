@@ -27,7 +27,7 @@ type phraseRow struct {
 }
 
 // readPhrases reads the table. A line "now" holds for those below it.
-func readPhrases(t *testing.T) []phraseRow {
+func readPhrases(t testing.TB) []phraseRow {
 	t.Helper()
 	text, err := os.ReadFile("testdata/phrases.tsv")
 	if err != nil {
