@@ -1,10 +1,9 @@
-// Package memory keeps facts beyond the window of a conversation: the vocabulary and the storage ports. A flush extracts
-// facts from the log before a compaction, or the model saves them in its turn. Each has a scope, a subject and the
-// events of its origin.
+// Package memory keeps facts beyond the window of a conversation: the vocabulary and the storage ports. The model saves
+// facts in its turn, or a flush extracts them from the log before a compaction.
 //
-// A flush (package extract) is no turn. It reads the events after the session's flush cursor, forces the model to call
-// memory_save, and succeeds only with a stored row or an explicit "nothing to save". Its messages enter neither the log
-// nor the view. A failed flush is owed, and reads the log later with the same effect.
+// A flush is no turn. It reads the events after the session's flush cursor, forces the model to call memory_save, and
+// succeeds only with a stored row or an explicit "nothing to save". A failed flush is owed, and reads the log later with
+// the same effect.
 //
 // # Tour
 //
@@ -38,7 +37,6 @@
 // Rows are inserted and superseded, never rewritten. The later statement holds, not the later row.
 // A log that is read twice, or late, yields the same facts.
 // Known facts are shown after the transcript, so that old ones never displace new ones.
-// People choose their nicks: in the roster an id or a label takes precedence.
 // Search needs no extension of PostgreSQL: one column of hashes and one index find the candidates. The ranking uses
 // neighbours, sittings and speakers, so it is Go.
 package memory

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Refusal is the reason why an item is not stored; zero: it is. Why continues the name of the field. An item with a
+// Refusal is the reason why an item is not stored; zero: it is stored. Why continues the name of the field. An item with a
 // Kind is never kept in any wording, one without is malformed.
 type Refusal struct{ Why, Kind string }
 
@@ -106,8 +106,8 @@ var (
 	speakerRE = ruleFile.Regexp("speaker")
 )
 
-// TrimLead removes the speaker's name and a request to remember: "张伟：记住我的工位在 B 区" becomes 我的工位在 B 区. Without such a
-// request or words about the speaker, the name stays: it may be the subject.
+// TrimLead removes the speaker's name and a request to remember: "张伟：记住我的工位在 B 区" becomes 我的工位在 B 区. A name before a
+// colon stays, as it may be the subject, unless the rest speaks of its speaker or asks to remember.
 func TrimLead(content string) string {
 	text := strings.TrimSpace(content)
 	if m := speakerRE().FindStringSubmatchIndex(text); m != nil {

@@ -128,7 +128,7 @@ func (r *flushRun) keepLastMessage(events []sessions.Event) {
 	}
 }
 
-// doneThrough is the highest possible cursor.
+// doneThrough is the highest possible cursor: events outside the conversation count as done.
 func (r *flushRun) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)

@@ -24,8 +24,8 @@ func (r *flushRun) addPassed(seqs ...int64) {
 	}
 }
 
-// skipEvent leaves out an event that the model fails at alone. It counts only once the model reads a later one, since
-// a provider may begin to fail at everything. After several in a row the model is at fault.
+// skipEvent leaves out an event that the model fails at alone. That counts only once the model reads a later one:
+// after several in a row the model is at fault.
 func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.wrapError(err)
@@ -42,9 +42,9 @@ func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 	return nil
 }
 
-// settlePending handles failed events without a later one for comparison. If the model read nothing, they are owed, as
-// after any fault of a model. If that happened often enough, or the model did read before, it gets a harmless
-// sentence. If it reads that, the events are skipped and not owed forever.
+// settlePending handles failed events without a later one for comparison. Unless the model read before, or this
+// happened often enough, they are owed, as after any fault of a model. Otherwise the model gets a harmless sentence.
+// If it reads that, the events are skipped and not owed forever.
 func (r *flushRun) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
 		return r.wrapError(r.pendingErr)
