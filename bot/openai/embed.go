@@ -137,4 +137,5 @@ func (e *EmbedError) Unfit() bool {
 // Wait is the pause that the endpoint requests; 0 for none.
 func (e *EmbedError) Wait() time.Duration { return e.After }
 
+// Unwrap returns the classified error.
 func (e *EmbedError) Unwrap() error { return e.CallError }

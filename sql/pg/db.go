@@ -97,6 +97,7 @@ func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *d
 	})
 }
 
+// AsNotFound converts the absence of a row into sessions.ErrNotFound.
 func AsNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.ErrNotFound

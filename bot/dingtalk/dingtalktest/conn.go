@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
+// ConnState is the state of a stream connection.
 type ConnState string
 
 // A half-open or zombie connection is still chosen for pushes, which are lost there.

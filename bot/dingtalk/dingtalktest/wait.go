@@ -114,6 +114,7 @@ type AppState struct {
 	Deaf    time.Duration `json:"deaf"`
 }
 
+// State returns the counters and connections of this moment.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
