@@ -147,28 +147,42 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 	}
 }
 
+// keepHolder returns a holder that sends heartbeats until stop.
+func keepHolder(t *testing.T, ctx context.Context, s sessions.Leaser) (l *lease.Holder, stop func()) {
+	t.Helper()
+	l = lease.NewHolder(s, "a", ttl)
+	if err := l.Beat(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.Keep(ctx) })
+	return l, func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// hangOnce makes the next heartbeat of a holder hang, and no other.
+func (s *slowBeats) hangOnce() {
+	s.set(time.Hour, nil)
+	<-time.After(ttl/4 + time.Millisecond)
+	s.set(0, nil)
+}
+
 // A heartbeat that hangs holds up none after it: a connection may be dead while others live.
 func TestHangingHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowBeats{Store: memstore.New(ttl)}
-		l := lease.NewHolder(s, "a", ttl)
-		if err := l.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() { l.Keep(ctx) })
-		s.set(time.Hour, nil)
-		<-time.After(ttl/4 + time.Millisecond) // one hangs
-		s.set(0, nil)
+		l, stop := keepHolder(t, t.Context(), s)
+		s.hangOnce()
 		for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 			if !l.Trusted() {
 				t.Fatal("one heartbeat that hangs took the trust from the leases")
 			}
 		}
 		stop()
-		wg.Wait()
 	})
 }
 
@@ -177,24 +191,15 @@ func TestEndOfAnOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowBeats{Store: memstore.New(ttl)}
-		l := lease.NewHolder(s, "a", ttl)
-		if err := l.Beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 		var text strings.Builder
-		ctx, stop := context.WithCancel(zerolog.New(zerolog.SyncWriter(&text)).WithContext(t.Context()))
-		var wg sync.WaitGroup
-		wg.Go(func() { l.Keep(ctx) })
-		s.set(time.Hour, nil)
-		<-time.After(ttl/4 + time.Millisecond) // one hangs
-		s.set(0, nil)
+		_, stop := keepHolder(t, zerolog.New(zerolog.SyncWriter(&text)).WithContext(t.Context()), s)
+		s.hangOnce()
 		<-time.After(2 * ttl)
 		s.set(0, errors.New("away"))
 		<-time.After(ttl) // four are missed
 		s.set(0, nil)
 		<-time.After(2 * ttl)
 		stop()
-		wg.Wait()
 		if n := strings.Count(text.String(), "Heartbeat missed"); n != 5 {
 			t.Errorf("%d heartbeats missed, want the one that hung and four of the outage:\n%s", n, &text)
 		}
