@@ -1,0 +1,49 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/sessions"
+)
+
+// A scheduled message is answered by its kind and by the delay since its time, and never as a command.
+func TestScheduledMessages(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t)
+	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	next := now.Add(24 * time.Hour)
+	for name, c := range map[string]struct {
+		kind    sessions.ScheduleKind
+		late    time.Duration
+		next    time.Time
+		text    string
+		want    string
+		answers []string
+	}{
+		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", kindRemind, []string{"⏰ drink"}},
+		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ /new"}},
+		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ drink", "This was due at 2026-11-27 09:55"}},
+		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindMissed, []string{"the reminder of 2026-11-27 09:00 was missed", `"drink"`}},
+		"missed, goes on":  {sessions.Remind, time.Hour, next, "drink", kindMissed, []string{"The next one is at 2026-11-28 10:00"}},
+		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", kindAsk, nil},
+		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", kindMissed, []string{"was missed"}},
+	} {
+		s := sessions.Scheduled{Kind: c.kind, DueAt: now.Add(-c.late), Next: c.next}
+		e := sessions.Event{State: sessions.Pending, Content: s.Lead() + c.text, CreatedAt: now, Message: &sessions.Message{Scheduled: &s}}
+		if got := r.kindOf(e, now); got != c.want {
+			t.Errorf("%s: the kind is %s, want %s", name, got, c.want)
+		}
+		turn := &Turn{plan: plan{Kind: c.want}}
+		turn.Asked, turn.Lang = []sessions.Event{e}, "en"
+		if c.answers == nil {
+			continue
+		}
+		for _, want := range c.answers {
+			if got := r.scheduledAnswer(turn, now); !strings.Contains(got, want) {
+				t.Errorf("%s: the answer is %q, want %q in it", name, got, want)
+			}
+		}
+	}
+}
