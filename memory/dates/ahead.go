@@ -26,6 +26,9 @@ var aheadRules = []*dateRule{
 		}
 		return end, 1 <= month && month <= 12
 	}},
+	{name: "monthLastDay", days: func(m []string, day time.Time) (Span, bool) {
+		return lastDay(AddMonths(day, countSteps(m[1])), 1), true
+	}},
 	{name: "dayInChinese", next: true, days: nextDayOfMonth},
 	{name: "englishDayOfMonth", next: true, days: nextDayOfMonth},
 	{name: "englishShortWeekday", next: true, days: func(m []string, day time.Time) (Span, bool) {
@@ -35,7 +38,7 @@ var aheadRules = []*dateRule{
 
 var (
 	aheadDates = func() dateGrammar {
-		first, rest := aheadRules[:1], aheadRules[1:]
+		first, rest := aheadRules[:2], aheadRules[2:] // longer than others that begin like them
 		all := append(append([]*dateRule{}, first...), absoluteRules...)
 		return newDateGrammar(append(append(all, relativeRules...), rest...)...)
 	}()

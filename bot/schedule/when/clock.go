@@ -29,8 +29,8 @@ func (p *parser) takeClock() (c clockTime, ok bool) {
 			return false
 		}
 		c, ok = clockOf(list, m)
-		if list == "clockChinese" && m[len(m)-1] != "" && p.follows("measure") { // "3点10个人"
-			p.at -= len(m[len(m)-1])
+		if list == "clockChinese" && m[2]+m[6] != "" && p.follows("measure") { // "3点10个人", "3点半小时的会"
+			p.at -= len(m[2] + m[6])
 			c.minute = 0
 		}
 		return ok

@@ -20,6 +20,8 @@
 //     Workdays are Monday to Friday: the adjusted working days of public holidays are unknown here.
 //   - "每周" is the weekday of today, and "每月" its day. "每隔一天" is every second day, "每隔两天" too.
 //   - Day 31 of each month is its last day. Days 29 and 30, and day 31 in a cron expression, skip months without them.
+//   - Words that belong to a time but have no place in it make it unreadable: "9点到10点", "every day except Sunday", "每天两次".
+//     Otherwise people would get another time than they asked for.
 //   - A time in the gap of a change to summer time is the end of the gap. A time that a change back repeats is the
 //     first of the two. Each is due once.
 //   - Cron expressions have five fields, with names, lists, ranges, steps, L for the last day of a month, 5L for its last

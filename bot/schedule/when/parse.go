@@ -54,6 +54,12 @@ func (p *parser) spec(now time.Time) (Spec, error) {
 	var words phrase
 	for p.takePart(&words) {
 	}
+	if words.every != nil {
+		p.take("onceEach")
+	}
+	if p.follows("unread") || words.every != nil && p.follows("unreadDays") {
+		p.fail(p.at)
+	}
 	switch {
 	case p.bad >= 0 || words == (phrase{}):
 		return Spec{}, ErrUnknown

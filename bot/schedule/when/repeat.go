@@ -31,8 +31,9 @@ func (p *parser) takeRepetition() (r repetition, part string, ok bool) {
 	ok = p.try(func() bool {
 		var list string
 		var m []string
-		list, m = p.takeAny("everyWorkday", "everyWeekend", "otherDay", "otherWeek", "otherWeekday", "everyPart", "everyDay", "everyOnWeekday",
-			"everyWeek", "everyMonth", "everyQuarter", "everyYear", "everyHour", "everyOnDay", "everyLastDay", "everyNth", "everySpan")
+		list, m = p.takeAny("everyWorkday", "bareWorkday", "everyWeekend", "otherDay", "otherWeek", "otherWeekday", "everyPart", "everyDay",
+			"everyOnWeekday", "weekRange", "everyWeek", "everyMonth", "everyQuarter", "everyYear", "everyHour", "everyNth", "everyOnDay",
+			"everyLastDay", "everySpan")
 		if m == nil {
 			return false
 		}
@@ -50,6 +51,9 @@ func (p *parser) repetition(r *repetition, list string, m []string) (part string
 	switch list {
 	case "everyWorkday":
 		r.unit, r.weekdays = weeks, workdays
+	case "bareWorkday":
+		r.unit, r.weekdays = weeks, workdays
+		return "", p.timeFollows()
 	case "everyWeekend":
 		r.unit, r.weekdays = weeks, weekend
 	case "otherDay":
@@ -64,6 +68,9 @@ func (p *parser) repetition(r *repetition, list string, m []string) (part string
 	case "everyOnWeekday":
 		r.unit, r.weekdays = weeks, 1<<weekdayOf(strings.Join(m[1:], ""))
 		p.takeMoreWeekdays(r)
+	case "weekRange":
+		r.unit = weeks
+		r.addWeekdays(weekdayOf(m[1]+m[3]), weekdayOf(m[2]+m[4]))
 	case "everyWeek":
 		r.unit = weeks
 		p.takeWeekdays(r)
@@ -145,9 +152,10 @@ func (p *parser) takeWeekdays(r *repetition) {
 		p.fail(from)
 		return
 	}
-	r.weekdays = 1 << weekdayOf(m[1])
+	first := weekdayOf(strings.Join(m[1:], ""))
+	r.weekdays = 1 << first
 	if list != "onWeekdayEnglish" {
-		p.takeMoreShortWeekdays(r, weekdayOf(m[1]))
+		p.takeMoreShortWeekdays(r, first)
 	}
 	p.takeMoreWeekdays(r)
 }
@@ -160,10 +168,14 @@ func (p *parser) takeMoreShortWeekdays(r *repetition, last time.Weekday) {
 				return false
 			}
 			m := p.take("onShortWeekday")
-			if m == nil || (weekdayOf(m[1])+6)%7 <= (last+6)%7 {
+			if m == nil {
 				return false
 			}
-			last = weekdayOf(m[1])
+			next := weekdayOf(strings.Join(m[1:], ""))
+			if (next+6)%7 <= (last+6)%7 {
+				return false
+			}
+			last = next
 			return true
 		})
 		if !more {
@@ -181,15 +193,19 @@ func (p *parser) clockFollows() bool {
 	return ok && c.valid()
 }
 
+// timeFollows reports whether a time or a part of the day is next.
+func (p *parser) timeFollows() bool {
+	from := p.at
+	defer func() { p.at = from }()
+	p.take("comma")
+	return p.clockFollows() || p.follows("partOfDay")
+}
+
 // takeMoreWeekdays reads "和周五", "到周五", ", Wednesday and Friday", " to Friday".
 func (p *parser) takeMoreWeekdays(r *repetition) {
 	if bits.OnesCount8(r.weekdays) == 1 {
 		if _, m := p.takeAny("toWeekday", "toWeekdayEnglish"); m != nil {
-			from, to := bits.TrailingZeros8(r.weekdays), int(weekdayOf(m[1]))
-			for n := from; n%7 != to; n++ {
-				r.weekdays |= 1 << (n % 7)
-			}
-			r.weekdays |= 1 << to
+			r.addWeekdays(time.Weekday(bits.TrailingZeros8(r.weekdays)), weekdayOf(m[1]))
 			return
 		}
 	}
@@ -200,6 +216,14 @@ func (p *parser) takeMoreWeekdays(r *repetition) {
 		}
 		r.weekdays |= 1 << weekdayOf(m[1])
 	}
+}
+
+// addWeekdays adds the days of a range, which may go beyond the end of the week.
+func (r *repetition) addWeekdays(from, to time.Weekday) {
+	for n := from; n%7 != to; n++ {
+		r.weekdays |= 1 << (n % 7)
+	}
+	r.weekdays |= 1 << to
 }
 
 // weekdayOf returns the day of a name in Chinese or English.

@@ -122,16 +122,35 @@ func (w language) days(c cron, fields []string) (words string, ok bool) {
 			return fmt.Sprintf("每年%d月%d日", m, d), true
 		}
 		return fmt.Sprintf("every year on %s %d", m, d), true
+	case month != "*" && !c.month.starred && !c.day.starred && weekday == "*" && stepOf(c.month.bits) > 0:
+		n := stepOf(c.month.bits)
+		return w.choose(fmt.Sprintf("每%d个月", n), fmt.Sprintf("every %d months on ", n)) + w.daysOfMonth(c), true
 	case month != "*" || day != "*" && weekday != "*" || strings.HasPrefix(day+weekday, "*/") || strings.HasSuffix(weekday, "*"):
 		if month == "*" && weekday == "*" && day == "*" {
 			return w.choose("每天", "every day"), true
 		}
 		if month == "*" && weekday == "*" && !c.day.starred {
-			return w.daysOfMonth(c), true
+			return w.choose("每月", "every month on ") + w.daysOfMonth(c), true
 		}
 		return "", false
 	}
 	return w.daysOfWeek(c)
+}
+
+// stepOf returns the distance of months that are equally far from each other, or 0.
+func stepOf(months uint64) int {
+	for _, n := range []int{2, 3, 4, 6} {
+		for first := 1; first <= n; first++ {
+			var set uint64
+			for m := first; m <= 12; m += n {
+				set |= 1 << m
+			}
+			if set == months {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 func (w language) choose(chinese, english string) string {
@@ -181,7 +200,7 @@ func (w language) daysOfMonth(c cron) string {
 	if c.day.last {
 		names = append(names, w.choose("最后一天", "the last day"))
 	}
-	return w.choose("每月", "every month on ") + w.list(names)
+	return w.list(names)
 }
 
 // ordinal writes 1st, 22nd.
