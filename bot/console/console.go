@@ -30,9 +30,7 @@ type Config struct {
 	// Privacy returns the configuration in force that concerns data about people.
 	Privacy func() Privacy
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
-	Calls func() (made, quota int64)
-	// Times describes a schedule's times in a language: "every Friday at 9:00". nil: pages show none.
-	Times    func(spec, lang string) string
+	Calls    func() (made, quota int64)
 	Location *time.Location
 	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, requests
 	// from this machine are an administrator's.

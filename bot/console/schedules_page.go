@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/bot/manage"
+	"ebb/bot/schedule/when"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -22,12 +23,12 @@ type scheduleView struct {
 	Late  bool
 }
 
-func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
+func scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
 	views := make([]scheduleView, len(rows))
 	for i, row := range rows {
 		views[i] = scheduleView{ScheduleRow: row, Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
-		if c.cfg.Times != nil {
-			views[i].Times = c.cfg.Times(row.Spec, r.words.Lang)
+		if spec, err := when.Read(row.Spec); err == nil && spec.Repeats() {
+			views[i].Times = spec.Words(r.words.Lang)
 		}
 	}
 	return views
@@ -58,7 +59,7 @@ func (c *Console) schedules(w http.ResponseWriter, r *request) error {
 	}
 	v, err := list(r, func(p pages.Page) ([]scheduleView, string, error) {
 		rows, next, err := r.lists.Schedules(r.Context(), f, p)
-		return c.scheduleViews(r, rows), next, err
+		return scheduleViews(r, rows), next, err
 	})
 	if err != nil {
 		return err

@@ -6,22 +6,20 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"ebb/bot/console"
 )
 
 // addSchedule adds an active schedule in 100 minutes, set by 张伟.
 func (w *world) addSchedule(key string, id int, kind, text string) {
 	w.t.Helper()
 	w.execute(fmt.Sprintf(`INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
-		VALUES ('%s', %d, '%s', now() + interval '100 minutes', 'weekly', '%s', 'staff0001', '{"sender_id": "staff0001", "sender_nick": "张伟"}', 'o%[2]d')`, key, id, kind, text))
+		VALUES ('%s', %d, '%s', now() + interval '100 minutes', 'CRON_TZ=Asia/Shanghai 0 9 * * 5', '%s', 'staff0001', '{"sender_id": "staff0001", "sender_nick": "张伟"}', 'o%[2]d')`, key, id, kind, text))
 }
 
 // The page lists reminders by its filters, with their times in words. Only an administrator cancels one, which is in the audit.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	base := w.serve(func(c *console.Config) { c.Times = func(spec, lang string) string { return spec + " in " + lang } })
+	base := w.serve(nil)
 	b, viewer := w.enter(base, adminToken), w.enter(base, viewerToken)
 	if _, page := b.get("/schedules"); !strings.Contains(page, "还没有提醒") || !strings.Contains(page, `aria-current="page">提醒`) {
 		t.Errorf("the empty page is %s", around(page, "empty"))
@@ -46,7 +44,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	_, page := b.get("/schedules")
-	for _, words := range []string{"2 小时后", "weekly in zh", "3 小时前", "已过时间", "张伟"} {
+	for _, words := range []string{"2 小时后", "每周五 9:00", "3 小时前", "已过时间", "张伟"} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the page lacks %q", words)
 		}
