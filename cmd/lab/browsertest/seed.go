@@ -141,7 +141,7 @@ INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, 
 UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'no usable summary: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
 INSERT INTO schedules (session_key, id, kind, state, due_at, spec, text, created_by, creator, origin, created_at, settled_at)
 	SELECT s.session_key, r.id, r.kind, r.state, now() + r.due, r.spec, r.text, r.creator, jsonb_build_object('sender_id', r.creator, 'sender_nick', r.nick), 'seed' || r.id, now() - interval '30 hours' + interval '1 minute' * r.id, CASE WHEN r.state <> 'active' THEN now() + r.due END
-	FROM (VALUES ('cidRelease==', 1, 'remind', 'active', interval '50 hours', 'once', '检查发布窗口，通知值班同学', 'u-zhangwei', '张伟'), ('cidRelease==', 2, 'ask', 'active', interval '5 days', 'CRON_TZ=Asia/Shanghai 0 17 * * 5', '总结本周支付网关的进展', 'u-lina', '李娜'),
+	FROM (VALUES ('cidRelease==', 1, 'remind', 'active', interval '50 hours', 'once', '检查发布窗口，通知值班同学', 'u-zhangwei', '张伟'), ('cidRelease==', 2, 'ask', 'active', (date_trunc('week', now() AT TIME ZONE 'Asia/Shanghai' + interval '2 days 7 hours') + interval '4 days 17 hours') AT TIME ZONE 'Asia/Shanghai' - now(), 'CRON_TZ=Asia/Shanghai 0 17 * * 5', '总结本周支付网关的进展', 'u-lina', '李娜'),
 		('cidRelease==', 3, 'remind', 'done', interval '-20 hours', 'once', '供应商对账截止', 'u-alex', 'Alex'), ('cidEnglish==', 1, 'remind', 'cancelled', interval '-2 hours', 'once', 'Rotate the on-call phone', 'u-alex', 'Alex')) r (conversation, id, kind, state, due, spec, text, creator, nick)
 	JOIN dingtalk_sessions s ON s.conversation_id = r.conversation;
 INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
