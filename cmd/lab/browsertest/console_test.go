@@ -65,7 +65,7 @@ func (j journey) String() string {
 	return fmt.Sprintf("%s %s %d %s", j.language, theme, j.width, hand)
 }
 
-// journeys are those in both languages, themes and widths with a mouse, in both languages by keyboard, and one without script.
+// journeys are those in both languages, themes and widths with a mouse, in both languages by keyboard, widths, and one without script.
 func journeys() (all []journey) {
 	for _, language := range []string{"zh-CN", "en"} {
 		for _, dark := range []bool{false, true} {
@@ -73,7 +73,9 @@ func journeys() (all []journey) {
 				all = append(all, journey{look{width: width, phone: width == 375, dark: dark, language: language}, false})
 			}
 		}
-		all = append(all, journey{look{width: 1280, dark: language == "en", language: language}, true})
+		for _, width := range []int64{1280, 375} {
+			all = append(all, journey{look{width: width, phone: width == 375, dark: language == "en", language: language}, true})
+		}
 	}
 	return append(all, journey{look{width: 375, language: "zh-CN", noScript: true}, true})
 }
