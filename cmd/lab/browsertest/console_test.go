@@ -41,6 +41,7 @@ func TestConsole(t *testing.T) {
 	}
 	t.Run("live", func(t *testing.T) { t.Parallel(); w.open(t, desk).watchCompaction() })
 	t.Run("login by DingTalk", func(t *testing.T) { t.Parallel(); w.logInByDingTalk(t) })
+	t.Run("group administrator", func(t *testing.T) { t.Parallel(); w.walkAsGroupAdministrator(t) })
 	t.Run("accessible", func(t *testing.T) { t.Parallel(); w.open(t, desk).checkAccess(t) })
 }
 

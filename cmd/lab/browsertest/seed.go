@@ -139,6 +139,9 @@ INSERT INTO compaction_log (session_key, trigger, policy, model, tokens_before, 
 	SELECT session_key, 'threshold', 'token_budget', 'main', 15870, 1, 6, 'failed', 'no usable summary: 3 identifiers are missing', 4210, now() - interval '20 minutes'
 	FROM dingtalk_sessions WHERE conversation_id = 'cidLongest==';
 UPDATE dingtalk_sessions SET compact_failures = 1, compact_error = 'no usable summary: 3 identifiers are missing' WHERE conversation_id = 'cidLongest==';
+INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, start_seq, end_seq, said_by, created_at)
+	SELECT 'group', session_key, 'decision', 'The checkout freeze starts on 4 June; Alex owns the rollback.', '\x01', session_key, session_key, 1, 1, 'u-alex', now() - interval '29 hours'
+	FROM dingtalk_sessions WHERE conversation_id = 'cidEnglish==';
 INSERT INTO schedules (session_key, id, kind, state, due_at, spec, text, created_by, creator, origin, created_at, settled_at)
 	SELECT s.session_key, r.id, r.kind, r.state, now() + r.due, r.spec, r.text, r.creator, jsonb_build_object('sender_id', r.creator, 'sender_nick', r.nick), 'seed' || r.id, now() - interval '30 hours' + interval '1 minute' * r.id, CASE WHEN r.state <> 'active' THEN now() + r.due END
 	FROM (VALUES ('cidRelease==', 1, 'remind', 'active', interval '50 hours', 'once', '检查发布窗口，通知值班同学', 'u-zhangwei', '张伟'), ('cidRelease==', 2, 'ask', 'active', (date_trunc('week', now() AT TIME ZONE 'Asia/Shanghai' + interval '2 days 7 hours') + interval '4 days 17 hours') AT TIME ZONE 'Asia/Shanghai' - now(), 'CRON_TZ=Asia/Shanghai 0 17 * * 5', '总结本周支付网关的进展', 'u-lina', '李娜'),

@@ -142,6 +142,7 @@ func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Con
 				"groups": object{longest.id: object{"auto_compact_threshold": 80_000, "context_window": 128_000, "reserve_tokens": 20_000}},
 			},
 		},
+		"groups":   object{english.id: object{"admins": []string{rig.Alex.ID}}},
 		"cluster":  object{"replica_id": r.name},
 		"database": object{"url": url},
 		"admin":    object{"listen": "127.0.0.1:0", "token": adminToken, "viewer_token": viewerToken, "dingtalk_login": logins},
