@@ -100,7 +100,8 @@ var importRules = []struct {
 	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/tools/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
 	{"cmd/lab", []string{"cmd/lab/*"}},
 	{"cmd/lab/rig", nil},
-	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/rig", "cmd/lab/replay"}},
+	{"cmd/lab/local", []string{"bot", "bot/chat", "sql", "sql/localpg"}},
+	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/local", "cmd/lab/rig", "cmd/lab/replay"}},
 	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 

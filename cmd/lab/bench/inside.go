@@ -15,6 +15,7 @@ import (
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -53,29 +54,14 @@ func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 		return nil, err
 	}
 	in := &insideGateway{turnSignals: turnSignals{&atomic.Value{}, make(chan struct{}, 1), make(chan struct{}, 1)}}
-	ready := make(chan chat.Accept, 1)
-	gateway, err := newInside(store, &insideTransport{ready, in.turnSignals}, in.turnSignals)
+	inlet := local.NewInlet()
+	gateway, err := newInside(store, &insideTransport{inlet, in.turnSignals}, in.turnSignals)
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
-	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- gateway.Run(running) }()
-	in.stop = func() error {
-		cancel()
-		err := <-ended
-		store.Close()
-		return err
-	}
-	select {
-	case in.accept = <-ready:
-		return in, nil
-	case err := <-ended:
-		cancel()
-		store.Close()
-		return nil, errors.Join(errors.New("the gateway ended"), err)
-	}
+	in.accept, in.stop, err = local.RunInside(ctx, store, gateway, inlet)
+	return in, err
 }
 
 // newInside uses the defaults of the configuration.
@@ -119,15 +105,8 @@ func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.Conv
 }
 
 type insideTransport struct {
-	ready chan<- chat.Accept
+	local.Inlet
 	turnSignals
-}
-
-// Run implements chat.Transport.
-func (t *insideTransport) Run(ctx context.Context, accept chat.Accept) error {
-	t.ready <- accept
-	<-ctx.Done()
-	return nil
 }
 
 // Send implements chat.Transport.
@@ -135,9 +114,6 @@ func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (chat.Sen
 	t.signalStep(o.Key, t.sent)
 	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
-
-// Ready implements chat.Transport.
-func (t *insideTransport) Ready() bool { return true }
 
 // insideStore signals the mark of a reply, the last step of a turn without a compaction.
 type insideStore struct {

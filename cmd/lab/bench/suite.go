@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/sql"
 	"ebb/sql/localpg"
@@ -37,17 +38,10 @@ type suite struct {
 // openBench starts PostgreSQL. The caller closes the result even after an error.
 func openBench(ctx context.Context, program string) (b *suite, err error) {
 	b = &suite{program: program}
-	if b.dir, err = os.MkdirTemp("", "ebb-bench-"); err != nil {
-		return b, fmt.Errorf("making a folder: %w", err)
-	}
-	// The server may run as another user, who must pass; its own folder in there is closed.
-	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
-		return b, fmt.Errorf("opening the folder: %w", err)
-	}
-	if b.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dir, "postgres")}); err != nil {
+	if b.dir, err = local.MakeTempDir("ebb-bench-"); err != nil {
 		return b, err
 	}
-	if _, err := sql.Migrate(ctx, b.private.URL()); err != nil {
+	if b.private, err = local.StartServer(ctx, b.dir, false); err != nil {
 		return b, err
 	}
 	if b.yard, err = yardstick.Open(ctx, b.private.URL(), benchConns); err != nil {
@@ -64,16 +58,7 @@ func (b *suite) close(ctx context.Context) error {
 	if b.yard != nil {
 		b.yard.Close()
 	}
-	var err error
-	if b.private != nil {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-		defer cancel()
-		err = b.private.Stop(stop)
-	}
-	if b.dir != "" {
-		err = errors.Join(err, os.RemoveAll(b.dir))
-	}
-	return err
+	return local.RemoveServer(ctx, b.private, b.dir)
 }
 
 // onOwnServer fills another PostgreSQL, without waits for its disk, and measures on it. A restart with other options

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -15,8 +12,8 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 	"ebb/cmd/bot/gateway"
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
-	"ebb/sql"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
@@ -46,11 +43,7 @@ func openStage(ctx context.Context) (s *stage, err error) {
 	if s.dir, err = sqltest.OpenDir("ebb-browsertest-"); err != nil {
 		return s, fmt.Errorf("making a folder: %w", err)
 	}
-	s.postgres, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})
-	if err != nil {
-		return s, err
-	}
-	_, err = sql.Migrate(ctx, s.postgres.URL())
+	s.postgres, err = local.StartServer(ctx, s.dir, true)
 	return s, err
 }
 
@@ -60,16 +53,7 @@ func (s *stage) copyDatabase(ctx context.Context, name string) (string, error) {
 }
 
 func (s *stage) close(ctx context.Context) error {
-	var err error
-	if s.postgres != nil {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-		defer cancel()
-		err = s.postgres.Stop(stop)
-	}
-	if s.dir != "" {
-		err = errors.Join(err, os.RemoveAll(s.dir))
-	}
-	return err
+	return local.RemoveServer(ctx, s.postgres, s.dir)
 }
 
 // replica is a gateway of this process and its stand-ins.

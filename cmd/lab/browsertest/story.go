@@ -86,21 +86,8 @@ func script() []openaitest.Script {
 		return len(r.Tools) == 0 && !strings.Contains(text, logLine) && (strings.Contains(text, "你在整理一段群聊的历史") || strings.Contains(text, "你在修订一份聊天记录的摘要"))
 	}
 	return []openaitest.Script{
-		openaitest.WhenFunc(asks(orderAsked), func(openaitest.Request) openaitest.Reply { return openaitest.Text(forgetful) }),
+		openaitest.WhenFunc(rig.MatchQuestion(orderAsked), func(openaitest.Request) openaitest.Reply { return openaitest.Text(forgetful) }),
 		openaitest.WhenFunc(summarizes, func(openaitest.Request) openaitest.Reply { return openaitest.Text(summary) }),
-	}
-}
-
-// asks matches requests for the answer to a message with the words.
-func asks(words string) openaitest.Matcher {
-	return func(r openaitest.Request) bool {
-		last := ""
-		for _, m := range r.Messages {
-			if m.Role == "user" {
-				last = m.Content
-			}
-		}
-		return r.Kind == openaitest.Chat && strings.Contains(last, words)
 	}
 }
 

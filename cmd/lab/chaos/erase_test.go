@@ -35,7 +35,7 @@ func TestErasureScriptAsksAgain(t *testing.T) {
 			defer stop()
 			sim, asked := answeringBot(t, ctx, replies)
 			w := injector{&world{sim: sim, talk: newChaosTalk(ctx, sim, rand.New(rand.NewPCG(1, 1)), false, false)}}
-			defer func() { w.talk.stop(); <-w.talk.ended }()
+			defer w.talk.close()
 			who := rig.Person{ID: "u-script-0001", Name: "访客0001"}
 			ask := eraseRequest{who: who, place: dingtalktest.DirectConversation(who.ID), command: "/忘记我"}
 			x := w.erasures.beginRequest(erasure{kind: "forget me"})

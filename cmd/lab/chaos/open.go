@@ -13,6 +13,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 	"ebb/sql"
@@ -27,11 +28,8 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 		opt: opt, program: program, out: out, began: time.Now(), done: map[string]int{}, book: newChaosBook(io.Discard),
 		lives: lives{of: map[string]*life{}}, months: months{over: make(chan struct{})}, calmed: map[string]figures{},
 	}
-	if w.dir, err = os.MkdirTemp("", "ebb-chaos-"); err != nil {
-		return w, fmt.Errorf("making a folder: %w", err)
-	}
-	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // the server's user must be able to pass
-		return w, fmt.Errorf("opening the folder: %w", err)
+	if w.dir, err = local.MakeTempDir("ebb-chaos-"); err != nil {
+		return w, err
 	}
 	if opt.Logs != "" {
 		file, err := os.Create(opt.Logs)

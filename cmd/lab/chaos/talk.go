@@ -18,20 +18,9 @@ const (
 )
 
 func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *talkers {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	t := &talkers{
-		sim: sim, rng: rng, noisy: noisy, member: member, stop: stop, ended: make(chan struct{}), said: map[string]*remark{},
-	}
-	go func() {
-		defer close(t.ended)
-		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { t.noteEntry(e); return false })
-	}()
+	t := &talkers{sim: sim, rng: rng, noisy: noisy, member: member, said: map[string]*remark{}}
+	t.close = rig.FollowTranscript(context.WithoutCancel(ctx), sim, t.noteEntry)
 	return t
-}
-
-func (t *talkers) close() {
-	t.stop()
-	<-t.ended
 }
 
 // noteEntry notes acknowledgements and answers.

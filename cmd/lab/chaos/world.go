@@ -167,10 +167,9 @@ type remark struct {
 // talkers are people in groups and private chats, and their messages at DingTalk.
 type talkers struct {
 	sim    *dingtalktest.Server
-	stop   context.CancelFunc
-	ended  chan struct{}
-	noisy  bool // with bursts, copies, commands and long messages
-	member bool // each member of a group has their own session
+	close  func() // ends the reading of the transcript
+	noisy  bool   // with bursts, copies, commands and long messages
+	member bool   // each member of a group has their own session
 
 	mu    sync.Mutex
 	rng   *rand.Rand

@@ -104,7 +104,7 @@ func scriptReading() []openaitest.Script {
 		for tps := 100; tps <= 1500; tps += 100 {
 			fmt.Fprintf(&text, line, tps, 20+tps*tps/80_000, tps/100)
 		}
-		return openaitest.When(matchWords(words), openaitest.Text(text.String()).Slow(120*time.Millisecond))
+		return openaitest.When(rig.MatchQuestion(words), openaitest.Text(text.String()).Slow(120*time.Millisecond))
 	}
 	return []openaitest.Script{
 		read("压测报告", reportOpening+"逐级加压，结果如下。", "\n- 单机 %d TPS：平均响应 %d 毫秒，错误率 0.%02d%%"),
@@ -116,17 +116,4 @@ func scriptReading() []openaitest.Script {
 // neverAnswer hangs: its gateway is killed first.
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
-func matchQuestion(u rig.Utterance) openaitest.Matcher { return matchWords(u.Text) }
-
-// matchWords matches a chat request whose newest message has the words, in any case.
-func matchWords(words string) openaitest.Matcher {
-	return func(r openaitest.Request) bool {
-		last := ""
-		for _, m := range r.Messages {
-			if m.Role == "user" {
-				last = m.Content
-			}
-		}
-		return r.Kind == openaitest.Chat && strings.Contains(strings.ToLower(last), strings.ToLower(words))
-	}
-}
+func matchQuestion(u rig.Utterance) openaitest.Matcher { return rig.MatchQuestion(u.Text) }

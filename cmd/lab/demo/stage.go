@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/memory"
 	"ebb/sessions"
@@ -51,21 +50,13 @@ type stage struct {
 // a gateway ends by itself.
 func openStage(ctx context.Context, program string, w *screen, lost func(error)) (s *stage, err error) {
 	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
-	if s.dir, err = os.MkdirTemp("", "ebb-demo-"); err != nil {
-		return s, fmt.Errorf("making a folder for the demo: %w", err)
+	if s.dir, err = local.MakeTempDir("ebb-demo-"); err != nil {
+		return s, err
 	}
-	// The server may run as another user, who must pass; its own folder in there is closed.
-	if err := os.Chmod(s.dir, 0o755); err != nil { //nolint:gosec // G302: see above
-		return s, fmt.Errorf("opening the demo's folder: %w", err)
-	}
-	s.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(s.dir, "postgres"), NoSync: true})
-	if err != nil {
+	if s.private, err = local.StartServer(ctx, s.dir, true); err != nil {
 		return s, err
 	}
 	s.url = s.private.URL()
-	if _, err := sql.Migrate(ctx, s.url); err != nil {
-		return s, err
-	}
 	if s.store, err = sql.Open(ctx, sql.Options{URL: s.url, MaxConns: 4}); err != nil {
 		return s, err
 	}
@@ -102,15 +93,7 @@ func (s *stage) close(ctx context.Context) error {
 	if s.store != nil {
 		s.store.Close()
 	}
-	if s.private != nil {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-		defer cancel()
-		err = errors.Join(err, s.private.Stop(stop))
-	}
-	if s.dir != "" {
-		err = errors.Join(err, os.RemoveAll(s.dir))
-	}
-	return err
+	return errors.Join(err, local.RemoveServer(ctx, s.private, s.dir))
 }
 
 func (s *stage) writeGatewayConfig(name string) (string, error) {

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/memory"
 	"ebb/sessions"
@@ -60,25 +60,13 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		return rig.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	dir, err := os.MkdirTemp("", "ebb-eval-")
-	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// The server may run as another user, who must pass; its own folder in there is closed.
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // what is secret in it has modes of its own
-		return fmt.Errorf("opening the folder: %w", err)
-	}
-	private, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), NoSync: true})
+	dir, err := local.MakeTempDir("ebb-eval-")
+	var private *localpg.Server
+	defer func() { err = errors.Join(err, local.RemoveServer(ctx, private, dir)) }()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-		defer cancel()
-		err = errors.Join(err, private.Discard(stop))
-	}()
-	if _, err := sql.Migrate(ctx, private.URL()); err != nil {
+	if private, err = local.StartServer(ctx, dir, true); err != nil {
 		return err
 	}
 	s, err := sql.Open(ctx, sql.Options{URL: private.URL(), MaxConns: 4})

@@ -15,6 +15,7 @@ import (
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/bot/view"
+	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -79,9 +80,9 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 		size = rollingCap
 	}
 	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
-	ready := make(chan chat.Accept, 1)
+	inlet := local.NewInlet()
 	r.gateway, err = bot.New(bot.Config{
-		Store: store, Memory: store, Transport: replayTransport{ready, r.sent, r.countingModel}, Counter: counter,
+		Store: store, Memory: store, Transport: replayTransport{inlet, r.sent, r.countingModel}, Counter: counter,
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
 		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
 		Flush:    time.Millisecond,                                                        // the stop is not measured
@@ -90,23 +91,8 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 		store.Close()
 		return nil, fmt.Errorf("making a gateway with policy %s: %w", c.name, err)
 	}
-	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- r.gateway.Run(running) }()
-	r.stop = func() error {
-		cancel()
-		err := <-ended
-		store.Close()
-		return err
-	}
-	select {
-	case r.accept = <-ready:
-		return r, nil
-	case err := <-ended:
-		cancel()
-		store.Close()
-		return nil, errors.Join(errors.New("the gateway ended"), err)
-	}
+	r.accept, r.stop, err = local.RunInside(ctx, store, r.gateway, inlet)
+	return r, err
 }
 
 // openHasty opens a store whose commits do not wait for the disk.
@@ -144,16 +130,9 @@ func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 }
 
 type replayTransport struct {
-	ready chan<- chat.Accept
+	local.Inlet
 	sent  chan<- struct{}
 	model *countingModel
-}
-
-// Run implements chat.Transport.
-func (t replayTransport) Run(ctx context.Context, accept chat.Accept) error {
-	t.ready <- accept
-	<-ctx.Done()
-	return nil
 }
 
 // Send implements chat.Transport.
@@ -165,6 +144,3 @@ func (t replayTransport) Send(ctx context.Context, _ sessions.Outgoing) (chat.Se
 	}
 	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
-
-// Ready implements chat.Transport.
-func (replayTransport) Ready() bool { return true }

@@ -27,6 +27,20 @@ func MarksAsked(messages []openaitest.Message) string {
 	return strings.Join(asked, " ")
 }
 
+// MatchQuestion matches a chat request whose newest message has the words, in any case.
+func MatchQuestion(words string) openaitest.Matcher {
+	words = strings.ToLower(words)
+	return func(r openaitest.Request) bool {
+		last := ""
+		for _, m := range r.Messages {
+			if m.Role == "user" {
+				last = m.Content
+			}
+		}
+		return r.Kind == openaitest.Chat && strings.Contains(strings.ToLower(last), words)
+	}
+}
+
 // Sizes in the scripted model's token counts.
 const (
 	BytesPerToken  = 3   // bytes of text

@@ -16,8 +16,7 @@ import (
 type Askers struct {
 	sim    *dingtalktest.Server
 	prefix string // prefix of its conversations
-	stop   context.CancelFunc
-	ended  chan struct{}
+	stop   func()
 
 	mu   sync.Mutex
 	n    int
@@ -61,20 +60,28 @@ var MarkPattern = regexp.MustCompile(`q\d{7}`)
 
 // NewAskers returns askers whose marks begin with prefix. They follow the transcript until [Askers.Close].
 func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *Askers {
-	ctx, stop := context.WithCancel(ctx)
-	c := &Askers{sim: sim, prefix: prefix, stop: stop, ended: make(chan struct{}), open: map[string]*Question{}}
-	go func() {
-		defer close(c.ended)
-		// The predicate sees each line once and never matches: the wait ends with ctx.
-		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { c.noteEntry(e); return false })
-	}()
+	c := &Askers{sim: sim, prefix: prefix, open: map[string]*Question{}}
+	c.stop = FollowTranscript(ctx, sim, c.noteEntry)
 	return c
 }
 
 // Close ends the reading of the transcript.
-func (c *Askers) Close() {
-	c.stop()
-	<-c.ended
+func (c *Askers) Close() { c.stop() }
+
+// FollowTranscript calls note with each entry of the transcript, until ctx ends or stop is called. stop waits for the last
+// call.
+func FollowTranscript(ctx context.Context, sim *dingtalktest.Server, note func(dingtalktest.Entry)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The predicate sees each entry once and never matches: the wait ends with ctx.
+		_, _ = sim.WaitEntry(ctx, "the end of the talk", func(e dingtalktest.Entry) bool { note(e); return false })
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 func (c *Askers) noteEntry(e dingtalktest.Entry) {
