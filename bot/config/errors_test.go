@@ -104,6 +104,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"language", `{"agent": {"language": ^"fr"}}`, `agent.language: got "fr", want "zh" or "en"`},
 		{"scope", `{"agent": {"session_scope": ^"all"}}`, `agent.session_scope: got "all", want "group" or "member"`},
 		{"zone", `{"agent": {"timezone": ^"Mars"}}`, `agent.timezone: got "Mars", want the name of a time zone`},
+		{"quiet hours", `{"schedule": {"quiet_hours": ^"night"}}`, `schedule.quiet_hours: got night, want hours such as "22:00-08:00", or "" for none`},
 		{"no zone", `{"agent": {"timezone": ^""}}`, `agent.timezone: got "", want the name of a time zone`},
 		{"merged", `{"agent": {"max_merged": ^0}}`, "agent.max_merged: got 0, want 1 to 100"},
 		{"admin", `{"agent": {"admins": ["a", ^""]}}`, "agent.admins[1]: is empty, want a staff id"},
