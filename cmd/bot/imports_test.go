@@ -107,7 +107,6 @@ var importRules = []struct {
 
 // owners maps a third-party package, and those below it, to the packages that alone may import it.
 var owners = map[string][]string{
-	"github.com/adhocore/gronx":                       {"bot/schedule"},
 	"github.com/ledongthuc/pdf":                       {"bot/media"},
 	"github.com/modelcontextprotocol/go-sdk":          {"bot/tools/mcp"},
 	"github.com/xuri/excelize":                        {"bot/media"},

@@ -30,7 +30,9 @@ type cronBounds struct {
 
 var (
 	cronFields = [5]cronBounds{
-		{"minute", 0, 59, nil}, {"hour", 0, 23, nil}, {"day", 1, 31, nil},
+		{"minute", 0, 59, nil},
+		{"hour", 0, 23, nil},
+		{"day", 1, 31, nil},
 		{"month", 1, 12, strings.Fields("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC")},
 		{"weekday", 0, 7, strings.Fields("SUN MON TUE WED THU FRI SAT")},
 	}
@@ -188,7 +190,7 @@ func (c cron) next(from time.Time) (time.Time, bool) {
 		from = rounded.Add(time.Minute)
 	}
 	month := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
-	for n := 0; n < maxCronMonths; n++ {
+	for n := range maxCronMonths {
 		first := month.AddDate(0, n, 0)
 		if !c.month.has(int(first.Month())) {
 			continue

@@ -9,12 +9,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// reporter is a test, or one case of a property.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // checkParse checks the laws of Parse for a text. An error names a place in it. A spec is due ahead, is read back from its
 // stored form, and leaves an end of the text. Text beyond the longest phrase changes nothing but the rest.
-func checkParse(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, text string, now time.Time) {
+func checkParse(t reporter, text string, now time.Time) {
 	t.Helper()
 	spec, rest, err := Parse(text, now)
 	var failure *Error

@@ -45,7 +45,7 @@ func TestNextAtChangesOfTheClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for range strings.Fields(tt.want) {
+		for range strings.FieldsSeq(tt.want) {
 			at, _ = spec.Next(at)
 			got = append(got, at.Format(time.RFC3339))
 		}
@@ -56,9 +56,9 @@ func TestNextAtChangesOfTheClock(t *testing.T) {
 }
 
 // cronItem draws an item of a field.
-func cronItem(min, max int) *rapid.Generator[string] {
+func cronItem(low, high int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		a, b := rapid.IntRange(min, max).Draw(t, "a"), rapid.IntRange(min, max).Draw(t, "b")
+		a, b := rapid.IntRange(low, high).Draw(t, "a"), rapid.IntRange(low, high).Draw(t, "b")
 		switch rapid.IntRange(0, 4).Draw(t, "form") {
 		case 0:
 			return fmt.Sprint(a)
@@ -67,7 +67,7 @@ func cronItem(min, max int) *rapid.Generator[string] {
 		case 2:
 			return fmt.Sprintf("%d-%d/%d", a, b, rapid.IntRange(1, 5).Draw(t, "step"))
 		case 3:
-			return fmt.Sprintf("*/%d", rapid.IntRange(1, max).Draw(t, "step"))
+			return fmt.Sprintf("*/%d", rapid.IntRange(1, high).Draw(t, "step"))
 		default:
 			return "*"
 		}
@@ -94,14 +94,14 @@ func cronExpr() *rapid.Generator[string] {
 }
 
 // matchesField is the definition of a field, item by item.
-func matchesField(field string, value, min, max, cycle int) bool {
+func matchesField(field string, value, low, high, cycle int) bool {
 	return slices.ContainsFunc(strings.Split(field, ","), func(item string) bool {
 		span, stepText, stepped := strings.Cut(item, "/")
 		step := 1
 		if stepped {
 			step, _ = strconv.Atoi(stepText)
 		}
-		from, to := min, max
+		from, to := low, high
 		if span != "*" {
 			first, last, isRange := strings.Cut(span, "-")
 			from, _ = strconv.Atoi(first)
@@ -114,7 +114,7 @@ func matchesField(field string, value, min, max, cycle int) bool {
 			to += cycle
 		}
 		for n := from; n <= to; n += step {
-			if (n-min)%cycle == (value-min)%cycle {
+			if (n-low)%cycle == (value-low)%cycle {
 				return true
 			}
 		}
@@ -127,7 +127,7 @@ func matchesCron(expr string, t time.Time) bool {
 	f := strings.Fields(expr)
 	end := time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	day := f[2] == "L" && t.Day() == end || f[2] != "L" && matchesField(f[2], t.Day(), 1, 31, 31)
-	weekday := false
+	var weekday bool
 	if name, ok := strings.CutSuffix(f[4], "L"); ok {
 		n, _ := strconv.Atoi(name)
 		weekday = int(t.Weekday()) == n%7 && t.Day()+7 > end

@@ -27,11 +27,11 @@ type phraseRow struct {
 }
 
 // readPhrases reads the table. A line "now" holds for those below it.
-func readPhrases(t testing.TB) []phraseRow {
-	t.Helper()
+func readPhrases(tb testing.TB) []phraseRow {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/phrases.tsv")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var rows []phraseRow
 	var now time.Time
@@ -43,15 +43,15 @@ func readPhrases(t testing.TB) []phraseRow {
 		if f[0] == "now" {
 			zone, err := time.LoadLocation(f[2])
 			if err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			if now, err = time.ParseInLocation(tableTime, f[1], zone); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			continue
 		}
 		if len(f) != 3 {
-			t.Fatalf("line %d has %d columns", i+1, len(f))
+			tb.Fatalf("line %d has %d columns", i+1, len(f))
 		}
 		rows = append(rows, phraseRow{i + 1, now, f[0], f[1], f[2]})
 	}
@@ -61,10 +61,9 @@ func readPhrases(t testing.TB) []phraseRow {
 // outcome writes the due times or the error of a phrase like the table.
 func (r phraseRow) outcome() (outcome, rest string) {
 	spec, rest, err := Parse(r.phrase, r.now)
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		for name, reason := range reasons {
-			if failure.Reason == reason {
+			if errors.Is(err, reason) {
 				return fmt.Sprintf("%s@%d", name, failure.At), rest
 			}
 		}

@@ -24,8 +24,9 @@ var ruleFile = rules.Read(ruleLines)
 var expressions sync.Map
 
 func expression(list string) *regexp.Regexp {
-	if re, ok := expressions.Load(list); ok {
-		return re.(*regexp.Regexp)
+	known, _ := expressions.Load(list)
+	if re, ok := known.(*regexp.Regexp); ok {
+		return re
 	}
 	re := ruleFile.Regexp(list)()
 	expressions.Store(list, re)

@@ -368,7 +368,7 @@ func (r repetition) onWallClock(c clockTime, wall, now time.Time) (Spec, error) 
 	if r.every*secondsOf[r.unit] > maxYears*366*secondsOf[days] {
 		return Spec{}, ErrFar
 	}
-	for n := 0; n <= 8; n++ {
+	for n := range 9 {
 		t := c.on(wall.AddDate(0, 0, n), c.hour)
 		if first, _ := instants(t, now.Location()); first.After(now) && (r.unit == days || r.weekdays>>t.Weekday()&1 == 1) {
 			return check(newInterval(first, int(r.every), r.unit), now)

@@ -170,7 +170,7 @@ func (w language) daysOfWeek(c cron) (string, bool) {
 			}
 		}
 	}
-	set := uint8(c.weekday.bits)
+	set := uint8(c.weekday.bits & 0x7f)
 	switch {
 	case c.weekday.starred || len(nth) > 1 || len(nth) == 1 && set != 0:
 		return "", false

@@ -49,8 +49,9 @@ var zones sync.Map
 
 // loadZone returns a zone by its name in the zone database, or by an offset such as +08:00.
 func loadZone(name string) (*time.Location, error) {
-	if zone, ok := zones.Load(name); ok {
-		return zone.(*time.Location), nil
+	loaded, _ := zones.Load(name)
+	if zone, ok := loaded.(*time.Location); ok {
+		return zone, nil
 	}
 	if t, err := time.Parse("-07:00", name); err == nil {
 		return time.FixedZone("", int(offset(t)/time.Second)), nil
