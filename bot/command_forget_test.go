@@ -135,6 +135,22 @@ func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
 	})
 }
 
+// A reminder that is sent behind a preview neither ends it nor confirms it.
+func TestReminderBehindAPreview(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, rights := startShy(t, shyRights{previews: 1})
+		w.answerTo("m1", "alice", "/忘记我")
+		w.post(reminding("m2", "alice", "确认"))
+		synctest.Wait()
+		texts := w.wire.texts()
+		want(t, "the reminder", texts[len(texts)-1], "⏰ 确认")
+		want(t, "erasures before the confirmation", rights.erased, 0)
+		want(t, "confirmed", w.answerTo("m3", "alice", "确认"), wording.Say(wording.ForgotBefore, "zh"))
+		want(t, "erasures", rights.erased, 1)
+	})
+}
+
 // A preview of an older release has no mark: it can't be confirmed, and the command shows the counts again.
 func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
 	t.Parallel()

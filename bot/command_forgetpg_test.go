@@ -115,3 +115,19 @@ func TestForgetLastPassesOverAMention(t *testing.T) {
 	want(t, "the greeting", count(wording.Say(wording.Here, "zh")), 1)
 	want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
 }
+
+// A reminder that was sent is no message of its creator: /forget last deletes the person's own words before it.
+func TestForgetLastPassesOverAReminder(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
+	for _, m := range []sessions.Message{said("m1", "alice", "The password is swordfish."), reminding("m2", "alice", "drink water"), said("m3", "alice", "/forget last")} {
+		a.post(m)
+		a.settle()
+	}
+	count := func(words string) int {
+		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND content LIKE '%' || $1 || '%'", words)
+	}
+	want(t, "the message", count("swordfish"), 0)
+	want(t, "the reminder", count("drink water"), 1)
+}

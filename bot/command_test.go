@@ -207,6 +207,11 @@ func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions
 			list = append(list, memory.PersonMessage{Event: sessions.Event{ID: id, Content: words, CreatedAt: lunch}, Private: i == 0, Title: "值班群"})
 		}
 	}
+	if after < 5 {
+		of := &sessions.Scheduled{DueAt: lunch}
+		e := sessions.Event{ID: 5, Content: of.Lead() + "/help", CreatedAt: lunch, Message: &sessions.Message{Scheduled: of}}
+		list = append(list, memory.PersonMessage{Event: e, Title: "值班群"})
+	}
 	return list, nil
 }
 
@@ -225,10 +230,10 @@ func TestCommandExport(t *testing.T) {
 		w := chatting(t, memory.Memory{Scope: memory.ScopeUser, Kind: memory.KindPreference, Content: "喜欢靠窗", SaidAt: lunch})
 		for command, wanted := range map[string]string{
 			"/导出我": "## 与你有关或由你说出的记忆\n\n- 2026-11-20 04:00 · #3 · 个人 · 偏好 · 喜欢靠窗\n\n## 你说过的话\n\n- 2026-11-20 04:00 · 私聊 · 早上好\n" +
-				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n" +
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n- 2026-11-20 04:00 · 值班群 · [定时 2026-11-20 04:00] /help\n" +
 				"\n## 其他带有你名字的记录\n\n- 2026-11-20 04:00 · 加密编号 · $:LWCP\n- 2026-11-20 · 模型用量 · qwen · 900 + 80 tokens\n",
 			"/export me": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
-				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n" +
+				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n- 2026-11-20 04:00 · 值班群 · [定时 2026-11-20 04:00] /help\n" +
 				"\n## Other records with your name\n\n- 2026-11-20 04:00 · encrypted id · $:LWCP\n- 2026-11-20 · use of models · qwen · 900 + 80 tokens\n",
 		} {
 			m := said(command, "alice", command)

@@ -290,6 +290,13 @@ func said(id, who, words string) sessions.Message {
 	}
 }
 
+// reminding makes a message of a reminder that a group member set.
+func reminding(id, who, words string) sessions.Message {
+	m := said(id, who, words)
+	m.Scheduled = &sessions.Scheduled{ID: 1, Kind: sessions.Remind, DueAt: time.Now()}
+	return m
+}
+
 // group is the session of said.
 var group = sessions.NewKey("robot", "c1", "")
 

@@ -52,6 +52,9 @@ type Event struct {
 	Message   *Message // a user event's, for the reply
 }
 
+// IsScheduled reports whether a schedule made the message.
+func (e Event) IsScheduled() bool { return e.Message != nil && e.Message.Scheduled != nil }
+
 // ToolCall is a call by the model. Arguments are JSON text.
 type ToolCall struct {
 	ID        string `json:"id"`

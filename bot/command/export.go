@@ -66,7 +66,7 @@ func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, p
 			return nil
 		},
 		Message: func(s memory.PersonMessage) error {
-			if !h.commands.IsKnown(h.views.OwnWords(s.Event)) {
+			if !h.isCommand(s.Event) {
 				p.add(heads.Messages, show.ExportSaid(s, h.cfg.Location, lang))
 			}
 			return nil

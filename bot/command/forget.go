@@ -164,7 +164,7 @@ func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	for i := range v.Pending {
 		e := &v.Pending[i]
 		who, answer := forgetWords(forgetMe + " " + h.views.OwnWords(*e))
-		if who != forgetMe || answer == answerNone {
+		if e.IsScheduled() || who != forgetMe || answer == answerNone {
 			continue
 		}
 		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, *e, true); asked {
@@ -197,6 +197,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 		switch {
 		case e.CreatedAt.Sub(m.CreatedAt) > confirmWithin:
 			return "", "", false
+		case m.IsScheduled():
 		case outcome == sessions.HalfErased:
 			e = m
 		case outcome == sessions.Previewed && who != "":
@@ -283,7 +284,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}
-	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return isEmpty(e) || h.commands.IsKnown(h.views.OwnWords(e)) })
+	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return e.IsScheduled() || isEmpty(e) || h.isCommand(e) })
 	switch {
 	case errors.Is(err, sessions.ErrNotFound) && e.ID == 0:
 		return wording.Say(wording.NoLast, t.Lang)
@@ -293,6 +294,10 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	}
 	h.resumeTurn(ctx, t, done.Lease)
 	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.Lang))
+}
+
+func (h *Handler) isCommand(e sessions.Event) bool {
+	return !e.IsScheduled() && h.commands.IsKnown(h.views.OwnWords(e))
 }
 
 func isEmpty(e sessions.Event) bool {

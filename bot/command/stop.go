@@ -17,7 +17,7 @@ const stopName = "stop"
 // Stops implements turn.Commands: the askers and the conversation's owner may stop a turn. The bare name of the command
 // is enough: people in a hurry leave out the slash.
 func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
-	if e.Message != nil && e.Message.Scheduled != nil {
+	if e.IsScheduled() {
 		return false
 	}
 	words := h.views.OwnWords(e)

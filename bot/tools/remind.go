@@ -52,7 +52,7 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	if len(asked) == 0 {
 		return "", errors.New("remind: no message asks for it")
 	}
-	if slices.ContainsFunc(asked, func(e sessions.Event) bool { return e.Message.Scheduled != nil }) {
+	if slices.ContainsFunc(asked, sessions.Event.IsScheduled) {
 		return "", fmt.Errorf("remind: %w; answer the scheduled message instead", schedule.ErrNested)
 	}
 	by := asked[len(asked)-1]

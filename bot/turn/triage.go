@@ -51,7 +51,7 @@ func (r *Runner) kindOf(e sessions.Event, now time.Time) string {
 	switch {
 	case e.Attempts >= maxBroken:
 		return kindDead
-	case e.Message != nil && e.Message.Scheduled != nil:
+	case e.IsScheduled():
 		return r.kindOfScheduled(*e.Message.Scheduled, now)
 	case now.Sub(e.CreatedAt) > r.cfg.StaleAfter:
 		return kindStale

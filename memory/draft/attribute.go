@@ -83,8 +83,12 @@ func readSources(c Chat) sourceTexts {
 	return ev
 }
 
-// OwnWords separates a sender's words from the replied message and lines marked as quoted.
+// OwnWords separates a sender's words from the replied message and lines marked as quoted. A scheduled message counts as
+// quoted: it repeats words of another day.
 func OwnWords(e sessions.Event) (words, others string) {
+	if e.IsScheduled() {
+		return "", e.Content
+	}
 	var mine, theirs []string
 	text := e.Content
 	if e.Message != nil {

@@ -4,11 +4,23 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"ebb/memory"
 	"ebb/memory/reconcile"
 	"ebb/sessions"
 )
+
+// A reminder repeats words of another day: they are no statement of its creator.
+func TestScheduledMessageHasNoOwnWords(t *testing.T) {
+	t.Parallel()
+	of := &sessions.Scheduled{DueAt: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)}
+	text := of.Lead() + "明天是合同截止日"
+	mine, others := OwnWords(sessions.Event{Role: sessions.RoleUser, SenderID: "u", Content: text, Message: &sessions.Message{Text: text, Scheduled: of}})
+	if mine != "" || others != text {
+		t.Errorf("own words are %q, others' are %q", mine, others)
+	}
+}
 
 // A summary, or recalled text, may repeat a tool's words. A fact without a speaker since then is readable in its
 // session alone. A person's statement goes with their words.
