@@ -21,6 +21,7 @@ func TestConfiguredRights(t *testing.T) {
 		}})
 		ask := func(id, words string, private bool) string {
 			m := said(id, "alice", words)
+			m.Admin, m.External = id == "m6", id == "m6"
 			if private {
 				m.ConversationType, m.ConversationID = sessions.Private, "p1"
 			}
@@ -33,6 +34,7 @@ func TestConfiguredRights(t *testing.T) {
 		want(t, "a command for administrators now", ask("m1", "/status", false), refused)
 		want(t, "an owner's command for administrators now", ask("m2", "/compact log", true), refused)
 		want(t, "a command for another person's data", ask("m3", "/forget @bob", false), refused)
+		want(t, "an administrator of another organization", ask("m6", "/status", false), refused)
 		if got := ask("m4", "/new", false); got == refused {
 			t.Error("a command for everyone was refused")
 		}

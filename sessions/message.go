@@ -26,8 +26,8 @@ type Message struct {
 	SenderID UserID `json:"sender_id"`          // StaffID if known, else the encrypted id
 	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the organisation
 	// EncryptedID is DingTalk's other id of a member; empty for people outside the organisation.
-	EncryptedID UserID `json:"-"`
-	External    bool   `json:"-"`                      // a member of another organization, or of an unknown one
+	EncryptedID UserID `json:"encrypted_id,omitempty"`
+	External    bool   `json:"external,omitempty"`     // a member of another organization, or of an unknown one
 	SenderNick  string `json:"sender_nick,omitempty"`  // chosen by the person: shown, never trusted
 	Admin       bool   `json:"sender_admin,omitempty"` // DingTalk marks the sender as an administrator
 

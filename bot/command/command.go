@@ -137,5 +137,5 @@ func (h *Handler) actor(t *view.Exchange) manage.Actor {
 
 func (h *Handler) isAdmin(e sessions.Event) bool {
 	m := e.Message
-	return m != nil && m.StaffID != "" && (m.Admin || slices.Contains(h.cfg.Current.Get().Admins, m.StaffID))
+	return m != nil && m.StaffID != "" && !m.External && (m.Admin || slices.Contains(h.cfg.Current.Get().Admins, m.StaffID))
 }

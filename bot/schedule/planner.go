@@ -172,12 +172,12 @@ func creatorOf(e sessions.Event) (sessions.Message, error) {
 		return sessions.Message{}, ErrUnreachable
 	case m.Scheduled != nil:
 		return sessions.Message{}, ErrNested
-	case m.ConversationType == sessions.Private && m.StaffID == "":
+	case m.ConversationType == sessions.Private && (m.StaffID == "" || m.External): // a staff id of elsewhere may be a member's
 		return sessions.Message{}, ErrUnreachable
 	}
 	return sessions.Message{
 		RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, Kind: "text",
-		SenderID: m.SenderID, StaffID: m.StaffID, SenderNick: m.SenderNick,
+		SenderID: m.SenderID, StaffID: m.StaffID, EncryptedID: m.EncryptedID, External: m.External, SenderNick: m.SenderNick,
 	}, nil
 }
 

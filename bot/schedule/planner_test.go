@@ -2,11 +2,13 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"ebb/bot/access"
 	"ebb/bot/schedule/when"
 	"ebb/sessions"
 )
@@ -24,6 +26,48 @@ func (a *added) AddSchedule(_ context.Context, _ sessions.Lease, s sessions.Sche
 }
 
 func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }
+
+// A schedule keeps all that access rules judge, through the storage of its creator's message.
+func TestCreatorIsJudgedAsTheSender(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	everyone := []string{access.Everyone}
+	member := sessions.Message{ConversationID: "g", ConversationType: sessions.Group, SenderID: "li", StaffID: "li", EncryptedID: "$:li"}
+	namesake := sessions.Message{ConversationID: "g", ConversationType: sessions.Group, SenderID: "li", StaffID: "li", External: true}
+	for name, c := range map[string]struct {
+		rules access.Rules
+		by    sessions.Message
+		want  access.Refusal
+	}{
+		"outsider":              {access.Rules{Groups: everyone, People: everyone}, namesake, access.External},
+		"administrator's id":    {access.Rules{Groups: everyone, People: everyone, Admins: []sessions.UserID{"li"}}, namesake, access.External},
+		"denied encrypted id":   {access.Rules{Groups: everyone, People: everyone, Deny: []string{"$:li"}}, member, access.Person},
+		"admitted encrypted id": {access.Rules{Groups: everyone, People: []string{"$:li"}}, member, ""},
+	} {
+		stored, err := json.Marshal(c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked, creator sessions.Message
+		if err := json.Unmarshal(stored, &asked); err != nil {
+			t.Fatal(err)
+		}
+		store := &added{}
+		p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+		if _, err := p.Set(t.Context(), sessions.Lease{}, Request{When: "3秒后 喝水", Kind: sessions.Remind, By: by(asked), Now: now}); err != nil {
+			t.Fatal(name, err)
+		}
+		if stored, err = json.Marshal(store.list[0].Creator); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(stored, &creator); err != nil {
+			t.Fatal(err)
+		}
+		if asks, fires := c.rules.Check(c.by), c.rules.Check(creator); asks != c.want || fires != c.want {
+			t.Errorf("%s: the message is refused as %q and the schedule as %q, want %q", name, asks, fires, c.want)
+		}
+	}
+}
 
 // A schedule has the time and the text of its request, and its creator without rights and webhook. Requests that can't work are
 // refused.
@@ -46,6 +90,7 @@ func TestSet(t *testing.T) {
 		"no time":           {"随便", "x", zhang, now, "", when.ErrUnknown},
 		"often":             {"每分钟 喝水", "", zhang, now, "", ErrOften},
 		"scheduled":         {"3秒后 喝水", "", by(sessions.Message{Scheduled: &sessions.Scheduled{}}), now, "", ErrNested},
+		"outsider":          {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "li", StaffID: "li", External: true}), now, "", ErrUnreachable},
 		"nameless outsider": {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "$enc"}), now, "", ErrUnreachable},
 	} {
 		store := &added{}
