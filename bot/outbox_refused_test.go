@@ -177,6 +177,40 @@ func TestFailingReplyDelaysNoOther(t *testing.T) {
 	}
 }
 
+// Reminders that the application may not send for an hour, more than a queue has room for, delay no answer to a question.
+// They stay aside after a hand-over, and arrive when calls are permitted again.
+func TestBarredReminderDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var permitted atomic.Bool
+		barred := func() *wire {
+			return sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+				if strings.Contains(o.Reply.Text, "tea") && !strings.Contains(o.Reply.Text, "question") && !permitted.Load() {
+					return chat.Sent{}, &chat.SendError{After: time.Hour, Aside: true, Err: errors.New("no calls are left")}
+				}
+				return arrived, nil
+			})
+		}
+		a := start(t, setup{name: "a", wire: barred()})
+		for i := range maxQueued + 2 {
+			a.post(reminding(fmt.Sprint("r", i), "alice", fmt.Sprintf("tea %d.", i)))
+			after(3 * time.Second)
+		}
+		a.say("m1", "bob", "question 1.")
+		after(2 * time.Second)
+		want(t, "times that the answer arrived", strings.Count(strings.Join(a.wire.texts(), "\n"), "question 1."), 1)
+		a.stop()
+		b := start(t, setup{name: "b", shelf: a.store.shelf, wire: barred()})
+		b.say("m2", "bob", "question 2.")
+		after(2 * time.Second)
+		want(t, "times that the next owner's answer arrived", strings.Count(strings.Join(b.wire.texts(), "\n"), "question 2."), 1)
+		want(t, "reminders that wait", len(b.unsent()), maxQueued+2)
+		permitted.Store(true)
+		after(70 * time.Minute)
+		want(t, "unsent once calls are permitted", len(b.unsent()), 0)
+	})
+}
+
 // In an outage every reply steps aside in its turn: the queue stays short, and each reply arrives once when it is over.
 func TestOutageKeepsQueueShort(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,9 @@ type SendError struct {
 	Maybe bool
 	// Refused: the reply did not arrive, for an unknown reason. Another reply may succeed.
 	Refused bool
-	Err     error
+	// Aside: the wait concerns this reply alone. Replies that go another way may pass it.
+	Aside bool
+	Err   error
 }
 
 // Error returns the cause's text.

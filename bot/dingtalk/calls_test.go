@@ -140,7 +140,7 @@ func TestMonthBoundsCalls(t *testing.T) {
 	for range 2 {
 		mustSend(t, g, o)
 	}
-	if e := mustFail(t, g, o); e.After <= 0 || e.Permanent || e.Maybe || !calls.IsRefused(e) || !strings.Contains(e.Error(), "spent") {
+	if e := mustFail(t, g, o); e.After <= 0 || e.Permanent || e.Maybe || !e.Aside || !calls.IsRefused(e) || !strings.Contains(e.Error(), "spent") {
 		t.Errorf("beyond the month: %+v", *e)
 	}
 	o.Reply.Target.Webhook, o.Reply.Nonce = hook, o.Reply.Nonce+"y"

@@ -48,10 +48,19 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	}
 	call.body = body
 	a, failed := t.callAPI(ctx, call)
-	if failed != nil {
-		return failed
+	if failed == nil {
+		failed = t.judgeAPI(to, a, call.doing)
 	}
-	return t.judgeAPI(to, a, call.doing)
+	if failed != nil {
+		failed.Aside = isBarred(a, failed)
+	}
+	return failed
+}
+
+// isBarred reports whether the application may not call at all for a time. Replies with a webhook are sent nevertheless.
+func isBarred(a answer, failed *chat.SendError) bool {
+	class := classify(a)
+	return calls.IsRefused(failed) || errors.Is(failed, errCredentials) || class == denied || class == badToken
 }
 
 type reactionBody struct {

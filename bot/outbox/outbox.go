@@ -390,14 +390,14 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	case v.failed:
 		failed++
 	}
-	aside := v.failed && failed >= maxFailures
+	aside := v.aside || v.failed && failed >= maxFailures
 	paused := !v.split && !v.refused && !aside && !v.more
 	if paused && !q.card {
 		q.until = v.retry
 	}
 	for _, p := range batch {
-		p.maybe, p.failures = p.maybe || v.maybe, failed // replies of one message step aside together
-		if aside || paused || q.card && !v.more {        // a pause of one session's message must not leave the card of another unfinished
+		p.maybe, p.failures, p.aside = p.maybe || v.maybe, failed, v.aside // replies of one message step aside together
+		if aside || paused || q.card && !v.more {                          // a pause of one session's message must not leave the card of another unfinished
 			p.next = v.retry
 		}
 		switch {
@@ -413,7 +413,7 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 			}
 		}
 	}
-	if v.refused {
+	if v.refused || v.aside {
 		o.wakeTurnedAway(q)
 	}
 }

@@ -37,6 +37,7 @@ type pending struct {
 	part     int                // index of the part that arrived, of the joined or its own message
 	maybe    bool               // an attempt may have arrived
 	alone    bool               // a joined message was refused
+	aside    bool               // the transport makes this reply wait, and no other
 	refusals int
 	failures int               // attempts that failed without a refusal or a pause by the transport
 	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
@@ -51,6 +52,7 @@ func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *p
 	if out.Maybe {
 		p.joint = out.Joint
 	}
+	p.aside = out.Reply.Target.Webhook == "" && !out.NextAt.IsZero() // the rows do not say whose the pause is
 	return p
 }
 
@@ -74,7 +76,7 @@ const MaxBlocking = 3
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
 const maxFailures = 8
 
-func (p *pending) passed() bool { return p.refused() || p.failures >= maxFailures }
+func (p *pending) passed() bool { return p.refused() || p.aside || p.failures >= maxFailures }
 
 func failures(batch []*pending) int {
 	n := 0
@@ -124,12 +126,12 @@ func (q *queue) endPause(p *pending) {
 	p.next = time.Time{}
 }
 
-// length leaves out replies that are refused repeatedly. Failed replies count even if others pass them: in an outage
+// length leaves out replies that are refused repeatedly, or wait aside. Failed replies count even if others pass them: in an outage
 // all replies fail, and the queue has to stay short.
 func (q *queue) length() int {
 	n := 0
 	for _, p := range q.replies {
-		if !p.refused() {
+		if !p.refused() && !p.aside {
 			n++
 		}
 	}

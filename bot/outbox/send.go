@@ -26,6 +26,7 @@ type sendResult struct {
 	more    bool      // a part arrived, others follow
 	split   bool      // the joined message was refused: each reply goes alone
 	refused bool      // certainly, without a known cause: another reply may pass
+	aside   bool      // the transport makes only this message wait
 	failed  bool      // without a pause by the transport: another reply may pass
 	maybe   bool      // may have arrived, or has in part: the same message again
 	part    int       // parts that arrived
@@ -60,7 +61,7 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 	if !ok {
 		failed = &chat.SendError{Err: err}
 	}
-	v := sendResult{refused: failed.Refused, failed: !failed.Refused && failed.After == 0, maybe: failed.Maybe || len(batch) > 1 && sent.Part > 0, part: sent.Part}
+	v := sendResult{refused: failed.Refused, failed: !failed.Refused && failed.After == 0, aside: failed.Aside, maybe: failed.Maybe || len(batch) > 1 && sent.Part > 0, part: sent.Part}
 	tries := failures(batch) + 1
 	if v.refused {
 		tries = out.Refusals + 1
