@@ -23,6 +23,7 @@ import (
 	"ebb/bot/wording"
 	"ebb/compaction/tokens"
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sessions/lease"
 	"ebb/sessions/periodic"
@@ -38,6 +39,7 @@ type Config struct {
 	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
 	Schedules sessions.Schedules          // nil: no reminders
 	Planner   *schedule.Planner           // sets reminders; needs Schedules
+	Audit     pages.Audit                 // nil: reminders that others end are logged only
 	Reporter  sessions.Reporter           // nil: restart figures are logged only
 	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
@@ -201,7 +203,7 @@ func New(cfg Config) (*Bot, error) {
 	b.handler = command.New(command.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
 		Language: cfg.Language, Location: cfg.Location, Current: current, Scope: b.configuredScope, CallBudget: cfg.CallBudget,
-		Schedules: cfg.Schedules, Planner: cfg.Planner,
+		Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	})
 	b.runner = turn.New(turn.Config{

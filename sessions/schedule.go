@@ -23,12 +23,13 @@ const (
 	ScheduleActive    ScheduleState = "active"
 	ScheduleDone      ScheduleState = "done"      // it has no further time
 	ScheduleCancelled ScheduleState = "cancelled" // a person ended it
+	ScheduleRefused   ScheduleState = "refused"   // access rules or the storage refused its message
 )
 
 // Schedule is a message that a session gets at set times, once or repeatedly.
 type Schedule struct {
 	Key   Key
-	ID    int64 // from 1 on in each session
+	ID    int64 // from 1 on in each conversation, and never used again
 	Kind  ScheduleKind
 	State ScheduleState
 	DueAt time.Time // the next time; of an ended schedule the last one
@@ -40,6 +41,7 @@ type Schedule struct {
 	Origin    string
 	CreatedAt time.Time
 	SettledAt time.Time // time of its end; zero for an active schedule
+	Fault     error     // the stored creator is unreadable, and Creator is zero
 }
 
 // Scheduled says that a schedule made a message. The times are in the zone of the bot.
@@ -81,12 +83,16 @@ type Schedules interface {
 	// MoveSchedule changes the times of an active schedule of the lease's session. It returns [ErrNotFound] without one.
 	MoveSchedule(ctx context.Context, l Lease, id int64, spec string, due time.Time) (Schedule, error)
 
-	// DueSchedules lists at most limit active schedules whose time has come, the oldest first.
-	DueSchedules(ctx context.Context, limit int) ([]Schedule, error)
+	// DueSchedules lists at most limit active schedules whose time has come, the oldest first. They follow after in the order of
+	// DueAt, Key and ID; the zero Schedule is before all.
+	DueSchedules(ctx context.Context, after Schedule, limit int) ([]Schedule, error)
 	// FireSchedule moves a schedule from its DueAt to next, or ends it when next is zero, and stores m as [Inbox].Accept does.
 	// It returns [ErrConflict], and writes nothing, when the schedule is not active at DueAt any more.
 	FireSchedule(ctx context.Context, owner ReplicaID, s Schedule, next time.Time, m Message) (Accepted, error)
 	// PostponeSchedule moves a schedule from its DueAt to a later time without a message. It returns [ErrConflict] as
 	// FireSchedule does.
 	PostponeSchedule(ctx context.Context, s Schedule, until time.Time) error
+	// RefuseSchedule ends a schedule that is active at its DueAt as [ScheduleRefused]. It returns [ErrConflict] as FireSchedule
+	// does.
+	RefuseSchedule(ctx context.Context, s Schedule) error
 }

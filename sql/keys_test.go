@@ -31,6 +31,7 @@ var overAllSessions = map[string]string{
 	"DebtsOwe":          "a stop: the sessions of one replica, once",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 
+	"ScheduleNumber":    "a new reminder: the next number of its conversation, by the index of conversations",
 	"SchedulesDue":      "background: reminders whose time has come, once a second, by a partial index that holds what is active",
 	"SchedulesExpire":   "background: rows past their retention period, by an index on the time",
 	"SchedulesOfPerson": "a new reminder: the active ones of its creator, by an index on the person",

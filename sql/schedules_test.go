@@ -28,7 +28,7 @@ func reminder(origin, text string, by sessions.UserID) sessions.Schedule {
 // due returns the only due schedule.
 func due(t *testing.T, s *sql.Store) sessions.Schedule {
 	t.Helper()
-	list := must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), 10))
+	list := must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), sessions.Schedule{}, 10))
 	if len(list) != 1 {
 		t.Fatalf("due are %+v, want one", list)
 	}
@@ -141,6 +141,62 @@ func TestScheduleChangesBeforeItFires(t *testing.T) {
 	}
 	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 2 || !list[0].DueAt.Equal(later) {
 		t.Errorf("left are %+v", list)
+	}
+}
+
+// Due schedules come in pages, and an unreadable creator is the fault of its own one. A refused one ends at its time alone.
+func TestDueSchedulesInPages(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT 'robot/' || i % 2, i, 'remind', date_trunc('day', now()), '', '', 'u', CASE WHEN i = 3 THEN '{"sender_id": 5}' ELSE '{}' END::jsonb, 'o' || i
+		FROM generate_series(1, 7) i`)
+	var ids []int64
+	var last sessions.Schedule
+	for {
+		list := must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), last, 2))
+		for _, last = range list {
+			ids = append(ids, last.ID)
+			if (last.Fault != nil) != (last.ID == 3) {
+				t.Errorf("the fault of schedule %d is %v", last.ID, last.Fault)
+			}
+		}
+		if len(list) < 2 {
+			break
+		}
+	}
+	if !slices.Equal(ids, []int64{2, 4, 6, 1, 3, 5, 7}) {
+		t.Errorf("due are %v", ids)
+	}
+	if err := s.RefuseSchedule(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if ended := must[sessions.Schedule](t)(s.Schedule(t.Context(), last.Key, last.ID)); ended.State != sessions.ScheduleRefused || ended.SettledAt.IsZero() {
+		t.Errorf("the refused schedule is %+v", ended)
+	}
+	if err := s.RefuseSchedule(t.Context(), last); !errors.Is(err, sessions.ErrConflict) {
+		t.Errorf("refusing twice: %v", err)
+	}
+}
+
+// Numbers are unique in a conversation, whatever sessions it has, and are not used again after retention.
+func TestScheduleNumbers(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	group, private := newChat(t, s, "cid", zhangID, false), newChat(t, s, "dm", zhangID, true)
+	var ids []int64
+	for i, c := range []*chat{group, group, private} {
+		ids = append(ids, must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(fmt.Sprint(i), "喝水", zhangID))).ID)
+	}
+	execute(t, pool, "DELETE FROM schedules")
+	ids = append(ids, must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.lease, reminder("8", "喝水", zhangID))).ID)
+	member := sessions.NewKey(robot, "cid", liID)
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type) VALUES ($1, $2, 'cid', '2')`, member, robot)
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		VALUES ($1, 40, 'remind', now(), '', '', 'u', '{}', 'o')`, member)
+	ids = append(ids, must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.lease, reminder("9", "喝水", zhangID))).ID)
+	if !slices.Equal(ids, []int64{1, 2, 1, 3, 41}) {
+		t.Errorf("the numbers are %v", ids)
 	}
 }
 

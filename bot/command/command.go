@@ -12,6 +12,7 @@ import (
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sessions/lease"
 	"ebb/sessions/serial"
@@ -37,6 +38,7 @@ type Config struct {
 
 	Schedules sessions.Schedules // nil: there are none
 	Planner   *schedule.Planner  // nil: /remind answers that reminders are off
+	Audit     pages.Audit        // see [manage.Config]
 
 	CommitTimeout   time.Duration
 	InlineDeadline  time.Duration
@@ -73,7 +75,7 @@ func New(cfg Config) *Handler {
 	return &Handler{
 		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
 		manage: manage.New(manage.Config{
-			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, Schedules: cfg.Schedules, FlushDeadline: cfg.InlineDeadline,
+			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, Schedules: cfg.Schedules, Audit: cfg.Audit, FlushDeadline: cfg.InlineDeadline,
 			Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve,
 		}),
 	}

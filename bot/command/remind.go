@@ -15,6 +15,11 @@ import (
 	"ebb/sessions"
 )
 
+// RefuseSchedule ends a schedule whose message is refused.
+func (h *Handler) RefuseSchedule(ctx context.Context, s sessions.Schedule) error {
+	return h.manage.RefuseSchedule(ctx, s)
+}
+
 // reminding is /remind.
 type reminding struct {
 	*Handler

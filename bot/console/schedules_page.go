@@ -41,7 +41,7 @@ func scheduleFilter(text string) (pages.ScheduleFilter, error) {
 		return pages.ScheduleFilter{}, err
 	}
 	f := pages.ScheduleFilter{Words: slices.Concat(p.words, p.values["group"])}
-	if f.State, err = p.one("state", string(sessions.ScheduleActive), string(sessions.ScheduleDone), string(sessions.ScheduleCancelled)); err != nil {
+	if f.State, err = p.one("state", string(sessions.ScheduleActive), string(sessions.ScheduleDone), string(sessions.ScheduleCancelled), string(sessions.ScheduleRefused)); err != nil {
 		return f, err
 	}
 	if f.Kind, err = p.one("kind", string(sessions.Remind), string(sessions.AskModel)); err != nil {

@@ -147,7 +147,7 @@ type Config struct {
 	Upkeep    Upkeep
 	Operators Operators
 	Schedules sessions.Schedules // nil: there are none
-	Audit     pages.Audit        // keeps the actions of operators; nil: the caller keeps them
+	Audit     pages.Audit        // keeps the actions of operators, and the ends of reminders that others set; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

@@ -36,10 +36,17 @@ const (
 // Record stores an operator's action in the audit, executes it and stores its outcome. Nothing is done without the row.
 // detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their conversation.
 func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessions.Key, detail string, do func(context.Context) error) error {
-	if a.Role != Operator || m.cfg.Audit == nil {
+	if a.Role != Operator {
 		return do(ctx)
 	}
-	return Audited(ctx, m.cfg.Audit, pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}, outcome, do)
+	return m.audited(ctx, pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}, do)
+}
+
+func (m *Manager) audited(ctx context.Context, a pages.Action, do func(context.Context) error) error {
+	if m.cfg.Audit == nil {
+		return do(ctx)
+	}
+	return Audited(ctx, m.cfg.Audit, a, outcome, do)
 }
 
 // Audited is [Manager.Record] for any actor; outcome words the end by its error.

@@ -5,19 +5,44 @@ import (
 	"fmt"
 	"slices"
 
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
 // CancelSchedule ends an active schedule of a session. A member may end those that they set, and in their private chat all of it. It
-// returns [sessions.ErrNotFound] without an active one, and [NotSetter] for another person's.
+// returns [sessions.ErrNotFound] without an active one, and [NotSetter] for another person's. The end of another person's is in the
+// audit.
 func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.scheduleOf(ctx, a, key, id)
 	if err != nil {
 		return s, err
 	}
-	return recorded(ctx, m, a, Unscheduled, key, fmt.Sprintf("schedule %d", id), func(ctx context.Context) (sessions.Schedule, error) {
-		return m.cfg.Schedules.CancelSchedule(ctx, key, id)
-	})
+	cancel := func(ctx context.Context) (err error) {
+		s, err = m.cfg.Schedules.CancelSchedule(ctx, key, id)
+		return err
+	}
+	if a.Role != Operator && (a.Reader.Private || a.set(s)) {
+		err = cancel(ctx)
+		return s, err
+	}
+	err = m.audited(ctx, pages.Action{Actor: a.requester(), Action: Unscheduled, Key: key, Detail: scheduleDetail(id)}, cancel)
+	return s, err
+}
+
+// automatic is the actor of ends that no person asked for.
+const automatic = "bot"
+
+// RefuseSchedule ends a schedule whose message is refused, with a row in the audit.
+func (m *Manager) RefuseSchedule(ctx context.Context, s sessions.Schedule) error {
+	a := pages.Action{Actor: automatic, Action: Unscheduled, Key: s.Key, Detail: scheduleDetail(s.ID) + " refused"}
+	return m.audited(ctx, a, func(ctx context.Context) error { return m.cfg.Schedules.RefuseSchedule(ctx, s) })
+}
+
+func scheduleDetail(id int64) string { return fmt.Sprintf("schedule %d", id) }
+
+// set reports whether the actor set a schedule.
+func (a Actor) set(s sessions.Schedule) bool {
+	return a.Person != "" && slices.Contains([]sessions.UserID{s.Creator.SenderID, s.Creator.StaffID}, a.Person)
 }
 
 // MayChangeSchedule returns nil for an active schedule that the actor may change, else the errors of [Manager.CancelSchedule].
@@ -38,7 +63,7 @@ func (m *Manager) scheduleOf(ctx context.Context, a Actor, key sessions.Key, id 
 		return s, nil
 	case a.Reader.Key != key:
 		return s, NoTurn
-	case a.owns(key) || a.Person != "" && slices.Contains([]sessions.UserID{s.Creator.SenderID, s.Creator.StaffID}, a.Person):
+	case a.owns(key) || a.set(s):
 		return s, nil
 	}
 	return s, NotSetter

@@ -26,6 +26,8 @@ func (s *timetable) Schedule(_ context.Context, _ sessions.Key, id int64) (sessi
 	return sessions.Schedule{}, sessions.ErrNotFound
 }
 
+func (s *timetable) RefuseSchedule(context.Context, sessions.Schedule) error { return nil }
+
 func (s *timetable) CancelSchedule(context.Context, sessions.Key, int64) (sessions.Schedule, error) {
 	s.cancelled++
 	return sessions.Schedule{}, nil
@@ -44,7 +46,7 @@ func (a *actions) End(_ context.Context, one pages.Action, outcome string) error
 	return nil
 }
 
-// A schedule may be cancelled by its creator, by an administrator of the group and by an operator, whose action is in the audit.
+// A schedule may be cancelled by its creator, by an administrator of the group and by an operator. The audit has all but the first.
 func TestCancelSchedule(t *testing.T) {
 	t.Parallel()
 	in := func(key sessions.Key, private bool) memory.Reader { return memory.Reader{Key: key, Private: private} }
@@ -69,8 +71,22 @@ func TestCancelSchedule(t *testing.T) {
 		if !errors.Is(err, c.want) || err == nil != (s.cancelled == 1) {
 			t.Errorf("%s: %v with %d cancelled, want %v", name, err, s.cancelled, c.want)
 		}
-		if logged := len(audit.rows) == 1 && audit.rows[0].Action == Unscheduled && audit.rows[0].Outcome == "done" && audit.rows[0].Detail == "schedule 1"; logged != (name == "operator") {
+		if logged := len(audit.rows) == 1 && audit.rows[0].Action == Unscheduled && audit.rows[0].Outcome == "done" && audit.rows[0].Detail == "schedule 1"; logged != (name == "operator" || name == "administrator" && audit.rows[0].Actor == "zhang") {
 			t.Errorf("%s: the audit has %+v", name, audit.rows)
 		}
+	}
+}
+
+// The audit has the end of a schedule whose message is refused.
+func TestRefuseSchedule(t *testing.T) {
+	t.Parallel()
+	audit := &actions{}
+	m := New(Config{Schedules: &timetable{}, Audit: audit})
+	if err := m.RefuseSchedule(t.Context(), sessions.Schedule{Key: "k", ID: 5}); err != nil {
+		t.Fatal(err)
+	}
+	want := pages.Action{Actor: "bot", Action: Unscheduled, Key: "k", Detail: "schedule 5 refused", Outcome: "done"}
+	if len(audit.rows) != 1 || audit.rows[0] != want {
+		t.Errorf("the audit has %+v, want %+v", audit.rows, want)
 	}
 }

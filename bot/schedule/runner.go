@@ -12,6 +12,7 @@ import (
 	"ebb/bot/schedule/when"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 )
 
 const (
@@ -19,6 +20,8 @@ const (
 	checkInterval = time.Second
 	// page is the number of due schedules that are read at a time.
 	page = 100
+	// fireTimeout bounds the wait for a session that is locked, as by an erasure.
+	fireTimeout = 2 * time.Second
 )
 
 // RunnerConfig has the dependencies of a [Runner].
@@ -32,6 +35,8 @@ type RunnerConfig struct {
 	Settings func() Settings
 	// Serves reports whether the bot serves the sender and the conversation of a message.
 	Serves func(sessions.Message) bool
+	// Refuse ends a schedule whose message is refused. A conflict is as that of RefuseSchedule.
+	Refuse func(context.Context, sessions.Schedule) error
 	// Accepted is called after the message of a schedule was stored.
 	Accepted func(sessions.Accepted)
 	Metrics  prometheus.Registerer
@@ -40,6 +45,7 @@ type RunnerConfig struct {
 // Runner stores the messages of schedules at their times.
 type Runner struct {
 	cfg           RunnerConfig
+	resume        sessions.Schedule // the last run ended behind it; zero: it came to its end
 	fired, missed prometheus.Counter
 }
 
@@ -61,60 +67,85 @@ func NewRunner(cfg RunnerConfig) *Runner {
 func (r *Runner) Task() periodic.Task {
 	return periodic.Task{
 		Interval: checkInterval, Timeout: time.Minute, Ready: func() bool { return r.cfg.Settings().Enabled }, Do: r.Run,
-		Failure: "Failed to store the messages of schedules",
+		Failure: "Failed to store the messages of schedules", Recovery: "Messages of schedules are stored again",
+		Pauses: retry.Pauses{First: checkInterval, Max: checkInterval}, // a lasting failure is logged once
 	}
 }
 
-// Run stores the messages of all due schedules. A failure of one does not hold up the others.
+// Run stores the messages of all due schedules. A failure of one holds up only those of its session. A run that is cut off goes on
+// at the next one.
 func (r *Runner) Run(ctx context.Context) error {
+	failed := map[sessions.Key]error{}
+	after := r.resume
 	for {
-		due, err := r.cfg.Store.DueSchedules(ctx, page)
-		if err != nil || len(due) == 0 {
+		due, err := r.cfg.Store.DueSchedules(ctx, after, page)
+		if err != nil {
 			return err
 		}
-		if leads, err := r.cfg.Leads(ctx); err != nil || !leads {
-			return err
-		}
-		var failed error
-		for _, s := range due {
-			if err := r.fire(ctx, s); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("session %s: %w", s.Key, err))
+		if len(due) > 0 {
+			if leads, err := r.cfg.Leads(ctx); err != nil || !leads {
+				return err
 			}
 		}
-		if failed != nil || len(due) < page {
-			return failed
+		for _, after = range due {
+			if failed[after.Key] != nil {
+				continue
+			}
+			if err := r.fire(ctx, after); err != nil {
+				failed[after.Key] = err
+			}
+			if ctx.Err() != nil {
+				r.resume = after
+				return ctx.Err()
+			}
+		}
+		if len(due) < page {
+			break
 		}
 	}
+	r.resume = sessions.Schedule{}
+	for key, err := range failed {
+		return fmt.Errorf("%d sessions failed, one of them is %s: %w", len(failed), key, err)
+	}
+	return nil
 }
 
 // fire stores the message of a due schedule, or postpones it. A schedule that was changed or ended meanwhile is left alone.
 func (r *Runner) fire(ctx context.Context, s sessions.Schedule) error {
+	ctx, stop := context.WithTimeout(ctx, fireTimeout)
+	defer stop()
 	err := r.try(ctx, s)
-	if errors.Is(err, sessions.ErrConflict) {
-		return nil
-	}
 	if errors.Is(err, sessions.ErrRefused) || errors.Is(err, sessions.ErrNotFound) {
 		zerolog.Ctx(ctx).Error().Err(err).EmbedObject(s.Key).Int64("schedule", s.ID).Msg("Schedule ended, its message can't be stored")
-		return r.end(ctx, s)
+		err = r.cfg.Refuse(ctx, s)
+	}
+	if errors.Is(err, sessions.ErrConflict) {
+		return nil
 	}
 	return err
 }
 
 func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
+	if s.Fault != nil {
+		return s.Fault
+	}
 	log := zerolog.Ctx(ctx).With().EmbedObject(s.Key).Int64("schedule", s.ID).Logger()
 	spec, err := when.Read(s.Spec)
 	if err != nil {
 		log.Error().Err(err).Msg("Times of a schedule are unreadable, it fires once more and ends")
 	}
-	if !r.cfg.Serves(s.Creator) {
-		log.Warn().Msg("Schedule ended: access rules refuse its conversation or its creator")
-		return r.end(ctx, s)
-	}
 	now := r.cfg.Now().In(r.cfg.Location)
-	if until, quiet := r.cfg.Settings().Quiet.End(now); quiet && (spec.Repeats() || s.Kind == sessions.AskModel) {
+	quiet := when.Quiet{}
+	if spec.Repeats() || s.Kind == sessions.AskModel {
+		quiet = r.cfg.Settings().Quiet
+	}
+	at, next := Occurrence(spec, s.DueAt.In(r.cfg.Location), now, r.cfg.Grace, quiet)
+	if !r.cfg.Serves(s.Creator) {
+		return r.skip(ctx, s, now.Sub(at) > r.cfg.Grace, next)
+	}
+	if until, ok := quiet.End(now); ok {
 		return r.cfg.Store.PostponeSchedule(ctx, s, until)
 	}
-	at, next := Occurrence(spec, s.DueAt, now, r.cfg.Grace)
 	accepted, err := r.cfg.Store.FireSchedule(ctx, r.cfg.Replica, s, next, r.message(s, spec, at, next))
 	if err != nil {
 		return err
@@ -129,12 +160,18 @@ func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 	return nil
 }
 
-func (r *Runner) end(ctx context.Context, s sessions.Schedule) error {
-	_, err := r.cfg.Store.CancelSchedule(ctx, s.Key, s.ID)
-	if errors.Is(err, sessions.ErrNotFound) {
-		return nil
+// skip leaves out a time that access rules refuse. They may change, so a single time waits until it is missed.
+func (r *Runner) skip(ctx context.Context, s sessions.Schedule, missed bool, next time.Time) error {
+	log := zerolog.Ctx(ctx).With().EmbedObject(s.Key).Int64("schedule", s.ID).Logger()
+	switch {
+	case !next.IsZero():
+		log.Warn().Msg("Time of a schedule skipped: access rules refuse its conversation or its creator")
+		return r.cfg.Store.PostponeSchedule(ctx, s, next)
+	case missed:
+		log.Warn().Msg("Schedule ended: access rules refuse its conversation or its creator")
+		return r.cfg.Refuse(ctx, s)
 	}
-	return err
+	return nil
 }
 
 // message is the message of one time. Its id is the same for each attempt.
@@ -151,16 +188,28 @@ func (r *Runner) message(s sessions.Schedule, spec when.Spec, at, next time.Time
 }
 
 // Occurrence returns the time that a schedule due at due fires for now, and its next time, which is after now; zero for none. Times
-// that passed together fire once: the last of them within the grace, else the one that was due.
-func Occurrence(spec when.Spec, due, now time.Time, grace time.Duration) (at, next time.Time) {
-	at = due
-	after := due
-	if past := now.Add(-grace); past.After(due) {
-		after = past
+// that passed together fire once: the last of them within the grace, else the one that was due. A time in quiet hours counts as their
+// end.
+func Occurrence(spec when.Spec, due, now time.Time, grace time.Duration, quiet when.Quiet) (at, next time.Time) {
+	shifted := func(t time.Time) time.Time {
+		if until, ok := quiet.End(t); ok {
+			return until
+		}
+		return t
 	}
+	after := now.Add(-grace)
+	if _, ok := quiet.End(after); ok {
+		after = after.AddDate(0, 0, -1) // these quiet hours began since then
+	}
+	if due.After(after) {
+		after = due
+	}
+	at = shifted(due)
 	next, ok := spec.Next(after)
 	for ok && !next.After(now) {
-		at = next
+		if t := shifted(next); !t.After(now) && now.Sub(t) <= grace {
+			at = t
+		}
 		next, ok = spec.Next(next)
 	}
 	if !ok {

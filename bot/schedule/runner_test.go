@@ -32,17 +32,23 @@ func specOf(t interface{ Fatal(...any) }, phrase string, now time.Time) when.Spe
 type shelf struct {
 	sessions.Schedules
 	one      sessions.Schedule
+	others   []sessions.Schedule // due before one
 	now      time.Time
 	messages []sessions.Message
 	fail     error // result of the next firing
-	before   bool  // a failed firing is written nevertheless: its answer is lost
+	stuck    map[sessions.Key]error
+	tries    int  // firings in a stuck session
+	before   bool // a failed firing is written nevertheless: its answer is lost
 }
 
-func (s *shelf) DueSchedules(context.Context, int) ([]sessions.Schedule, error) {
+func (s *shelf) DueSchedules(_ context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
+	if rest := s.others[after.ID:]; len(rest) >= limit {
+		return rest[:limit], nil
+	}
 	if s.one.State != sessions.ScheduleActive || s.one.DueAt.After(s.now) {
 		return nil, nil
 	}
-	return []sessions.Schedule{s.one}, nil
+	return append(slices.Clone(s.others[after.ID:]), s.one), nil
 }
 
 func (s *shelf) advance(due sessions.Schedule, next time.Time) error {
@@ -58,6 +64,10 @@ func (s *shelf) advance(due sessions.Schedule, next time.Time) error {
 }
 
 func (s *shelf) FireSchedule(_ context.Context, _ sessions.ReplicaID, due sessions.Schedule, next time.Time, m sessions.Message) (sessions.Accepted, error) {
+	if err := s.stuck[due.Key]; err != nil {
+		s.tries++
+		return sessions.Accepted{}, err
+	}
 	fail := s.fail
 	s.fail = nil
 	if fail != nil && !s.before {
@@ -74,9 +84,9 @@ func (s *shelf) PostponeSchedule(_ context.Context, due sessions.Schedule, until
 	return s.advance(due, until)
 }
 
-func (s *shelf) CancelSchedule(context.Context, sessions.Key, int64) (sessions.Schedule, error) {
-	s.one.State = sessions.ScheduleCancelled
-	return s.one, nil
+func (s *shelf) refuse(_ context.Context, due sessions.Schedule) error {
+	s.one.State = sessions.ScheduleRefused
+	return nil
 }
 
 func (s *shelf) runner(settings Settings) *Runner {
@@ -84,7 +94,7 @@ func (s *shelf) runner(settings Settings) *Runner {
 	return NewRunner(RunnerConfig{
 		Store: s, Leads: func(context.Context) (bool, error) { return true, nil }, Now: func() time.Time { return s.now }, Location: shanghai,
 		Grace: grace, Settings: func() Settings { return settings }, Serves: func(m sessions.Message) bool { return m.SenderID != "refused" },
-		Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
+		Refuse: s.refuse, Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
 	})
 }
 
@@ -148,7 +158,7 @@ func TestOccurrence(t *testing.T) {
 		{"every 2 hours", hour(10, 0), hour(15, 0), hour(10, 0), hour(16, 0)},
 		{"9点", hour(9, 0), hour(15, 0), hour(9, 0), time.Time{}},
 	} {
-		at, next := Occurrence(specOf(t, c.phrase, start), c.due, c.now, grace)
+		at, next := Occurrence(specOf(t, c.phrase, start), c.due, c.now, grace, when.Quiet{})
 		if !at.Equal(c.wantAt) || !next.Equal(c.wantN) {
 			t.Errorf("%s due %s at %s: %s, then %s; want %s, then %s", c.phrase, c.due, c.now, at, next, c.wantAt, c.wantN)
 		}
@@ -185,7 +195,86 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
-// A schedule ends when access rules refuse its creator, and when its message can't be stored; unreadable times fire once more.
+// While access rules refuse the creator, repeated times pass by, and a single one waits until it is missed.
+func TestTimesThatAccessRefuses(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
+	for name, c := range map[string]struct {
+		phrase  string
+		allowed time.Duration // the rules admit the creator again after it
+		at      []time.Time
+		state   sessions.ScheduleState
+	}{
+		"repeated":              {"每天9点", time.Hour, []time.Time{now.AddDate(0, 0, 1)}, sessions.ScheduleActive},
+		"single":                {"9点", 10 * time.Minute, []time.Time{now}, sessions.ScheduleDone},
+		"single, for too long":  {"9点", time.Hour, nil, sessions.ScheduleRefused},
+		"repeated, for 2 weeks": {"每天9点", 14 * 24 * time.Hour, []time.Time{now.AddDate(0, 0, 14)}, sessions.ScheduleActive},
+	} {
+		spec := specOf(t, c.phrase, now.Add(-time.Hour))
+		s := &shelf{now: now, one: sessions.Schedule{Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: spec.String()}}
+		r := s.runner(Settings{})
+		r.cfg.Serves = func(sessions.Message) bool { return s.now.Sub(now) >= c.allowed }
+		for end := now.Add(c.allowed + 23*time.Hour + 30*time.Minute); s.now.Before(end); s.now = s.now.Add(10 * time.Minute) {
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		var at []time.Time
+		for _, m := range s.messages {
+			at = append(at, m.Scheduled.DueAt)
+		}
+		if s.one.State != c.state || !slices.EqualFunc(at, c.at, time.Time.Equal) {
+			t.Errorf("%s: %s with messages of %s, want %s with %s", name, s.one.State, at, c.state, c.at)
+		}
+	}
+}
+
+// A time in quiet hours is missed only when their end passed longer ago than the grace.
+func TestGraceCountsFromTheEndOfQuietHours(t *testing.T) {
+	t.Parallel()
+	quiet, err := when.ParseQuiet("22:00-08:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2026, 11, 23, 0, 0, 0, 0, shanghai)
+	hour := func(h, m int) time.Time { return time.Date(2026, 11, 23, h, m, 0, 0, shanghai) }
+	for _, c := range []struct {
+		phrase           string
+		due, now, wantAt time.Time
+	}{
+		{"每天2点", hour(2, 0), hour(8, 5), hour(8, 0)},
+		{"每天2点", hour(2, 0), hour(9, 0), hour(8, 0)},
+		{"every 7 hours", hour(-9, 0), hour(8, 5), hour(8, 0)},
+		{"every 7 hours", hour(-9, 0), hour(9, 30), hour(-9, 0)},
+	} {
+		at, _ := Occurrence(specOf(t, c.phrase, start.AddDate(0, 0, -1).Add(8*time.Hour)), c.due, c.now, grace, quiet)
+		if !at.Equal(c.wantAt) {
+			t.Errorf("%s due %s at %s: %s, want %s", c.phrase, c.due, c.now, at, c.wantAt)
+		}
+	}
+}
+
+// Unreadable schedules and those of sessions that fail hold up no other, on pages of them. A session is tried once a run.
+func TestFailuresHoldUpNoOthers(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
+	daily := specOf(t, "每天9点", now.Add(-time.Hour)).String()
+	s := &shelf{now: now, stuck: map[sessions.Key]error{"away": errors.New("away")}, one: sessions.Schedule{
+		ID: 3 * page, Key: "good", Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: daily,
+	}}
+	for i := range 2*page + 10 {
+		other := sessions.Schedule{ID: int64(i) + 1, Key: "away", Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: daily}
+		if i%2 == 0 {
+			other.Key, other.Fault = "broken", errors.New("unreadable")
+		}
+		s.others = append(s.others, other)
+	}
+	if err := s.runner(Settings{}).Run(t.Context()); err == nil || len(s.messages) != 1 || s.tries != 1 {
+		t.Errorf("%d messages and %d tries in the session that fails, want 1 each (%v)", len(s.messages), s.tries, err)
+	}
+}
+
+// A schedule ends when its message can't be stored; unreadable times fire once more.
 func TestSchedulesThatEnd(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
@@ -198,9 +287,9 @@ func TestSchedulesThatEnd(t *testing.T) {
 		messages int
 	}{
 		"served":             {daily, "zhang", nil, sessions.ScheduleActive, 1},
-		"refused by access":  {daily, "refused", nil, sessions.ScheduleCancelled, 0},
-		"refused by storage": {daily, "zhang", fmt.Errorf("x: %w", sessions.ErrRefused), sessions.ScheduleCancelled, 0},
-		"session is gone":    {daily, "zhang", sessions.ErrNotFound, sessions.ScheduleCancelled, 0},
+		"refused by access":  {daily, "refused", nil, sessions.ScheduleActive, 0},
+		"refused by storage": {daily, "zhang", fmt.Errorf("x: %w", sessions.ErrRefused), sessions.ScheduleRefused, 0},
+		"session is gone":    {daily, "zhang", sessions.ErrNotFound, sessions.ScheduleRefused, 0},
 		"storage is away":    {daily, "zhang", errors.New("away"), sessions.ScheduleActive, 0},
 		"unreadable":         {"?", "zhang", nil, sessions.ScheduleDone, 1},
 	} {

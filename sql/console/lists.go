@@ -137,11 +137,7 @@ func (s *Store) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.P
 	})
 	list := make([]pages.ScheduleRow, len(rows))
 	for i := range rows {
-		row, err := convert.Schedule(&rows[i].Schedule)
-		if err != nil {
-			return nil, "", err
-		}
-		list[i] = pages.ScheduleRow{Schedule: row, Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
+		list[i] = pages.ScheduleRow{Schedule: convert.Schedule(&rows[i].Schedule), Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
 	}
 	return list, next, nil
 }

@@ -56,16 +56,16 @@ func Event(r *dbsqlc.Event) (sessions.Event, error) {
 	return e, nil
 }
 
-// Schedule converts a row of a schedule.
-func Schedule(r *dbsqlc.Schedule) (sessions.Schedule, error) {
+// Schedule converts a row of a schedule. An unreadable creator is the schedule's Fault.
+func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 	s := sessions.Schedule{
 		Key: r.SessionKey, ID: r.ID, Kind: r.Kind, State: r.State, DueAt: r.DueAt, Spec: r.Spec, Text: r.Text, Origin: r.Origin,
 		CreatedAt: r.CreatedAt, SettledAt: pg.OrZero(r.SettledAt),
 	}
 	if err := json.Unmarshal(r.Creator, &s.Creator); err != nil {
-		return s, fmt.Errorf("reading the creator of schedule %d: %w", r.ID, err)
+		s.Creator, s.Fault = sessions.Message{}, fmt.Errorf("reading the creator of schedule %d: %w", r.ID, err)
 	}
-	return s, nil
+	return s
 }
 
 // Shown is an event as the view shows it.

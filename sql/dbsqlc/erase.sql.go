@@ -792,6 +792,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = $1),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = $1),
     times AS (DELETE FROM schedules t WHERE t.session_key = $1),
+    numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = $1),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = $1),
     settled AS (DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open')
 DELETE FROM dingtalk_sessions s WHERE s.session_key = $1

@@ -351,6 +351,11 @@ type Schedule struct {
 	SettledAt  *time.Time
 }
 
+type ScheduleNumber struct {
+	SessionKey sessions.Key
+	Last       int64
+}
+
 type SenderID struct {
 	SenderID  sessions.UserID
 	RobotCode sessions.RobotCode

@@ -102,15 +102,14 @@ func (q *Queries) ScheduleFind(ctx context.Context, db DBTX, arg *ScheduleFindPa
 }
 
 const scheduleInsert = `-- name: ScheduleInsert :one
-
 INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
-SELECT $1, coalesce((SELECT max(o.id) FROM schedules o WHERE o.session_key = $1), 0) + 1,
-    $2, $3, $4, $5, $6, $7, $8
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at
 `
 
 type ScheduleInsertParams struct {
 	SessionKey sessions.Key
+	ID         int64
 	Kind       sessions.ScheduleKind
 	DueAt      time.Time
 	Spec       string
@@ -120,11 +119,10 @@ type ScheduleInsertParams struct {
 	Origin     string
 }
 
-// Messages at set times.
-// ScheduleInsert stores a schedule under the next free number of its session. The caller holds the session's row.
 func (q *Queries) ScheduleInsert(ctx context.Context, db DBTX, arg *ScheduleInsertParams) (Schedule, error) {
 	row := db.QueryRow(ctx, scheduleInsert,
 		arg.SessionKey,
+		arg.ID,
 		arg.Kind,
 		arg.DueAt,
 		arg.Spec,
@@ -190,6 +188,38 @@ func (q *Queries) ScheduleMove(ctx context.Context, db DBTX, arg *ScheduleMovePa
 	return i, err
 }
 
+const scheduleNumber = `-- name: ScheduleNumber :one
+
+INSERT INTO schedule_numbers AS n (session_key, last)
+SELECT $1, 1 + coalesce(max(o.id), 0) FROM schedules o
+WHERE o.session_key IN (SELECT $2::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = $3 AND k.conversation_id = $4)
+ON CONFLICT (session_key) DO UPDATE SET last = greatest(n.last + 1, EXCLUDED.last)
+RETURNING n.last
+`
+
+type ScheduleNumberParams struct {
+	GroupKey       sessions.Key
+	SessionKey     string
+	RobotCode      sessions.RobotCode
+	ConversationID sessions.ConversationID
+}
+
+// Messages at set times.
+// ScheduleNumber takes the next number of a conversation, and locks the numbers. Schedules of older releases and those that are left
+// of a deleted session count too.
+func (q *Queries) ScheduleNumber(ctx context.Context, db DBTX, arg *ScheduleNumberParams) (int64, error) {
+	row := db.QueryRow(ctx, scheduleNumber,
+		arg.GroupKey,
+		arg.SessionKey,
+		arg.RobotCode,
+		arg.ConversationID,
+	)
+	var last int64
+	err := row.Scan(&last)
+	return last, err
+}
+
 const scheduleOfOrigin = `-- name: ScheduleOfOrigin :one
 SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s WHERE s.session_key = $1 AND s.origin = $2
 `
@@ -219,13 +249,48 @@ func (q *Queries) ScheduleOfOrigin(ctx context.Context, db DBTX, arg *ScheduleOf
 	return i, err
 }
 
-const schedulesDue = `-- name: SchedulesDue :many
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s WHERE s.state = 'active' AND s.due_at <= now() ORDER BY s.due_at LIMIT $1::int
+const scheduleRefuse = `-- name: ScheduleRefuse :execrows
+UPDATE schedules s SET state = 'refused', settled_at = now()
+WHERE s.session_key = $1 AND s.id = $2 AND s.state = 'active' AND s.due_at = $3
 `
 
-// SchedulesDue lists the active schedules whose time has come, the oldest first.
-func (q *Queries) SchedulesDue(ctx context.Context, db DBTX, maxRows int) ([]Schedule, error) {
-	rows, err := db.Query(ctx, schedulesDue, maxRows)
+type ScheduleRefuseParams struct {
+	SessionKey sessions.Key
+	ID         int64
+	DueAt      time.Time
+}
+
+// ScheduleRefuse ends a schedule whose message is refused. No row: it was moved, changed or ended meanwhile.
+func (q *Queries) ScheduleRefuse(ctx context.Context, db DBTX, arg *ScheduleRefuseParams) (int64, error) {
+	result, err := db.Exec(ctx, scheduleRefuse, arg.SessionKey, arg.ID, arg.DueAt)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const schedulesDue = `-- name: SchedulesDue :many
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+WHERE s.state = 'active' AND s.due_at <= now() AND s.due_at >= $1::timestamptz
+  AND (s.due_at, s.session_key, s.id) > ($1::timestamptz, $2::text, $3::bigint)
+ORDER BY s.due_at, s.session_key, s.id LIMIT $4::int
+`
+
+type SchedulesDueParams struct {
+	AfterAt  time.Time
+	AfterKey string
+	AfterID  int64
+	MaxRows  int
+}
+
+// SchedulesDue lists the active schedules whose time has come and that follow a place, the oldest first.
+func (q *Queries) SchedulesDue(ctx context.Context, db DBTX, arg *SchedulesDueParams) ([]Schedule, error) {
+	rows, err := db.Query(ctx, schedulesDue,
+		arg.AfterAt,
+		arg.AfterKey,
+		arg.AfterID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -343,6 +343,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = @session_key),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = @session_key),
     times AS (DELETE FROM schedules t WHERE t.session_key = @session_key),
+    numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = @session_key),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = @session_key),
     settled AS (DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open')
 DELETE FROM dingtalk_sessions s WHERE s.session_key = @session_key;

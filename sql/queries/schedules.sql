@@ -1,10 +1,18 @@
 -- Messages at set times.
 
+-- name: ScheduleNumber :one
+-- ScheduleNumber takes the next number of a conversation, and locks the numbers. Schedules of older releases and those that are left
+-- of a deleted session count too.
+INSERT INTO schedule_numbers AS n (session_key, last)
+SELECT @group_key, 1 + coalesce(max(o.id), 0) FROM schedules o
+WHERE o.session_key IN (SELECT @session_key::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = @robot_code AND k.conversation_id = @conversation_id)
+ON CONFLICT (session_key) DO UPDATE SET last = greatest(n.last + 1, EXCLUDED.last)
+RETURNING n.last;
+
 -- name: ScheduleInsert :one
--- ScheduleInsert stores a schedule under the next free number of its session. The caller holds the session's row.
 INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
-SELECT @session_key, coalesce((SELECT max(o.id) FROM schedules o WHERE o.session_key = @session_key), 0) + 1,
-    @kind, @due_at, @spec, @text, @created_by, @creator, @origin
+VALUES (@session_key, @id, @kind, @due_at, @spec, @text, @created_by, @creator, @origin)
 RETURNING *;
 
 -- name: ScheduleOfOrigin :one
@@ -26,6 +34,11 @@ UPDATE schedules s SET state = 'cancelled', settled_at = now()
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'
 RETURNING *;
 
+-- name: ScheduleRefuse :execrows
+-- ScheduleRefuse ends a schedule whose message is refused. No row: it was moved, changed or ended meanwhile.
+UPDATE schedules s SET state = 'refused', settled_at = now()
+WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.due_at = @due_at;
+
 -- name: ScheduleMove :one
 -- ScheduleMove changes the times of an active schedule.
 UPDATE schedules s SET spec = @spec, due_at = @due_at
@@ -33,8 +46,11 @@ WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'
 RETURNING *;
 
 -- name: SchedulesDue :many
--- SchedulesDue lists the active schedules whose time has come, the oldest first.
-SELECT s.* FROM schedules s WHERE s.state = 'active' AND s.due_at <= now() ORDER BY s.due_at LIMIT @max_rows::int;
+-- SchedulesDue lists the active schedules whose time has come and that follow a place, the oldest first.
+SELECT s.* FROM schedules s
+WHERE s.state = 'active' AND s.due_at <= now() AND s.due_at >= @after_at::timestamptz
+  AND (s.due_at, s.session_key, s.id) > (@after_at::timestamptz, @after_key::text, @after_id::bigint)
+ORDER BY s.due_at, s.session_key, s.id LIMIT @max_rows::int;
 
 -- name: ScheduleAdvance :execrows
 -- ScheduleAdvance moves a schedule from one time to the next, or ends it without one. No row: it was moved, changed or ended

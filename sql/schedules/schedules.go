@@ -24,7 +24,7 @@ type Store struct {
 // New returns the schedules of a database.
 func New(db *pg.DB, inbox *conversation.Store) *Store { return &Store{db, inbox} }
 
-// AddSchedule implements sessions.Schedules. The session's row is locked, so that no two get one number.
+// AddSchedule implements sessions.Schedules. A refused schedule gives its number back.
 func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.Schedule) (sessions.Schedule, error) {
 	creator, err := pg.CleanJSON(add.Creator)
 	if err != nil {
@@ -37,11 +37,18 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
+		robot, conversation := l.Key.Conversation()
+		id, err := s.Q.ScheduleNumber(ctx, tx, &dbsqlc.ScheduleNumberParams{
+			GroupKey: l.Key.Group(), SessionKey: string(l.Key), RobotCode: robot, ConversationID: conversation,
+		})
+		if err != nil {
+			return err
+		}
 		if err := s.count(ctx, tx, session, add.Creator.SenderID); err != nil {
 			return err
 		}
 		row, err = s.Q.ScheduleInsert(ctx, tx, &dbsqlc.ScheduleInsertParams{
-			SessionKey: l.Key, Kind: add.Kind, DueAt: add.DueAt, Spec: pg.Clean(add.Spec), Text: pg.Clean(add.Text),
+			SessionKey: l.Key, ID: id, Kind: add.Kind, DueAt: add.DueAt, Spec: pg.Clean(add.Spec), Text: pg.Clean(add.Text),
 			CreatedBy: sessions.UserID(pg.Clean(string(add.Creator.SenderID))), Creator: creator, Origin: origin,
 		})
 		return err
@@ -49,7 +56,7 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("storing a schedule: %w", pg.AsRefused(err))
 	}
-	return convert.Schedule(&row)
+	return convert.Schedule(&row), nil
 }
 
 // count checks the bounds of active schedules.
@@ -76,7 +83,7 @@ func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessio
 	if err != nil {
 		return nil, fmt.Errorf("listing schedules: %w", err)
 	}
-	return all(rows)
+	return all(rows), nil
 }
 
 // Schedule implements sessions.Schedules.
@@ -85,7 +92,7 @@ func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessi
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("reading schedule %d: %w", id, pg.AsNotFound(err))
 	}
-	return convert.Schedule(&row)
+	return convert.Schedule(&row), nil
 }
 
 // CancelSchedule implements sessions.Schedules.
@@ -94,7 +101,7 @@ func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) 
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("cancelling schedule %d: %w", id, pg.AsNotFound(err))
 	}
-	return convert.Schedule(&row)
+	return convert.Schedule(&row), nil
 }
 
 // MoveSchedule implements sessions.Schedules.
@@ -107,16 +114,18 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, id int64, sp
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("moving schedule %d: %w", id, pg.AsNotFound(err))
 	}
-	return convert.Schedule(&row)
+	return convert.Schedule(&row), nil
 }
 
 // DueSchedules implements sessions.Schedules.
-func (s *Store) DueSchedules(ctx context.Context, limit int) ([]sessions.Schedule, error) {
-	rows, err := s.Q.SchedulesDue(ctx, s.Pool, pg.Clamp(limit))
+func (s *Store) DueSchedules(ctx context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
+	rows, err := s.Q.SchedulesDue(ctx, s.Pool, &dbsqlc.SchedulesDueParams{
+		AfterAt: after.DueAt, AfterKey: string(after.Key), AfterID: after.ID, MaxRows: pg.Clamp(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing due schedules: %w", err)
 	}
-	return all(rows)
+	return all(rows), nil
 }
 
 // FireSchedule implements sessions.Schedules. It locks the session's row first, as erasures do.
@@ -144,6 +153,18 @@ func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, unt
 	return nil
 }
 
+// RefuseSchedule implements sessions.Schedules.
+func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error {
+	n, err := s.Q.ScheduleRefuse(ctx, s.Pool, &dbsqlc.ScheduleRefuseParams{SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt})
+	if err == nil && n == 0 {
+		err = sessions.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("ending schedule %d: %w", due.ID, err)
+	}
+	return nil
+}
+
 func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedule, next time.Time) error {
 	n, err := s.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
 		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next),
@@ -154,13 +175,10 @@ func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedu
 	return err
 }
 
-func all(rows []dbsqlc.Schedule) ([]sessions.Schedule, error) {
+func all(rows []dbsqlc.Schedule) []sessions.Schedule {
 	list := make([]sessions.Schedule, len(rows))
 	for i := range rows {
-		var err error
-		if list[i], err = convert.Schedule(&rows[i]); err != nil {
-			return nil, err
-		}
+		list[i] = convert.Schedule(&rows[i])
 	}
-	return list, nil
+	return list
 }
