@@ -111,7 +111,7 @@ var Commands = Table{
 		Args: Required, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
 		Does: wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
 	}, {
-		Args: Required, Glue: digits + "每明后今下本这周星早上中晚凌半一二两三四五六七八九十我", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
+		Args: Required, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
 		Does: wording.Text{"到时提醒，可以重复：`/提醒 每周五9点 交周报`", "say it at that time, once or again and again: `/remind every Friday at 9 send the report`"},
 		Run:  remind(reminding.set),
 	}}},

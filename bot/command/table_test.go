@@ -101,6 +101,8 @@ func TestCommandsAsPeopleWriteThem(t *testing.T) {
 		"//": "/||false", "/": "||false", "/记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看": "记忆里有一条关于发布窗口的内容说的是星期五还是星期四呢请帮我看看||false",
 		"/compact the  numbers": "compact|the  numbers|true", " /STATUS ": "status||true", "/状态": "status||true", "/压缩 重点": "compact|重点|true",
 		"compact": "||false", "/etc/passwd": "etc/passwd||false", "/help\nme": "help|me|true", "/compact\t数字": "compact|数字|true",
+		"/提醒我明天3点开会": "remind|我明天3点开会|true", "/提醒大家每周五9点交周报": "remind|大家每周五9点交周报|true",
+		"/提醒下午3点开会": "remind|下午3点开会|true", "/提醒夜里11点睡觉": "remind|夜里11点睡觉|true", "/提醒工作日9点打卡": "remind|工作日9点打卡|true",
 		"帮助": "help||true", "help": "help||true", "Help?": "help||true", "help me": "||false", "需要帮助": "||false",
 	} {
 		c := Commands.Parse(text)

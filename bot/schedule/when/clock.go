@@ -29,9 +29,17 @@ func (p *parser) takeClock() (c clockTime, ok bool) {
 			return false
 		}
 		c, ok = clockOf(list, m)
-		if list == "clockChinese" && m[2]+m[6] != "" && p.follows("measure") { // "3点10个人", "3点半小时的会"
-			p.at -= len(m[2] + m[6])
+		if list == "clockChinese" && p.measures(m[2], m[6]) { // "3点半小时的会", "3点10个人"
+			p.at = from + len(strings.TrimRight(p.text[from:p.at-len(m[2]+m[6])], " "))
 			c.minute = 0
+		}
+		if words := strings.LastIndex(m[0], "十分"); list == "clockChinese" && m[4] == "十" && words >= 0 {
+			end := p.at
+			if p.at -= len(m[0]) - words; p.follows("emphasis") { // "9点十分重要的会"
+				c.minute = 0
+			} else {
+				p.at = end
+			}
 		}
 		return ok
 	})
@@ -39,6 +47,11 @@ func (p *parser) takeClock() (c clockTime, ok bool) {
 		return c, p.fail(from)
 	}
 	return c, ok
+}
+
+// measures reports whether a half or a number is that of the words behind it, and no part of the time.
+func (p *parser) measures(half, number string) bool {
+	return half+number != "" && p.follows("measure") || number != "" && p.inWord()
 }
 
 func clockOf(list string, m []string) (c clockTime, ok bool) {

@@ -19,9 +19,12 @@
 //   - A repetition by hours, minutes or seconds counts from now. One by days, weeks, months or years follows the calendar.
 //     Workdays are Monday to Friday: the adjusted working days of public holidays are unknown here.
 //   - "每周" is the weekday of today, and "每月" its day. "每隔一天" is every second day, "每隔两天" too.
+//   - Quarters count from the month of today, so that days within them are unreadable.
 //   - Day 31 of each month is its last day. Days 29 and 30, and day 31 in a cron expression, skip months without them.
-//   - Words that belong to a time but have no place in it make it unreadable: "9点到10点", "every day except Sunday", "每天两次".
-//     Otherwise people would get another time than they asked for.
+//   - Words that belong to a time but have no place in it make it unreadable: "9点到10点", "every day except Sunday", "每天两次",
+//     "周五之前", "by Friday", "每天早晚8点". Otherwise people would get another time than they asked for. Behind a blank, a
+//     time is text: "8点50 9点的会".
+//   - Days of the lunar calendar and festivals are unknown. Behind a month or a year without a day, text needs a blank.
 //   - A time in the gap of a change to summer time is the end of the gap. A time that a change back repeats is the
 //     first of the two. Each is due once.
 //   - Cron expressions have five fields, with names, lists, ranges, steps, L for the last day of a month, 5L for its last

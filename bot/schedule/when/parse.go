@@ -57,7 +57,8 @@ func (p *parser) spec(now time.Time) (Spec, error) {
 	if words.every != nil {
 		p.take("onceEach")
 	}
-	if p.follows("unread") || words.every != nil && p.follows("unreadDays") {
+	p.take("roughly")
+	if p.isCutShort(words) {
 		p.fail(p.at)
 	}
 	switch {
@@ -74,6 +75,21 @@ func (p *parser) spec(now time.Time) (Spec, error) {
 	}
 	t, _ := instants(wall, now.Location())
 	return check(newOnce(t), now)
+}
+
+// isCutShort reports whether the words behind a time belong to it.
+func (p *parser) isCutShort(w phrase) bool {
+	switch {
+	case p.follows("unread"):
+	case w.clock == nil && p.follows("unreadHour"):
+	case w.day != nil && !w.day.OneDay() && p.follows("unreadPart"):
+	case w.every != nil && p.follows("unreadDays"):
+	case w.every != nil && w.clock == nil && p.follows("unreadUnit"):
+	case strings.HasSuffix(p.text[:p.at], "初") && p.follows("lunarDay"):
+	default:
+		return false
+	}
+	return true
 }
 
 // canonicalInstant completes an instant of RFC 3339 without seconds.
@@ -134,10 +150,10 @@ func (p *parser) takeOne(w *phrase) bool {
 // Chinese the day comes first, and words behind the time are the text.
 func (p *parser) takeDay(w *phrase) bool {
 	from := p.at
-	english := func() bool {
-		return w.clock == nil && w.part == "" || p.text[from] < 0x80
+	if p.rest() == "" || (w.clock != nil || w.part != "") && p.text[from] >= 0x80 {
+		return false
 	}
-	if every, part, ok := p.takeRepetition(); ok && english() {
+	if every, part, ok := p.takeRepetition(); ok {
 		w.every = &every
 		if part != "" {
 			w.part = part
@@ -145,7 +161,7 @@ func (p *parser) takeDay(w *phrase) bool {
 		return true
 	}
 	p.at = from
-	if away, ok := p.takeDistance(); ok && english() && (w.clock == nil || away.byCalendar()) {
+	if away, ok := p.takeDistance(); ok && (w.clock == nil || away.byCalendar()) {
 		w.away = &away
 		return true
 	}
@@ -154,11 +170,10 @@ func (p *parser) takeDay(w *phrase) bool {
 	if !ok || len(date.Words) == 0 {
 		return false
 	}
-	p.at += len(date.Words)
-	if !english() {
-		p.at = from
-		return false
+	if expression("notOneTime").MatchString(date.Words) {
+		return p.fail(from)
 	}
+	p.at += len(date.Words)
 	w.day = &date
 	if w.part == "" {
 		w.part = partIn(date.Words)
@@ -173,7 +188,7 @@ func (p *parser) takeWeekdayOf(w *phrase) {
 		m := p.take("behindDate")
 		return m != nil && w.day.OneDay() && weekdayOf(m[1]) == w.day.From.Weekday()
 	})
-	if !w.day.Recurs {
+	if !expression("onlyWeekday").MatchString(w.day.Words) {
 		return
 	}
 	p.try(func() bool {

@@ -79,7 +79,10 @@ func (p *parser) repetition(r *repetition, list string, m []string) (part string
 		p.takeDaysOfMonth(r)
 	case "everyQuarter":
 		r.every, r.unit = 3, months
-		p.takeDaysOfMonth(r)
+		from := p.at
+		if p.takeDaysOfMonth(r); r.weekdays != 0 || r.days != 0 || r.lastDay {
+			p.fail(from) // quarters count from the month of today
+		}
 	case "everyYear":
 		r.unit = years
 		return "", p.takeDateOfYear(r)
@@ -88,7 +91,7 @@ func (p *parser) repetition(r *repetition, list string, m []string) (part string
 		return "", r.set(1, strings.Join(m[1:], ""))
 	case "everyOnDay":
 		r.unit = months
-		return "", r.addDay(strings.Join(m[1:], ""))
+		p.addDays(r, strings.Join(m[1:], ""))
 	case "everyLastDay":
 		r.unit, r.lastDay = months, true
 	case "everyNth":
@@ -197,7 +200,7 @@ func (p *parser) clockFollows() bool {
 func (p *parser) timeFollows() bool {
 	from := p.at
 	defer func() { p.at = from }()
-	p.take("comma")
+	p.takeAny("between", "comma")
 	return p.clockFollows() || p.follows("partOfDay")
 }
 
@@ -251,18 +254,30 @@ func (p *parser) takeDaysOfMonth(r *repetition) {
 	case "onNthEnglish":
 		r.setNth(m[1], m[2])
 	case "onDay":
-		from := p.at
-		for n := strings.Join(m[1:], ""); ; {
-			if !r.addDay(n) {
-				p.fail(from)
-			}
-			from = p.at
-			more := p.take("andDay")
-			if more == nil {
-				return
-			}
-			n = strings.Join(more[1:], "")
+		p.addDays(r, strings.Join(m[1:], ""))
+	case "":
+		p.refuseNamedDay()
+	}
+}
+
+// addDays adds a day of the month, and those behind it: "和15号", "and the 15th".
+func (p *parser) addDays(r *repetition, number string) {
+	for from := p.at; ; from = p.at {
+		if !r.addDay(number) {
+			p.fail(from)
 		}
+		more := p.take("andDay")
+		if more == nil {
+			return
+		}
+		number = strings.Join(more[1:], "")
+	}
+}
+
+// refuseNamedDay notes a day that no repetition has, such as that of a festival, behind a month or a year.
+func (p *parser) refuseNamedDay() {
+	if p.follows("namedDay") && !p.follows("asks") && !p.timeFollows() {
+		p.fail(p.at)
 	}
 }
 
@@ -292,8 +307,8 @@ func (r *repetition) setNth(ordinal, weekday string) bool {
 
 // takeDateOfYear reads the date behind "每年", "yearly". It may be missing.
 func (p *parser) takeDateOfYear(r *repetition) bool {
-	if p.take("onceEach") == nil {
-		p.try(func() bool { p.take("onDate"); return p.takeYearly(r) })
+	if p.take("onceEach") == nil && !p.try(func() bool { p.take("onDate"); return p.takeYearly(r) }) {
+		p.refuseNamedDay()
 	}
 	return true
 }
