@@ -11,6 +11,11 @@ import (
 	"ebb/sessions"
 )
 
+// freeUses take any argument, or none at all.
+var freeUses = map[string]bool{
+	"/model": true, "/forget #N": true, "/forget @name": true, "/help": true, "/remind": true, "/remind WHEN TEXT": true,
+}
+
 // Wrong arguments of a command are answered with its usage in the language of the command, and nothing is done. Each use that
 // can have wrong arguments has a line.
 func TestWrongArgumentsGetTheUsage(t *testing.T) {
@@ -71,12 +76,17 @@ func TestWrongArgumentsGetTheUsage(t *testing.T) {
 		{"/forget me on friday", "Usage: `/forget me`"},
 		{"/忘记 上一条 三遍", "`/忘记 上一条`"},
 		{"/forget last week", "`/forget last`"},
+		{"/提醒 删除 全部", "`/提醒 删除 编号`"},
+		{"/remind delete all", "`/remind delete N`"},
+		{"/提醒 修改", "`/提醒 修改 编号 时间`"},
+		{"/remind change", "`/remind change N WHEN`"},
+		{"/提醒 提问", "`/提醒 提问 时间 内容`"},
+		{"/remind ask", "`/remind ask WHEN TEXT`"},
 		{"/导出", "用法：`/导出我 [页码]`"},
 		{"/export", "Usage: `/export me [page]`"},
 		{"/导出 我 全部", "用法：`/导出我 [页码]`"},
 		{"/export me all", "Usage: `/export me [page]`"},
 	}
-	free := map[string]bool{"/model": true, "/forget #N": true, "/forget @name": true, "/help": true} // any argument, or none at all
 	for _, c := range command.Commands {
 		for _, u := range c.Uses {
 			for _, lang := range []string{"zh", "en"} {
@@ -85,7 +95,7 @@ func TestWrongArgumentsGetTheUsage(t *testing.T) {
 					covered = covered || strings.Contains(l.usage, "`"+u.Usage.In(lang)+"`")
 				}
 				bare := len(c.Uses) > 1 && u.Usage.In("en") == "/scope"
-				if !covered && !free[u.Usage.In("en")] && !bare {
+				if !covered && !freeUses[u.Usage.In("en")] && !bare {
 					t.Errorf("no wrong argument of %s", u.Usage.In(lang))
 				}
 			}

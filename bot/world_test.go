@@ -287,12 +287,14 @@ func said(id, who, words string) sessions.Message {
 	return sessions.Message{
 		RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, ConversationTitle: "ops", ID: sessions.MessageID(id),
 		SenderID: sessions.UserID("u-" + who), StaffID: sessions.UserID("u-" + who), SenderNick: who, Kind: "text", Text: words,
+		Webhook: "https://oapi.dingtalk.com/robot/sendBySession",
 	}
 }
 
-// reminding makes a message of a reminder that a group member set.
+// reminding makes a message of a reminder that a group member set: it has no webhook.
 func reminding(id, who, words string) sessions.Message {
 	m := said(id, who, words)
+	m.Webhook = ""
 	m.Scheduled = &sessions.Scheduled{ID: 1, Kind: sessions.Remind, DueAt: time.Now()}
 	return m
 }
