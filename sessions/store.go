@@ -179,7 +179,7 @@ const MaxPeek = 1000
 
 // MaxCuts bounds the turns of a session that erasures interrupt before one commits. The next erasure waits for the
 // running turn, so that no member starves a conversation. Flushes and compactions are counted likewise, apart from
-// turns.
+// turns, until one of them stores something.
 const MaxCuts = 3
 
 // Eraser removes content from a session, by an administrator's right and without a lease. Running turns, flushes and
@@ -189,8 +189,8 @@ const MaxCuts = 3
 type Eraser interface {
 	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat
 	// one of them; one that can't be healed becomes [ErasedText] until [Compactor.Rewrite]. Shown texts, bodies,
-	// staged text, possibly repeating replies and facts are deleted. The rows of the events, the cursor and the ways
-	// back to former views stay. It fails with ErrNotFound, and wipes nothing, without such a session or with an empty
+	// staged text, possibly repeating replies and facts are deleted. The rows of the events stay with [ErasedText], and so
+	// do the cursor and the ways back to former views. It fails with ErrNotFound, and wipes nothing, without such a session or with an empty
 	// place.
 	Erase(ctx context.Context, key Key, seqs []int64) (Erased, error)
 

@@ -10,7 +10,7 @@ import (
 // Transport brings messages in and replies out.
 type Transport interface {
 	// Run receives messages until ctx ends, with reconnects, and calls accept for each from any goroutine. It
-	// acknowledges a message only after accept returned nil. At the end it stops intake, waits for running accepts, and
+	// acknowledges a message only after accept returned nil. When ctx ends it stops intake, waits for running accepts, and
 	// returns nil. An error means that it can't work at all.
 	Run(ctx context.Context, accept Accept) error
 

@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
+
 	"ebb/sessions"
 )
 
@@ -264,6 +266,7 @@ func (r *renderer) show(w http.ResponseWriter, req *request, status int, name st
 		err = t.Execute(&b, v)
 	}
 	if err != nil {
+		zerolog.Ctx(req.Context()).Error().Err(err).Str("page", name).Msg("Failed to render page")
 		http.Error(w, req.words.T("error.internal"), http.StatusInternalServerError)
 		return
 	}

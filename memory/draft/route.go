@@ -14,13 +14,13 @@ import (
 	"ebb/sessions"
 )
 
-// Route decides readers, speaker, source and time of the facts that a model wants to keep. refused has reasons for
-// others.
+// Route decides readers, speaker, source and time of the facts that a model wants to keep. refused has the
+// reasons against facts that may not be kept.
 //
 // In a private chat people's statements about themselves follow them, and the rest stays in that chat. In a group
 // statements about oneself are the speaker's and read in this group only; all others are the group's. The state of
 // work is the session's for a while, and so is a fact that only a quote, a tool or the model stated. A wish about
-// answers is its author's preference, whatever a model calls it.
+// answers is its author's preference, whatever a model calls it, and never a rule for others.
 func Route(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []string) {
 	drafts, faults := RouteFacts(facts, c)
 	for _, f := range faults {

@@ -101,7 +101,7 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	return card
 }
 
-// leave gives up the card of a reply: a later attempt would show the reply twice. unknown: there is no such card.
+// leave gives up the card of a reply, which takes another way: a later attempt on the card would show it twice. unknown: there is no such card.
 // Otherwise it is closed in the background.
 func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {
 	track := o.Reply.Target.Card

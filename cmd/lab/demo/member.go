@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,11 +20,11 @@ import (
 const answerWithin = 60 * time.Second
 
 const memberHelp = `
-现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /help，/quit 或 Ctrl-D 结束。
+现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /remind /help，/quit 或 Ctrl-D 结束。
 最新卡片上的按钮：:good :bad，回答写到一半时还有 :stop（或发 /停止）。
 试试：“供应商的对账订单号是多少？”；“把压测报告从头念一遍？”，再按 :stop。
 You are in the group now: what you type is said to the bot. Commands: /memory,
-/status, /compact, /help; /quit or Ctrl-D ends.
+/status, /compact, /remind, /help; /quit or Ctrl-D ends.
 Buttons of the newest card: :good, :bad, and :stop (or /stop) during an answer.
 Try: "Read me the load test report?", then :stop.
 `
@@ -46,9 +47,11 @@ func readButton(line string) (a chat.Action, ok bool) {
 
 type member struct {
 	*story
-	out   io.Writer
-	lines <-chan string // nil after the end of the input
-	typed []string      // lines typed during an answer
+	out     io.Writer
+	lines   <-chan string // nil after the end of the input
+	typed   []string      // lines typed during an answer
+	unasked <-chan dingtalktest.Shown
+	tracks  map[string]bool // cards of the answers to lines
 }
 
 // converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
@@ -62,12 +65,17 @@ func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) e
 	s.model.Add(scriptReading()...)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
-	m := &member{story: s, out: out, lines: lines}
+	unasked := make(chan dingtalktest.Shown)
+	go s.followReplies(ctx, unasked)
+	m := &member{story: s, out: out, lines: lines, unasked: unasked, tracks: map[string]bool{}}
 	for {
 		if err := m.printPrompt(ctx); err != nil {
 			return err
 		}
-		line, ok := m.next(ctx)
+		line, ok, err := m.next(ctx)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			fmt.Fprintln(out)
 			return nil
@@ -92,21 +100,59 @@ func (m *member) printPrompt(ctx context.Context) error {
 	return nil
 }
 
-// next returns false after the end of the input or of ctx.
-func (m *member) next(ctx context.Context) (line string, ok bool) {
+// next returns false after the end of the input or of ctx. Messages of the bot that no line asked for, such as reminders,
+// are printed meanwhile.
+func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 	switch {
 	case len(m.typed) > 0:
 		line, m.typed = m.typed[0], m.typed[1:]
 		fmt.Fprintln(m.out, line)
-		return line, true
+		return line, true, nil
 	case m.lines == nil:
-		return "", false
+		return "", false, nil
 	}
-	select {
-	case <-ctx.Done():
-		return "", false
-	case line, ok = <-m.lines:
-		return strings.TrimSpace(line), ok
+	for {
+		select {
+		case <-ctx.Done():
+			return "", false, nil
+		case line, ok = <-m.lines:
+			return strings.TrimSpace(line), ok, nil
+		case r := <-m.unasked:
+			if r.TrackID != "" && m.tracks[r.TrackID] {
+				continue
+			}
+			fmt.Fprintf(m.out, "\n%s %s\n", m.show.palette.good(demoBotName+":"), joinMention(readableText(r.Text)))
+			if err := m.printPrompt(ctx); err != nil {
+				return "", false, err
+			}
+		}
+	}
+}
+
+// followReplies passes on the replies from now on that answer no message by its webhook, a card once it is finished.
+func (s *story) followReplies(ctx context.Context, unasked chan<- dingtalktest.Shown) {
+	seen := map[string]bool{}
+	nameOf := func(r dingtalktest.Shown) string { return cmp.Or(r.TrackID, r.Time.String()+r.Text) }
+	isOpen := func(r dingtalktest.Shown) bool { return r.TrackID != "" && r.State != dingtalktest.CardFinished }
+	for _, r := range s.dingtalk.Shown(string(demoGroup)) {
+		seen[nameOf(r)] = !isOpen(r)
+	}
+	for {
+		known := s.dingtalk.State().Replies
+		for _, r := range s.dingtalk.Shown(string(demoGroup)) {
+			if r.MsgID != "" || seen[nameOf(r)] || isOpen(r) {
+				continue
+			}
+			seen[nameOf(r)] = true
+			select {
+			case unasked <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if s.dingtalk.WaitFor(ctx, "a reply", func(st dingtalktest.State) bool { return st.Replies != known }) != nil {
+			return
+		}
 	}
 }
 
@@ -148,6 +194,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
+	m.tracks[asked.track] = true
 	running, ended := context.WithCancel(ctx)
 	defer ended()
 	answered := make(chan error, 1)
@@ -181,6 +228,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 				if err != nil {
 					return err
 				}
+				m.tracks[s.track] = true
 				stops = append(stops, s)
 			case line != "":
 				m.typed = append(m.typed, line)

@@ -44,7 +44,7 @@ func RemoveServer(ctx context.Context, server *localpg.Server, dir string) error
 	if server != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopServerLimit)
 		defer cancel()
-		err = server.Stop(stop)
+		err = server.Discard(stop) // its data is elsewhere where its account can't enter dir
 	}
 	if dir != "" {
 		err = errors.Join(err, os.RemoveAll(dir))
