@@ -37,11 +37,21 @@ type Schedule struct {
 	Text  string
 	// Creator is the message that the schedule repeats, with the ids and the nick of its creator and the conversation alone.
 	Creator Message
-	// Origin names the command or the tool call that set it: a repeated one sets no second schedule.
+	// Origin is the [OriginOf] the command or the tool call that set it: a repeated one sets no second schedule.
 	Origin    string
 	CreatedAt time.Time
 	SettledAt time.Time // time of its end; zero for an active schedule
 	Fault     error     // the stored creator is unreadable, and Creator is zero
+}
+
+// OriginOf names the command or the tool call of a message; call is empty for a command. An erasure of the message finds
+// its schedules by this name.
+func OriginOf(message MessageID, call string) string {
+	origin := "message " + string(message)
+	if call != "" {
+		origin += ", call " + call
+	}
+	return origin
 }
 
 // Scheduled says that a schedule made a message. The times are in the zone of the bot.

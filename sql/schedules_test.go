@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -220,6 +221,64 @@ func TestSchedulesAreErased(t *testing.T) {
 	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 0 {
 		t.Errorf("after the deletion the session has %+v", list)
 	}
+}
+
+// An erased message takes the schedules along that it set, by a command or by a call of the model, with their messages.
+func TestErasedMessageTakesItsSchedules(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(*sql.Store, sessions.Accepted, sessions.Accepted) error{
+		"by its person": func(s *sql.Store, said, asked sessions.Accepted) error {
+			_, err := s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID})
+			return err
+		},
+		"by an operator": func(s *sql.Store, said, _ sessions.Accepted) error {
+			_, err := s.EraseEvents(t.Context(), said.Lease.Key, nil, []int64{said.EventID})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool := open(t, sqltest.URL(t))
+			c := newChat(t, s, "cid", zhangID, false)
+			said := c.speak("m1", zhangID, zhangNick, "明天9点提醒我改口令 "+secret, nil)
+			for _, origin := range []string{sessions.OriginOf("m1", ""), sessions.OriginOf("m1", "call_1"), sessions.OriginOf("m10", ""), sessions.OriginOf("m10", "call_1")} {
+				text := "喝水"
+				if strings.HasPrefix(origin, sessions.OriginOf("m1", "")) && !strings.HasPrefix(origin, sessions.OriginOf("m10", "")) {
+					text = "改口令 " + secret
+				}
+				must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(origin, text, zhangID)))
+			}
+			c.turn(zhangID, zhangNick, "好的", said)
+			if err := erase(s, said, c.speak("m2", zhangID, zhangNick, "/forget last", nil)); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, pool, secret)
+			if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 2 {
+				t.Errorf("left are %+v, want the two of another message", list)
+			}
+		})
+	}
+}
+
+// The messages and answers of a schedule go with the message that set it.
+func TestErasedMessageTakesItsReminders(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	said := c.speak("m1", zhangID, zhangNick, "提醒我改口令 "+secret, nil)
+	must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(sessions.OriginOf("m1", "call_1"), "改口令 "+secret, zhangID)))
+	c.turn(zhangID, zhangNick, "好的", said)
+	next := time.Now().Add(-time.Second).Truncate(time.Second)
+	for _, answered := range []bool{true, false} {
+		one := due(t, s)
+		fired := must[sessions.Accepted](t)(s.FireSchedule(t.Context(), "r", one, next, firing(one)))
+		if answered {
+			c.turn(zhangID, zhangNick, "⏰ 改口令 "+secret, fired)
+		}
+	}
+	asked := c.speak("m2", zhangID, zhangNick, "/forget last", nil)
+	must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	gone(t, pool, secret)
 }
 
 // The console's list has the newest schedules first, in pages, by state, kind and group.

@@ -49,7 +49,7 @@ func (r reminding) ask(ctx context.Context, text string) string {
 func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleKind) string {
 	asked := r.Asked[0]
 	p, err := r.cfg.Planner.Set(ctx, r.Lease, schedule.Request{
-		When: text, Kind: kind, By: asked, Origin: "message " + string(asked.MsgID), Now: asked.CreatedAt,
+		When: text, Kind: kind, By: asked, Origin: sessions.OriginOf(asked.MsgID, ""), Now: asked.CreatedAt,
 	})
 	if err != nil {
 		return r.refusal(ctx, 0, err)

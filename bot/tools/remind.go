@@ -58,7 +58,7 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	by := asked[len(asked)-1]
 	p, err := r.planner.Set(ctx, in.Lease, schedule.Request{
 		When: args.When, Text: args.Text, Kind: args.Kind, By: by, Now: by.CreatedAt,
-		Origin: fmt.Sprintf("call %s of %s", in.CallID, by.MsgID),
+		Origin: sessions.OriginOf(by.MsgID, in.CallID),
 	})
 	if err != nil {
 		return "", remindFault(ctx, err)

@@ -761,6 +761,64 @@ func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockPara
 	return items, nil
 }
 
+const scheduledBy = `-- name: ScheduledBy :many
+SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
+JOIN schedules t ON t.session_key = e.session_key
+    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
+JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND starts_with(f.msg_id, 'schedule:' || t.id || ':')
+WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user' AND f.role = 'user'
+`
+
+type ScheduledByParams struct {
+	SessionKey sessions.Key
+	Event      int64
+}
+
+type ScheduledByRow struct {
+	ID  int64
+	Seq int64
+}
+
+// ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view.
+func (q *Queries) ScheduledBy(ctx context.Context, db DBTX, arg *ScheduledByParams) ([]ScheduledByRow, error) {
+	rows, err := db.Query(ctx, scheduledBy, arg.SessionKey, arg.Event)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ScheduledByRow
+	for rows.Next() {
+		var i ScheduledByRow
+		if err := rows.Scan(&i.ID, &i.Seq); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const schedulesErase = `-- name: SchedulesErase :exec
+DELETE FROM schedules t USING dingtalk_session_events e
+WHERE t.session_key = $1 AND e.session_key = $1 AND e.role = 'user'
+  AND (e.seq = ANY($2::bigint[]) OR e.id = ANY($3::bigint[]))
+  AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
+`
+
+type SchedulesEraseParams struct {
+	SessionKey sessions.Key
+	Seqs       []int64
+	Aside      []int64
+}
+
+// SchedulesErase deletes the schedules that messages set.
+func (q *Queries) SchedulesErase(ctx context.Context, db DBTX, arg *SchedulesEraseParams) error {
+	_, err := db.Exec(ctx, schedulesErase, arg.SessionKey, arg.Seqs, arg.Aside)
+	return err
+}
+
 const sendIsOpen = `-- name: SendIsOpen :one
 SELECT EXISTS (
     SELECT FROM outbox o

@@ -116,7 +116,7 @@ func (e *erasure) do(ctx context.Context) error {
 	if len(e.seqs) == 0 {
 		steps = []func(context.Context) error{e.quoted} // an event without a place has no derived rows
 	}
-	for _, step := range append(steps, e.letters) {
+	for _, step := range append(steps, e.letters, e.schedules) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -249,6 +249,12 @@ func (e *erasure) letters(ctx context.Context) error {
 	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
+}
+
+func (e *erasure) schedules(ctx context.Context) error {
+	return e.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
+	})
 }
 
 // undo removes the events and all memory from undo data, as from the view.

@@ -82,7 +82,14 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 	m.like = similarity.New()
 	m.like.AddSaying(said.Content)
 	m.like.AddIdentifiers(said.Content)
-	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool { return e.ID == m.event }, m.like.Repeats)
+	places, err := m.scheduled(ctx, m.Pool)
+	if err != nil {
+		return err
+	}
+	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool {
+		_, scheduled := places[e.ID]
+		return scheduled || e.ID == m.event
+	}, m.like.Repeats)
 	if err := m.read(ctx, m.Pool, m.log); err != nil {
 		return err
 	}
@@ -98,6 +105,16 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
 	said, err := m.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
 	return said, pg.AsNotFound(err)
+}
+
+// scheduled has the places of the messages of the schedules that the message set, by their ids.
+func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (map[int64]int64, error) {
+	rows, err := m.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
+	places := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		places[r.ID] = r.Seq
+	}
+	return places, err
 }
 
 // facts are the memories from the message, and the content that must not be repeated.
@@ -125,8 +142,15 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 		return err
 	}
 	events := slices.Clone(m.log.found)
-	if said.Seq == 0 {
-		events = append(events, wiped{aside: m.event, message: true})
+	places, err := m.scheduled(ctx, tx)
+	if err != nil {
+		return err
+	}
+	places[m.event] = said.Seq
+	for id, seq := range places {
+		if seq == 0 {
+			events = append(events, wiped{aside: id, message: true})
+		}
 	}
 	ids, gone, err := m.facts(ctx, tx, said, done)
 	if err != nil {

@@ -66,6 +66,21 @@ UPDATE dingtalk_session_events e SET
 FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
 
+-- name: SchedulesErase :exec
+-- SchedulesErase deletes the schedules that messages set.
+DELETE FROM schedules t USING dingtalk_session_events e
+WHERE t.session_key = @session_key AND e.session_key = @session_key AND e.role = 'user'
+  AND (e.seq = ANY(@seqs::bigint[]) OR e.id = ANY(@aside::bigint[]))
+  AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '));
+
+-- name: ScheduledBy :many
+-- ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view.
+SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
+JOIN schedules t ON t.session_key = e.session_key
+    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
+JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND starts_with(f.msg_id, 'schedule:' || t.id || ':')
+WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user' AND f.role = 'user';
+
 -- name: SummariesCovering :many
 -- SummariesCovering lists the summaries, in any state, whose range has one of the events and whose text is not empty.
 SELECT a.id, a.start_seq, a.end_seq, a.status, a.summary, a.tokens FROM session_summaries a
