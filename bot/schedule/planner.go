@@ -49,7 +49,7 @@ type Planner struct {
 
 // Request is a new schedule.
 type Request struct {
-	When   string // a phrase of a time at the beginning; further words are the beginning of the text
+	When   string // a phrase of a time; without a Text, further words are the text
 	Text   string
 	Kind   sessions.ScheduleKind
 	By     sessions.Event // the message that asks for it
@@ -82,11 +82,16 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	if err != nil {
 		return Planned{}, err
 	}
-	text := strings.TrimSpace(strings.TrimSpace(rest) + " " + r.Text)
+	text, rest := strings.TrimSpace(r.Text), strings.TrimSpace(rest)
+	if text == "" {
+		text, rest = rest, ""
+	}
 	creator, err := creatorOf(r.By)
 	switch {
 	case err != nil:
 		return Planned{}, err
+	case rest != "":
+		return Planned{}, when.ErrUnknown // "every day at 9 until Friday" would never end
 	case text == "":
 		return Planned{}, ErrNoText
 	case utf8.RuneCountInString(text) > MaxText:

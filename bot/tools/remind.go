@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
@@ -19,6 +20,7 @@ const RemindTool = "remind"
 type remindArgs struct {
 	When string                `json:"when"`
 	Text string                `json:"text"`
+	For  string                `json:"for"`
 	Kind sessions.ScheduleKind `json:"kind"`
 }
 
@@ -28,6 +30,7 @@ var remindSpec = llm.ToolSpec{
 	Schema: object([]string{"when", "text"}, map[string]any{
 		"when": field("string", "the time in the user's words: 10分钟后, 每周五9点, tomorrow at 3 pm"),
 		"text": field("string", "what to say then"),
+		"for":  field("string", "name of who asks for it, if several ask"),
 		"kind": map[string]any{"type": "string", "enum": []sessions.ScheduleKind{sessions.Remind, sessions.AskModel},
 			"description": "remind (default) sends the text; ask gives it to you as a task then"},
 	}),
@@ -40,7 +43,7 @@ func Remind(p *schedule.Planner) chat.Tool {
 
 type reminder struct{ planner *schedule.Planner }
 
-// call sets a schedule for the newest asker of the turn. The call's id makes a repeated one find it.
+// call sets a schedule for an asker of the turn. The call's id makes a repeated one find it.
 func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) (string, error) {
 	if args.Kind == "" {
 		args.Kind = sessions.Remind
@@ -55,7 +58,10 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	if slices.ContainsFunc(asked, sessions.Event.IsScheduled) {
 		return "", fmt.Errorf("remind: %w; answer the scheduled message instead", schedule.ErrNested)
 	}
-	by := asked[len(asked)-1]
+	by, err := askerOf(asked, args.For)
+	if err != nil {
+		return "", err
+	}
 	p, err := r.planner.Set(ctx, in.Lease, schedule.Request{
 		When: args.When, Text: args.Text, Kind: args.Kind, By: by, Now: by.CreatedAt,
 		Origin: sessions.OriginOf(by.MsgID, in.CallID),
@@ -64,6 +70,27 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 		return "", remindFault(ctx, err)
 	}
 	return fmt.Sprintf("set as reminder %d: %s; due %s. Answer with the time.", p.ID, p.Times("en"), p.Coming(", ")), nil
+}
+
+// askerOf returns the newest message of the asker with a name. The name of a single asker doesn't count.
+func askerOf(asked []sessions.Event, name string) (sessions.Event, error) {
+	by := asked[len(asked)-1]
+	isOther := func(e sessions.Event) bool { return e.SenderID != by.SenderID }
+	if !slices.ContainsFunc(asked, isOther) {
+		return by, nil
+	}
+	name = strings.TrimLeft(strings.TrimSpace(name), "@＠")
+	named := slices.DeleteFunc(slices.Clone(asked), func(e sessions.Event) bool {
+		return name == "" || e.SenderNick != name && string(e.SenderID) != name
+	})
+	if len(named) == 0 {
+		return by, errors.New("remind: several people ask; give the name of the one who asks for it as \"for\"; nothing was set")
+	}
+	by = named[len(named)-1]
+	if slices.ContainsFunc(named, isOther) {
+		return by, errors.New("remind: several askers have this name; give an id as \"for\"; nothing was set")
+	}
+	return by, nil
 }
 
 // remindFault words a refusal for the model.

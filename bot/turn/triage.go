@@ -36,7 +36,7 @@ func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) pla
 	p := plan{Kind: r.kindOf(pending[0], now)}
 	budget := usable / 2
 	for i, e := range pending {
-		if r.kindOf(e, now) != p.Kind || i > 0 && (p.Kind == kindCommand || p.Kind == kindDead || p.Kind == kindAsk && r.handler.Stops(e, pending[:i])) {
+		if r.kindOf(e, now) != p.Kind || i > 0 && (p.Kind == kindCommand || p.Kind == kindDead || p.Kind == kindAsk && standsAlone(r.handler, e, pending[:i])) {
 			break
 		}
 		if budget -= e.Tokens; budget < 0 && i > 0 {
@@ -45,6 +45,12 @@ func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) pla
 		p.Take = i + 1
 	}
 	return p
+}
+
+// standsAlone reports whether a question is not answered with those before it. A scheduled one stays apart from people's
+// questions, which may be stopped or may set schedules.
+func standsAlone(c Commands, e sessions.Event, before []sessions.Event) bool {
+	return e.IsScheduled() || before[0].IsScheduled() || c.Stops(e, before)
 }
 
 func (r *Runner) kindOf(e sessions.Event, now time.Time) string {

@@ -65,6 +65,8 @@ func waits(what string, now time.Time) sessions.Event {
 		e.Attempts = 3
 	case "tried":
 		e.Attempts = 2
+	case "scheduled":
+		e.Message.Scheduled = &sessions.Scheduled{Kind: sessions.AskModel, DueAt: e.CreatedAt}
 	case "large":
 		e.Tokens = 4000
 	}
@@ -93,6 +95,9 @@ func TestTriage(t *testing.T) {
 		{"quota,quota,ask", "quota 2"},
 		{"broken,broken,ask", "dead 1"},
 		{"tried,ask", "ask 2"},
+		{"scheduled,ask", "ask 1"},
+		{"ask,scheduled", "ask 1"},
+		{"scheduled,scheduled", "ask 1"},
 		{"large,ask", "ask 2"},
 		{"large,large,large", "ask 1"},
 		{"ask,large,large", "ask 2"},
