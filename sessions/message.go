@@ -127,6 +127,8 @@ type Target struct {
 	StaffID UserID `json:"staff_id,omitempty"`
 	// Mentions are the people mentioned in a group, in the order of their questions.
 	Mentions []Mention `json:"mentions,omitempty"`
+	// Scheduled: a schedule asked, and no person.
+	Scheduled bool `json:"scheduled,omitempty"`
 	// Passing wipes the reply's words after delivery or failure.
 	Passing bool `json:"passing,omitempty"`
 	// Card is the track id of the card that shows the beginning of the reply; empty: none.

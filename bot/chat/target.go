@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebb/sessions"
@@ -12,6 +13,7 @@ import (
 // TargetOf returns the conversation of asked, by the newest webhook, with one mention of every asker.
 func TargetOf(asked []sessions.Event) sessions.Target {
 	var g sessions.Target
+	g.Scheduled = len(asked) > 0 && !slices.ContainsFunc(asked, func(e sessions.Event) bool { return !e.IsScheduled() })
 	seen := map[sessions.UserID]bool{}
 	for _, e := range asked {
 		m := e.Message

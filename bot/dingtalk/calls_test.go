@@ -126,6 +126,31 @@ func TestCardsAfterResumedCalls(t *testing.T) {
 	}
 }
 
+// Replies to schedules leave calls for cards and for the answers to people. They wait aside meanwhile.
+func TestRemindersLeaveCallsForAnswers(t *testing.T) {
+	t.Parallel()
+	s, g, governor := governed(t, 60, nil)
+	answer := asked(t, s, g, inGroup, "answer")
+	answer.Reply.Target.Webhook = ""
+	reminder := answer
+	reminder.Reply.Target.Scheduled, reminder.Reply.Text = true, "reminder"
+	mustSend(t, g, reminder)
+	made := 1
+	for ; ; made++ {
+		if _, err := governor.Reserve(t.Context(), calls.Reminder, calls.GroupSend); err != nil {
+			break
+		}
+	}
+	reminder.Reply.Text = "next reminder"
+	if e := mustFail(t, g, reminder); made != 50 || !e.Aside || e.After <= 0 || e.After > time.Hour {
+		t.Errorf("%d calls were for reminders, then %+v; want 50", made, *e)
+	}
+	if _, err := governor.Reserve(t.Context(), calls.Card, calls.CardCreate, calls.CardStream); err != nil {
+		t.Errorf("no card is permitted: %v", err)
+	}
+	mustSend(t, g, answer)
+}
+
 // Calls beyond the month's number are not made, and webhooks are not counted.
 func TestMonthBoundsCalls(t *testing.T) {
 	t.Parallel()

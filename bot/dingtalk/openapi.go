@@ -37,6 +37,9 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 		api: calls.GroupSend, need: calls.Finish, method: http.MethodPost,
 		path: "/v1.0/robot/groupMessages/send", doing: "sending to the group",
 	}
+	if to.Scheduled {
+		call.need = calls.Reminder
+	}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
 			return &chat.SendError{Permanent: true, Err: errors.New("no staff id to write to")}

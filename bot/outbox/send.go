@@ -152,6 +152,7 @@ func join(outs []sessions.Outgoing, key string) sessions.Outgoing {
 	out.Reply.Nonce, out.Reply.Target.Mentions = key, nil
 	var texts []string
 	for _, o := range outs {
+		out.Reply.Target.Scheduled = out.Reply.Target.Scheduled && o.Reply.Target.Scheduled
 		texts, out.Joined = append(texts, o.Reply.Text), append(out.Joined, o.Reply)
 		if t := o.Reply.Target; !t.WebhookExpires.Before(out.Reply.Target.WebhookExpires) {
 			out.Reply.Target.Webhook, out.Reply.Target.WebhookExpires = t.Webhook, t.WebhookExpires

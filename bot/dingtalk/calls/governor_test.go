@@ -20,7 +20,7 @@ func TestLevelsFallWithTheMonth(t *testing.T) {
 		t.Helper()
 		g := newGovernor(s, 60, newClock())
 		granted := map[Need]int{}
-		for _, need := range []Need{Frame, Card, Finish} {
+		for _, need := range []Need{Frame, Reminder, Card, Finish} {
 			apis := []API{CardStream}
 			if need == Card {
 				apis = []API{CardCreate, CardStream}
@@ -40,7 +40,7 @@ func TestLevelsFallWithTheMonth(t *testing.T) {
 				granted[need] += len(apis)
 			}
 		}
-		if want := map[Need]int{Frame: 45, Card: 10, Finish: 5}; fmt.Sprint(granted) != fmt.Sprint(want) {
+		if want := map[Need]int{Frame: 45, Reminder: 5, Card: 4, Finish: 6}; fmt.Sprint(granted) != fmt.Sprint(want) {
 			t.Errorf("granted %v, want %v", granted, want)
 		}
 		if left, bounded := g.Status().Left(); left != 0 || !bounded || g.Level() != Spent {
@@ -173,7 +173,7 @@ func (m *replicasModel) start() {
 
 func (m *replicasModel) reserve(t *rapid.T) {
 	g := m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")]
-	need := Need(rapid.IntRange(0, 2).Draw(t, "need"))
+	need := Need(rapid.IntRange(0, int(Finish)).Draw(t, "need"))
 	apis := []API{rapid.SampledFrom([]API{CardStream, GroupSend}).Draw(t, "api")}
 	if need == Card {
 		apis = []API{CardCreate, CardStream}
@@ -291,7 +291,7 @@ func TestReplicasAtOnce(t *testing.T) {
 			for i := range 8 {
 				all.Go(func() {
 					for n := 0; ; n++ {
-						need, apis := Need((i+n)%3), []API{CardStream}
+						need, apis := Need((i+n)%4), []API{CardStream}
 						if need == Card {
 							apis = []API{CardCreate, CardStream}
 						}

@@ -53,16 +53,17 @@ type Need int
 
 // The needs.
 const (
-	Frame  Need = iota // an update of a card before its last one, a reaction
-	Card               // a new card, with the call that ends it
-	Finish             // a call without an alternative
+	Frame    Need = iota // an update of a card before its last one, a reaction
+	Card                 // a new card, with the call that ends it
+	Reminder             // a reply to scheduled messages alone
+	Finish               // a call without an alternative
 )
 
 func (n Need) lowest() Level {
 	switch n {
 	case Frame:
 		return Streaming
-	case Card:
+	case Card, Reminder:
 		return Unstreamed
 	}
 	return Spent // the count decides: a call may have been returned
@@ -76,6 +77,8 @@ func (n Need) kept(quota int64) int64 {
 	switch n {
 	case Frame:
 		return max(quota/4, reserve)
+	case Reminder:
+		return min(quota, 2*reserve)
 	case Card:
 		return reserve
 	}
