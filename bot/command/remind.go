@@ -131,6 +131,8 @@ func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 		return say(wording.RemindLong, schedule.MaxText)
 	case errors.Is(err, schedule.ErrOften):
 		return say(wording.RemindOften, int(schedule.MinPeriod.Minutes()))
+	case errors.Is(err, schedule.ErrOftenAsked):
+		return say(wording.RemindOftenAsked, int(schedule.MinAskPeriod.Minutes()))
 	case errors.Is(err, schedule.ErrUnreachable):
 		return say(wording.RemindUnreachable)
 	case errors.Is(err, schedule.ErrNested):

@@ -13,13 +13,15 @@ import (
 )
 
 const (
-	// MinPeriod is the least time between two times of a schedule.
-	MinPeriod = 5 * time.Minute
+	// MinPeriod is the least time between two times of a schedule: each is a call of the month. MinAskPeriod is that of
+	// questions, which the model answers too.
+	MinPeriod    = 30 * time.Minute
+	MinAskPeriod = time.Hour
 	// MaxText bounds the text of a schedule in characters.
 	MaxText = 1000
 	// shownDates is the number of coming times that people read.
 	shownDates = 3
-	// checkedTimes is the number of coming times that are compared with [MinPeriod].
+	// checkedTimes is the number of coming times that are compared with the least period.
 	checkedTimes = 50
 )
 
@@ -28,7 +30,8 @@ var (
 	ErrOff         = errors.New("reminders are switched off")
 	ErrNoText      = errors.New("the text is missing")
 	ErrLongText    = errors.New("the text is too long")
-	ErrOften       = errors.New("the times are too close to each other")
+	ErrOften       = errors.New("two times are less than 30 minutes apart")
+	ErrOftenAsked  = errors.New("two times of a question are less than an hour apart")
 	ErrEnded       = errors.New("all times are past")
 	ErrUnreachable = errors.New("the bot can't begin a private chat with the person")
 	ErrNested      = errors.New("a scheduled message sets no schedules")
@@ -78,7 +81,7 @@ func (p Planned) Coming(separator string) string {
 
 // Set stores a schedule under the lease of the turn that asks for it.
 func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned, error) {
-	spec, due, rest, err := p.read(r.When, r.Now)
+	spec, due, rest, err := p.read(r.When, r.Kind, r.Now)
 	if err != nil {
 		return Planned{}, err
 	}
@@ -108,7 +111,11 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 
 // Move gives an active schedule of the lease's session other times. The caller has checked the right to it.
 func (p *Planner) Move(ctx context.Context, l sessions.Lease, id int64, phrase string, now time.Time) (Planned, error) {
-	spec, due, rest, err := p.read(phrase, now)
+	kind, err := p.kindOf(ctx, l.Key, id)
+	if err != nil {
+		return Planned{}, err
+	}
+	spec, due, rest, err := p.read(phrase, kind, now)
 	if err != nil {
 		return Planned{}, err
 	}
@@ -120,6 +127,19 @@ func (p *Planner) Move(ctx context.Context, l sessions.Lease, id int64, phrase s
 		return Planned{}, err
 	}
 	return p.planned(s), nil
+}
+
+func (p *Planner) kindOf(ctx context.Context, key sessions.Key, id int64) (sessions.ScheduleKind, error) {
+	list, err := p.Store.ActiveSchedules(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range list {
+		if s.ID == id {
+			return s.Kind, nil
+		}
+	}
+	return "", sessions.ErrNotFound
 }
 
 // Active returns the active schedules of a session, the next due first.
@@ -136,7 +156,7 @@ func (p *Planner) Active(ctx context.Context, key sessions.Key) ([]Planned, erro
 }
 
 // read reads the phrase at the beginning of a text. now is the time to which the phrase refers.
-func (p *Planner) read(phrase string, now time.Time) (spec when.Spec, due time.Time, rest string, err error) {
+func (p *Planner) read(phrase string, kind sessions.ScheduleKind, now time.Time) (spec when.Spec, due time.Time, rest string, err error) {
 	if !p.Settings().Enabled {
 		return spec, due, "", ErrOff
 	}
@@ -148,20 +168,23 @@ func (p *Planner) read(phrase string, now time.Time) (spec when.Spec, due time.T
 	if !ok {
 		return spec, due, "", ErrEnded
 	}
-	if isOften(spec, due) {
+	if kind == sessions.AskModel && isOften(spec, due, MinAskPeriod) {
+		return spec, due, "", ErrOftenAsked
+	}
+	if isOften(spec, due, MinPeriod) {
 		return spec, due, "", ErrOften
 	}
 	return spec, due, rest, nil
 }
 
-// isOften reports whether two of the coming times are closer than [MinPeriod].
-func isOften(spec when.Spec, due time.Time) bool {
+// isOften reports whether two of the coming times are closer than least.
+func isOften(spec when.Spec, due time.Time, least time.Duration) bool {
 	for range checkedTimes {
 		next, ok := spec.Next(due)
 		if !ok {
 			return false
 		}
-		if next.Sub(due) < MinPeriod {
+		if next.Sub(due) < least {
 			return true
 		}
 		due = next

@@ -25,6 +25,10 @@ func (a *added) AddSchedule(_ context.Context, _ sessions.Lease, s sessions.Sche
 	return s, nil
 }
 
+func (a *added) ActiveSchedules(context.Context, sessions.Key) ([]sessions.Schedule, error) {
+	return a.list, nil
+}
+
 func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }
 
 // A schedule keeps all that access rules judge, through the storage of its creator's message.
@@ -90,6 +94,8 @@ func TestSet(t *testing.T) {
 		"long text":         {"3秒后", strings.Repeat("长", MaxText+1), zhang, now, "", ErrLongText},
 		"no time":           {"随便", "x", zhang, now, "", when.ErrUnknown},
 		"often":             {"每分钟 喝水", "", zhang, now, "", ErrOften},
+		"often, in minutes": {"每29分钟 喝水", "", zhang, now, "", ErrOften},
+		"half an hour":      {"每30分钟 喝水", "", zhang, now.Add(30 * time.Minute), "喝水", nil},
 		"scheduled":         {"3秒后 喝水", "", by(sessions.Message{Scheduled: &sessions.Scheduled{}}), now, "", ErrNested},
 		"outsider":          {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "li", StaffID: "li", External: true}), now, "", ErrUnreachable},
 		"nameless outsider": {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "$enc"}), now, "", ErrUnreachable},
@@ -124,5 +130,28 @@ func TestComingTimes(t *testing.T) {
 	}
 	if got.Coming("|") != "2026-11-27 09:00|2026-12-04 09:00|2026-12-11 09:00" || got.Text != "交周报" {
 		t.Errorf("%q at %s", got.Text, got.Coming("|"))
+	}
+}
+
+// Questions have a longer least period than reminders, also when they are moved.
+func TestLeastPeriodOfQuestions(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	store := &added{}
+	p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	ask := Request{When: "每30分钟 昨天的进展", Kind: sessions.AskModel, By: by(sessions.Message{ConversationType: sessions.Group}), Now: now}
+	if _, err := p.Set(t.Context(), sessions.Lease{}, ask); !errors.Is(err, ErrOftenAsked) || len(store.list) != 0 {
+		t.Errorf("half an hour: %v with %d stored", err, len(store.list))
+	}
+	ask.When = "每小时 昨天的进展"
+	set, err := p.Set(t.Context(), sessions.Lease{}, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Move(t.Context(), sessions.Lease{}, set.ID, "每30分钟", now); !errors.Is(err, ErrOftenAsked) {
+		t.Errorf("moved to half an hour: %v", err)
+	}
+	if _, err := p.Move(t.Context(), sessions.Lease{}, set.ID+1, "每小时", now); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("another one: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func NewRunner(cfg RunnerConfig) *Runner {
 	return &Runner{
 		cfg:    cfg,
 		fired:  count("schedules_fired_total", "Reminders and scheduled messages stored in time, or within agent.stale_after."),
-		missed: count("schedules_missed_total", "Reminders and scheduled messages that were due longer ago than agent.stale_after: people read that they were missed."),
+		missed: count("schedules_missed_total", "Reminders and scheduled messages that were due longer ago than agent.stale_after: left out if repeated, else people read that they were missed."),
 	}
 }
 
@@ -145,6 +145,14 @@ func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 	}
 	if until, ok := quiet.End(now); ok {
 		return r.cfg.Store.PostponeSchedule(ctx, s, until)
+	}
+	if now.Sub(at) > r.cfg.Grace && spec.Repeats() && !next.IsZero() {
+		if err := r.cfg.Store.PostponeSchedule(ctx, s, next); err != nil {
+			return err
+		}
+		r.missed.Inc()
+		log.Warn().Time("due_at", at).Time("next", next).Msg("Schedule missed a time")
+		return nil
 	}
 	accepted, err := r.cfg.Store.FireSchedule(ctx, r.cfg.Replica, s, next, r.message(s, spec, at, next))
 	if err != nil {

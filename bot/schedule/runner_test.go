@@ -312,3 +312,29 @@ func TestSchedulesThatEnd(t *testing.T) {
 		}
 	}
 }
+
+// After an outage a repeated schedule goes on in silence, and a single one has its message: people read that it was missed.
+func TestMissedTimes(t *testing.T) {
+	t.Parallel()
+	set := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
+	for _, c := range []struct {
+		phrase   string
+		messages int
+		next     time.Time
+	}{
+		{"每天9点", 0, time.Date(2026, 11, 25, 9, 0, 0, 0, shanghai)},
+		{"9点", 1, time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)},
+	} {
+		spec := specOf(t, c.phrase, set)
+		due, _ := spec.Next(set)
+		s := &shelf{now: set.Add(30 * time.Hour), one: sessions.Schedule{Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: due, Spec: spec.String()}}
+		r := s.runner(Settings{})
+		if err := r.Run(t.Context()); err != nil || len(s.messages) != c.messages || !s.one.DueAt.Equal(c.next) {
+			t.Errorf("%s: %d messages, next at %s (%v); want %d and %s", c.phrase, len(s.messages), s.one.DueAt, err, c.messages, c.next)
+		}
+		var missed dto.Metric
+		if err := r.missed.Write(&missed); err != nil || missed.GetCounter().GetValue() != 1 {
+			t.Errorf("%s: %v are counted as missed (%v)", c.phrase, missed.GetCounter().GetValue(), err)
+		}
+	}
+}

@@ -96,7 +96,7 @@ func askerOf(asked []sessions.Event, name string) (sessions.Event, error) {
 // remindFault words a refusal for the model.
 func remindFault(ctx context.Context, err error) error {
 	for _, known := range []error{
-		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrEnded, schedule.ErrUnreachable,
+		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrOftenAsked, schedule.ErrEnded, schedule.ErrUnreachable,
 		sessions.ErrSessionSchedules, sessions.ErrPersonSchedules,
 		when.ErrUnknown, when.ErrPast, when.ErrSoon, when.ErrFar, when.ErrUnsupported,
 	} {

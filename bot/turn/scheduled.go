@@ -22,15 +22,16 @@ func (r *Runner) kindOfScheduled(s sessions.Scheduled, now time.Time) string {
 // lateAfter is the delay from which a reminder names its time.
 const lateAfter = time.Minute
 
-// scheduledAnswer is the answer to reminders, or to schedules that were missed.
+// scheduledAnswer is the answer to reminders, or to schedules that were missed. It is empty if all of these go on: their next time
+// is worth more than an apology, which takes a call.
 func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
 	parts := make([]string, 0, len(t.Asked))
 	for _, e := range t.Asked {
 		s, text := *e.Message.Scheduled, strings.TrimSpace(r.views.OwnWords(e))
 		at := wording.Moment(s.DueAt)
 		switch {
-		case t.plan.Kind == kindMissed && !s.Next.IsZero():
-			text = wording.Say(wording.RemindMissedNext, t.Lang, at, text, wording.Moment(s.Next))
+		case t.plan.Kind == kindMissed && s.Repeats && !s.Next.IsZero():
+			continue
 		case t.plan.Kind == kindMissed:
 			text = wording.Say(wording.RemindMissed, t.Lang, at, text)
 		case now.Sub(s.DueAt) > lateAfter:

@@ -26,7 +26,6 @@ func TestScheduledMessages(t *testing.T) {
 		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ /new"}},
 		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ drink", "This was due at 2026-11-27 09:55"}},
 		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindMissed, []string{"the reminder of 2026-11-27 09:00 was missed", `"drink"`}},
-		"missed, goes on":  {sessions.Remind, time.Hour, next, "drink", kindMissed, []string{"The next one is at 2026-11-28 10:00"}},
 		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", kindAsk, nil},
 		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", kindMissed, []string{"was missed"}},
 	} {
@@ -45,5 +44,26 @@ func TestScheduledMessages(t *testing.T) {
 				t.Errorf("%s: the answer is %q, want %q in it", name, got, want)
 			}
 		}
+	}
+}
+
+// A missed time of a schedule that goes on has no apology. Others that are answered with it keep theirs.
+func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t)
+	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	event := func(text string, next time.Time) sessions.Event {
+		s := sessions.Scheduled{Kind: sessions.Remind, DueAt: now.Add(-time.Hour), Next: next, Repeats: !next.IsZero()}
+		return sessions.Event{Content: s.Lead() + text, Message: &sessions.Message{Scheduled: &s}}
+	}
+	daily, once := event("drink", now.Add(time.Hour)), event("meeting", time.Time{})
+	turn := &Turn{plan: plan{Kind: kindMissed}}
+	turn.Lang, turn.Asked = "en", []sessions.Event{daily}
+	if got := r.scheduledAnswer(turn, now); got != "" {
+		t.Errorf("the answer is %q", got)
+	}
+	turn.Asked = []sessions.Event{daily, once}
+	if got := r.scheduledAnswer(turn, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
+		t.Errorf("the answer to both is %q", got)
 	}
 }

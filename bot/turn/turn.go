@@ -222,6 +222,7 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 		}
 	case kindRemind, kindMissed:
 		o.text = r.scheduledAnswer(t, r.now())
+		o.mute = o.text == ""
 	case kindLimited:
 		var err error
 		if o.text, err = r.notifyLimit(work, t); err != nil {

@@ -152,6 +152,7 @@ const (
 	RemindNoText
 	RemindLong
 	RemindOften
+	RemindOftenAsked
 	RemindUnreachable
 	RemindNested
 	RemindFullHere
@@ -162,7 +163,6 @@ const (
 	RemindDue
 	RemindLate
 	RemindMissed
-	RemindMissedNext
 	LimitsHere
 	LimitsLeft
 	OnePersonTurns
@@ -393,6 +393,7 @@ var phrases = map[Phrase]Text{
 	RemindNoText:      {"要提醒什么呢？请在时间后面写上内容，比如 `/提醒 10分钟后 喝水`。", "Please write what to say after the time, such as `/remind in 10 minutes drink water`."},
 	RemindLong:        {"内容太长了，最多 %d 个字。", "The text is too long: %d characters at most."},
 	RemindOften:       {"重复的提醒最短间隔是 %d 分钟。", "Repeated reminders need at least %d minutes between them."},
+	RemindOftenAsked:  {"重复的提问最短间隔是 %d 分钟。", "Repeated questions need at least %d minutes between them."},
 	RemindUnreachable: {"抱歉，我不能主动给你发私聊消息，所以这里设不了提醒。", "Sorry, I can't begin a private chat with you, so reminders don't work here."},
 	RemindNested:      {"定时消息里不能再设提醒。", "A scheduled message can't set reminders."},
 	RemindFullHere:    {"这里的提醒已经有 %d 个了，请先删掉一些。", "There are %d reminders here already. Please delete some first."},
@@ -403,7 +404,6 @@ var phrases = map[Phrase]Text{
 	RemindDue:         {"⏰ %s", "⏰ %s"},
 	RemindLate:        {"⏰ %s\n\n（原定 %s，抱歉晚了）", "⏰ %s\n\n(This was due at %s, sorry for the delay)"},
 	RemindMissed:      {"⏰ 抱歉，错过了 %s 的提醒：“%s”。", "⏰ Sorry, the reminder of %s was missed: \"%s\"."},
-	RemindMissedNext:  {"⏰ 抱歉，错过了 %s 的提醒：“%s”。下次是 %s。", "⏰ Sorry, the reminder of %s was missed: \"%s\". The next one is at %s."},
 
 	ButtonGone:     {"这张卡片的按钮已经失效。", "The buttons of this card no longer work."},
 	ButtonNotYours: {"只有提问的人和管理员可以按这个按钮。", "Only the person who asked and administrators may use this button."},
