@@ -12,7 +12,7 @@ import (
 // maxIdle bounds the conversations whose last message time is kept.
 const maxIdle = 10_000
 
-// arrivals has received and not yet stored messages by conversation. The zero value is ready.
+// arrivals has received and not yet stored messages by conversation.
 type arrivals struct {
 	mu   sync.Mutex
 	open map[sessions.ConversationID]*arriving // no cache: turns wait for those with pending messages
@@ -23,8 +23,7 @@ type arriving struct {
 	pending []chan struct{} // closed when the message is stored or refused
 }
 
-// add registers a message, in call order. Messages of one millisecond get different times. The caller ends the wait
-// for the message by done.
+// add registers a message, in call order. Messages of one millisecond get different times. done ends the wait for it.
 func (a *arrivals) add(m *sessions.Message) (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +62,7 @@ func (a *arrivals) prune() {
 	}
 }
 
-// wait returns when each message received before the call is stored or refused, or when ctx ends.
+// wait returns when each message received before the call is stored or refused, or with ctx.
 func (a *arrivals) wait(ctx context.Context, id sessions.ConversationID) {
 	a.mu.Lock()
 	var pending []chan struct{}

@@ -41,7 +41,6 @@ type cardDelivery struct {
 	Mentions map[string]string  `json:"atUserIds,omitempty"` // names by staff id
 }
 
-// Requests about cards have ids of this kind.
 const staffIDs = 1
 
 // CreateCard implements [card.API].
@@ -130,7 +129,7 @@ type variablesBody struct {
 }
 
 type cardOptions struct {
-	ByKey bool `json:"updateCardDataByKey"` // other variables stay
+	ByKey bool `json:"updateCardDataByKey"`
 }
 
 // SetCard implements [card.API].
@@ -156,7 +155,7 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 	return nil
 }
 
-// DingTalk can answer with 200 and without success. It names no cause: another attempt may succeed.
+// A 200 without success names no cause: another attempt may succeed.
 func (t *Transport) denial(a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil

@@ -52,7 +52,6 @@ func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	return ack
 }
 
-// clickAnswer changes the card, for all and for the person who clicked.
 type clickAnswer struct {
 	Options *clickOptions `json:"cardUpdateOptions,omitempty"`
 	Card    *cardData     `json:"cardData,omitempty"`

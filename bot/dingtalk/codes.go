@@ -13,7 +13,6 @@ import (
 	"ebb/sessions"
 )
 
-// class is the reaction to a DingTalk code.
 type class int
 
 const (
@@ -143,7 +142,7 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendE
 	return &chat.SendError{Err: err}
 }
 
-// judgeWebhook reads the errcode of a webhook's answer at any HTTP status.
+// judgeWebhook reads the errcode at any HTTP status.
 func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 	code := a.body.str("errcode")
 	if code == "0" {

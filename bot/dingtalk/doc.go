@@ -21,17 +21,14 @@
 //
 // # Decisions
 //
-// The official SDK opens connections and knows the wire format. One goroutine reads the connection here, since the SDK
-// handles each frame in a goroutine of its own: messages that were sent back to back changed places. The order of
-// reading breaks the tie between messages of one millisecond. So frames are decoded one after the other, and stored and
-// acknowledged concurrently.
-//
-// Frames that are read and not yet stored are bounded in bytes. At the bound reading pauses, within the deadline of an
-// ack.
+// The official SDK opens connections and knows the wire format. It would handle each frame in a goroutine of its own:
+// messages that were sent back to back changed places. So one goroutine reads and decodes the frames here, and the
+// order of reading breaks the tie between messages of one millisecond. Messages are stored and acknowledged
+// concurrently.
 //
 // A reply has the same parts in whichever way it is sent, with room for mentions in each. A send that failed in the
 // middle goes on with the missing part.
 //
-// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they hold
-// no id to acknowledge.
+// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they
+// hold no id to acknowledge.
 package dingtalk

@@ -14,17 +14,15 @@ import (
 	"strings"
 )
 
-// The body is nil unless it is a whole JSON object.
 type answer struct {
 	status int
 	body   object
-	intact bool   // the body was read to its end and is an object
+	intact bool   // body is a whole JSON object, and not nil
 	token  string // used access token, to keep it out of errors
 }
 
 const maxAnswer = 1 << 20
 
-// errUnsent marks requests that never reached the other side.
 var errUnsent = errors.New("not sent")
 
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
@@ -82,7 +80,7 @@ func plain(err error) error {
 	return err
 }
 
-// words is an answer's code and the beginning of its message.
+// words is the code and the beginning of the message.
 func (t *Transport) words(a answer) string {
 	if !a.intact {
 		return "no JSON answer"

@@ -36,7 +36,7 @@ type intake struct {
 }
 
 // take decodes a frame and registers its place in its conversation, in call order. It blocks at the bound of held
-// bytes. store returns the ack.
+// bytes.
 func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
 	c := &in.t.counters

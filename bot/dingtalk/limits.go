@@ -59,7 +59,6 @@ func (l *limits) take(c sessions.ConversationID) time.Duration {
 	return 0
 }
 
-// refused returns the pause.
 func (l *limits) refused(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

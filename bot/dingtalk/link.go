@@ -38,7 +38,6 @@ type link struct {
 	gone  chan struct{} // closed when the connection has ended
 }
 
-// Messages of the connection go to in until it ends.
 func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 	starting, cancel := context.WithTimeout(ctx, t.timing.open)
 	defer cancel()
@@ -196,7 +195,7 @@ func (l *link) leaving() bool {
 	}
 }
 
-// close waits until all frames are acknowledged, or until the deadline.
+// close waits for the acks of all frames, until the deadline.
 func (l *link) close(deadline time.Time) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

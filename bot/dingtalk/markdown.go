@@ -19,7 +19,6 @@ const (
 	maxPrefix   = 1000 // longest prefix of mentions, in bytes
 )
 
-// message is one part of a reply, for both ways of sending.
 type message struct {
 	title string
 	text  string   // model's text, with mentions made harmless

@@ -9,7 +9,7 @@ import (
 
 const maxQuoteDepth = 3
 
-// quoteOf knows all shapes: next to the words, at the top, older ones, and a bare id.
+// quoteOf knows all shapes: beside the words, at the top, older ones, and a bare id.
 func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment) {
 	original := sessions.MessageID(short(o.str("originalMsgId")))
 	for _, from := range []object{body, o.obj("text"), o.obj("content"), o} {

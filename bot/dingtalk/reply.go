@@ -119,7 +119,7 @@ type markdownBody struct {
 
 type atBody struct {
 	UserIDs []string `json:"atUserIds"`
-	All     bool     `json:"isAtAll"` // always false
+	All     bool     `json:"isAtAll"`
 }
 
 // sendWebhook returns a *chat.SendError, or errNoWebhook for the open API to try.
@@ -152,14 +152,12 @@ func mayHaveArrived(status int) bool {
 	return status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusRequestTimeout || status == statusClientClosed
 }
 
-// The client left the proxy before the answer.
 const statusClientClosed = 499
 
 func lostOnTheWay(doing string, err error) *chat.SendError {
 	return &chat.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// All replies of a conversation pause after a rate limit of DingTalk.
 func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	t.counters.limited.Add(1)
 	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}

@@ -12,8 +12,8 @@ type Stats struct {
 	Accepted          int64 // accepted and acknowledged with 200, redelivered ones included
 	Unreadable        int64 // without message or conversation id
 	Rejected          int64 // not stored: storage failed or was too slow
-	SentWebhook       int64 // messages sent to session webhooks
-	SentOpenAPI       int64 // messages sent through the open API
+	SentWebhook       int64
+	SentOpenAPI       int64
 	SentCard          int64 // cards ended with a reply
 	SendsFailed       int64 // undelivered messages, for any reason
 	RateLimited       int64 // undelivered because of DingTalk's or our rate limit

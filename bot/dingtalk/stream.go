@@ -12,7 +12,6 @@ import (
 	"ebb/sessions/retry"
 )
 
-// end is the reason why a connection ended.
 type end int
 
 const (
@@ -95,7 +94,7 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 	l.close(deadline)
 }
 
-// connect retries until ctx ends, and then returns nil.
+// connect returns nil when ctx has ended.
 func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
 	for failures := 0; retry.Sleep(ctx, wait); failures++ {
 		l, err := t.open(ctx, in)

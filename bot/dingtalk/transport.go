@@ -77,7 +77,7 @@ type Transport struct {
 	http   *http.Client
 	timing timing
 
-	current  atomic.Pointer[link] // nil: no connection
+	current  atomic.Pointer[link]
 	counters counters
 	slots    chan struct{}       // semaphore of accepts
 	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
@@ -86,10 +86,10 @@ type Transport struct {
 	limits *limits
 	calls  *calls.Governor
 	tokens *tokens
-	cards  *card.Cards         // nil: replies are Markdown
-	marks  *reaction.Reactions // nil: there are no marks
+	cards  *card.Cards // nil without cards
+	marks  *reaction.Reactions
 
-	clicks  chan struct{}                                        // semaphore of clicks
+	clicks  chan struct{}                                        // semaphore
 	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
 }
 
@@ -102,8 +102,8 @@ type timing struct {
 	poll    time.Duration // interval of the liveness check
 	grace   time.Duration // time from DingTalk's farewell to its close
 	quiet   time.Duration // silence before a connection is replaced
-	drain   time.Duration // for running accepts at the end of Run
-	request time.Duration // for one HTTP request
+	drain   time.Duration // time for running accepts at the end of Run
+	request time.Duration // one HTTP request
 }
 
 // DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// object is untrusted JSON. Its readers convert a value to the requested type, or return the zero value, also of a
-// nil object.
+// object is untrusted JSON. Its readers convert to the requested type, or return the zero value, also of a nil
+// object.
 type object map[string]any
 
 var errNoObject = errors.New("not a JSON object")
@@ -48,7 +48,7 @@ func parseAny(data string) (any, error) {
 	return v, nil
 }
 
-// str is the first non-empty text of the named fields, cleaned. Numbers count as their digits.
+// str is the first non-empty text of the named fields, cleaned. Numbers become text.
 func (o object) str(names ...string) string {
 	for _, n := range names {
 		if s := asString(o[n]); s != "" {
@@ -129,7 +129,6 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// The milliseconds since 1970 are a number or a string.
 func (o object) millis(name string) time.Time {
 	f, err := strconv.ParseFloat(o.str(name), 64)
 	if err != nil || f < float64(earliest.UnixMilli()) || f > float64(latest.UnixMilli()) {

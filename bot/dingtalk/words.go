@@ -15,11 +15,11 @@ func reactionName(lang string) string {
 }
 
 type mentions struct {
-	bot   string // robot's encrypted id
+	bot   string // encrypted id
 	alone bool   // only the robot is mentioned
 }
 
-// render turns a body into text for the model and lists its files. Other content becomes a short line in brackets.
+// render turns a body into text for the model, with other content as a line in brackets, and lists its files.
 func render(kind string, body object, at mentions) (string, []sessions.Attachment) {
 	var files []sessions.Attachment
 	if code := body.str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
@@ -56,7 +56,6 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	return bracket("消息", kind), files
 }
 
-// Pictures get a line of their own.
 func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	parts := body.list("richText")
 	if parts == nil {

@@ -23,8 +23,6 @@
 // The bounds are fixed shares of the month. A pace would switch between levels from day to day. Fixed shares only fall,
 // so each step is reported once, and an answer of the last day still has its share.
 //
-// A card reserves both calls at once, so that no open card lacks the call that ends it.
-//
 // The level of a month never rises, even after returned calls. A changed quota begins again with the highest level.
 // After a refusal of DingTalk itself the level is Spent for a while only, or until an operator resumes calls. The next
 // call shows whether the organization bought more.

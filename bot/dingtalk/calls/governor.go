@@ -110,7 +110,7 @@ func New(o Options) *Governor {
 	}
 }
 
-// Reservation is a number of counted calls. The zero value is one of an earlier process; nothing of it is returned.
+// Reservation is a number of counted calls. The zero value, of an earlier process, returns nothing.
 type Reservation struct {
 	governor *Governor
 	day      string
@@ -222,7 +222,7 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 // Level is the level of [Governor.Status].
 func (g *Governor) Level() Level { return g.Status().Level }
 
-// Status is the present month's state, as this process last read it.
+// Status returns the present month's state.
 func (g *Governor) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,7 +236,7 @@ func (g *Governor) Status() Status {
 	return s
 }
 
-// Made counts the calls of this process by API.
+// Made returns the calls of this process by API.
 func (g *Governor) Made() map[API]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -246,8 +246,7 @@ func (g *Governor) Made() map[API]int64 {
 // Other replicas' calls are read at this interval, one row by its key. An operator who resumes calls waits for it.
 const refreshEvery = 2 * time.Second
 
-// Watch reads the calls of other replicas until ctx ends, so that a new month, a lower level and resumed calls show
-// without a call.
+// Watch reads the month until ctx ends, so that a new month, a lower level and resumed calls show without a call.
 func (g *Governor) Watch(ctx context.Context) {
 	periodic.Run(ctx, periodic.Task{Interval: refreshEvery, AtOnce: true, Timeout: refreshEvery, Do: func(one context.Context) error {
 		if err := g.Refresh(one); err != nil && ctx.Err() == nil {

@@ -48,7 +48,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", int(l))
 }
 
-// Need is the purpose of calls. It decides how many calls must remain after them.
+// Need is the purpose of calls, which decides how many must remain after them.
 type Need int
 
 // The needs.

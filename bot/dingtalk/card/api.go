@@ -62,9 +62,8 @@ var (
 	ErrUnknown = errors.New("no such card")
 	// ErrUndelivered says that the conversation can't get a card.
 	ErrUndelivered = errors.New("the card was not delivered")
-	// ErrTemplate says that the template does not exist or is not published, ErrVariable that it lacks the variable.
-	ErrTemplate = errors.New("no such template")
-	ErrVariable = errors.New("no such variable")
-	// ErrPermission says that the application may not make the call.
+	// ErrTemplate means an absent or unpublished template.
+	ErrTemplate   = errors.New("no such template")
+	ErrVariable   = errors.New("no such variable")
 	ErrPermission = errors.New("a permission is missing")
 )

@@ -111,8 +111,8 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 // The turn waits for the look for an earlier card.
 const resumeTime = time.Second
 
-// resume returns the open card that the reply will end, of an earlier attempt or of the wait for a slot. delivered is
-// false without one, or if its delivery failed in this process; track is then the id of a new card.
+// resume returns the open card that the reply will end, of an earlier attempt or of the wait for a slot. If there is
+// none, or its delivery failed in this process, delivered is false and track is a new card's id.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
@@ -146,7 +146,6 @@ func (c *Cards) isPaused(to sessions.Target) bool {
 	return time.Now().UnixNano() < c.pausedTo.Load() || time.Now().Before(until)
 }
 
-// pause stops opening cards for a while: all of them, or those of the conversation.
 func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
 	if errors.Is(err, ErrUndelivered) {
 		c.undelivered.Add(to.ConversationID, time.Now().Add(pauseUndelivered))

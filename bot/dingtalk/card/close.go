@@ -32,8 +32,7 @@ var (
 	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
-// Task closes abandoned cards: those of deleted messages, of messages set aside, and of replies that took another
-// way.
+// Task closes abandoned cards: of messages deleted or set aside, and of replies that took another way.
 func (c *Cards) Task() periodic.Task {
 	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }

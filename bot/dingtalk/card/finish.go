@@ -101,8 +101,8 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	return card
 }
 
-// leave gives up the card of a reply, which takes another way: a later attempt on the card would show it twice. unknown: there is no such card.
-// Otherwise it is closed in the background.
+// leave gives up the card of a reply, which takes another way: a later attempt on the card would show it twice. If
+// the card is known to DingTalk, it is closed in the background.
 func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {
 	track := o.Reply.Target.Card
 	if unknown {
@@ -203,7 +203,7 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 
 const buttonsTime = 2 * time.Second
 
-// setButtons replaces the stop button by those of a rating, while there are calls for it.
+// setButtons replaces the stop button by those of a rating, if calls are left for it.
 func (c *Cards) setButtons(ctx context.Context, track string) {
 	ctx, stop := context.WithTimeout(ctx, buttonsTime)
 	defer stop()

@@ -111,7 +111,7 @@ func scan(s string, open bool) []token {
 	return out
 }
 
-// special is the syntax at an offset, and its length: 0 for none.
+// special is the kind and the length of the syntax at an offset; length 0 without one.
 func special(s string, i int, open bool, next map[int]int) (kind, int) {
 	rest := s[i:]
 	switch s[i] {
@@ -214,7 +214,7 @@ func backticks(s string) map[int]int {
 	return out
 }
 
-// held drops tokens that can't be shown while the text goes on: half of a link, a tag or an entity, and marks at the
+// held drops tokens that can't be shown while the text goes on: incomplete links, tags and entities, and marks at the
 // end.
 func held(s string, tokens []token) []token {
 	cut := len(tokens)

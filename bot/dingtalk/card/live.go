@@ -50,7 +50,6 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 	})
 }
 
-// The function show makes the calls of the display.
 func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show func(context.Context, *live)) *live {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &live{Cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
@@ -298,8 +297,7 @@ func (l *live) send(ctx context.Context, u Update) bool {
 	return ctx.Err() == nil && !isPermanent(err)
 }
 
-// frame is the next update's text, with the turn's status below it. A text beyond one card is not parsed again for
-// each update.
+// frame is the next update's text, with the turn's status below it. A text beyond one card is parsed once.
 func (l *live) frame() string {
 	l.mu.Lock()
 	full, turns := l.full, l.turns
@@ -339,7 +337,7 @@ func joinBlocks(above, below string) string {
 	return above + "\n\n" + below
 }
 
-// frameID is an idempotency key: the same for each attempt in each process.
+// frameID is an idempotency key, the same for each attempt in each process.
 func frameID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -48,7 +48,7 @@ func whole(text string) string {
 // marks is a line with only the beginning of some syntax.
 var marks = regexp.MustCompile("^(?:[-*+=_#~`|: \t]*|[0-9]{1,9}[.)]?)$")
 
-// settled are the lines whose role no further text can change.
+// settled are the lines whose role further text can't change.
 func settled(text string) []markdown.Line {
 	lines, tail := markdown.ParseOpen(text)
 	partial := tail != nil && (unsettled(tail) || mayBeRow(lines, tail))
@@ -61,7 +61,7 @@ func settled(text string) []markdown.Line {
 	return lines
 }
 
-// unsettled reports whether a last line without a newline may become something else.
+// unsettled reports whether the last, unfinished line may change its role.
 func unsettled(l *markdown.Line) bool {
 	switch l.Kind {
 	case markdown.Code:
@@ -75,7 +75,7 @@ func unsettled(l *markdown.Line) bool {
 	return true
 }
 
-// mayBeRow reports whether a pipe would make a row of the last line. Tables with outer pipes end without one.
+// mayBeRow reports whether a pipe would make the last line a row. Tables with outer pipes end without one.
 func mayBeRow(lines []markdown.Line, tail *markdown.Line) bool {
 	if len(lines) == 0 || tail.Kind != markdown.Text {
 		return false

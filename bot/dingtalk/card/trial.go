@@ -40,7 +40,6 @@ func (t *Trial) Reserve(ctx context.Context) (string, error) {
 	return fmt.Sprintf("this card takes %d of the month's calls", len(trialCalls)), nil
 }
 
-// The API returns a call that DingTalk does not count.
 func (t *Trial) call(api calls.API) calls.Reservation {
 	if at := slices.Index(t.left, api); at >= 0 {
 		t.left = slices.Delete(t.left, at, at+1)
@@ -99,7 +98,7 @@ func (t *Trial) SetVariables(ctx context.Context) (string, error) {
 
 const closeTime = 5 * time.Second
 
-// Close ends a card that a failed step left unfinished, returns calls that were not made, and describes the month.
+// Close ends a card that a failed step left open, returns calls that were not made, and describes the month.
 func (t *Trial) Close(ctx context.Context) (string, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer stop()

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// tool names a running tool; empty: the model works.
 func status(lang, tool string) string {
 	switch {
 	case lang == "en" && tool != "":
@@ -37,7 +36,7 @@ func trialText(lang string, finished bool) string {
 	return "**Ebb 正在试用这个卡片模板**"
 }
 
-// thought is the end of a model's reasoning as one quoted line. No later frame has to keep it.
+// thought is the end of a model's reasoning as one quoted line, which later frames may drop.
 func thought(text string) string {
 	cut := len(text) > keptThought
 	if cut {

@@ -21,7 +21,7 @@ const (
 
 var flowStates = map[string]string{"1": CardProcessing, "2": CardInputting, "3": CardFinished, "5": CardFailed}
 
-// These are DingTalk's documented limits of one variable; adapters exceed the second one routinely.
+// DingTalk's documented limits of one variable; adapters exceed the second one routinely.
 const (
 	maxParamKey   = 100
 	maxParamValue = 1 << 10
@@ -124,7 +124,7 @@ func (s *cards) touchLocked(k *card) {
 	s.wakeLocked()
 }
 
-// adviseLocked records a use of a card that DingTalk advises against. It works all the same, so it is no violation.
+// adviseLocked records a use of a card that works although DingTalk advises against it.
 func (s *cards) adviseLocked(k *card, kind, detail string) {
 	k.findings = append(k.findings, Violation{
 		Time: s.nowLocked(), Kind: kind, Conversation: k.conversation, TrackID: k.id, Detail: k.id + ": " + detail,
@@ -133,7 +133,6 @@ func (s *cards) adviseLocked(k *card, kind, detail string) {
 	s.touchLocked(k)
 }
 
-// The second result is the refusal.
 func (s *cards) newCardLocked(c *call, q cardRequest) (*card, *response) {
 	template, known := s.templates[q.CardTemplateID]
 	code := ""
@@ -374,7 +373,6 @@ func (s *cards) writeLocked(k *card, params map[string]string, byKey bool) {
 	s.changedLocked(k, state)
 }
 
-// changedLocked follows each change of a card.
 func (s *cards) changedLocked(k *card, state string) {
 	k.state = state
 	k.touched = s.nowLocked()

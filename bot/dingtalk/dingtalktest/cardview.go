@@ -17,34 +17,34 @@ type Card struct {
 	Conversation string `json:"conversation"`
 	Template     string `json:"template"`
 	State        string `json:"state"`
-	// Delivered is zero if the card never appeared.
+	// Delivered is zero for a card that never appeared.
 	Delivered time.Time         `json:"delivered,omitzero"`
 	Params    map[string]string `json:"params"`
 	// Private are values by staff id that only one person sees.
 	Private map[string]map[string]string `json:"private,omitempty"`
-	// Content is the visible text: empty for a card that is too long to be shown.
+	// Content is the visible text: empty if it is too long to be shown.
 	Content string `json:"content"`
-	// Frames counts the streaming calls that took effect, Calls the calls of the month's budget.
+	// Frames counts the streaming calls that took effect, Calls those of the month's budget.
 	Frames int `json:"frames"`
 	Calls  int `json:"calls"`
 	// MentionedIDs are staff ids.
 	MentionedIDs []string `json:"mentionedIds,omitempty"`
-	// ProcessQueryKey is the carrierId of the delivery: a quote of the card carries it.
+	// ProcessQueryKey is the carrierId that a quote of the card carries.
 	ProcessQueryKey string `json:"processQueryKey,omitempty"`
 	Recalled        bool   `json:"recalled,omitempty"`
 	// Findings are violations, and uses that DingTalk advises against.
 	Findings []Violation `json:"findings,omitempty"`
 }
 
-// Done reports whether the card does not spin any more.
+// Done reports whether the card has stopped spinning.
 func (c Card) Done() bool { return c.State == CardFinished || c.State == CardFailed }
 
-// Cards are the cards of a conversation, or all when it is empty, in order of appearance.
+// Cards are the cards of a conversation, or of all when it is empty, in order of appearance.
 func (s *cards) Cards(conversation string) []Card {
 	return s.cardsWhere(func(k *card) bool { return conversation == "" || k.conversation == conversation })
 }
 
-// OpenCards are the visible cards that are neither finished nor failed.
+// OpenCards are the visible cards that still spin.
 func (s *cards) OpenCards() []Card {
 	return s.cardsWhere(func(k *card) bool { return k.key != "" && !k.recalled && !k.done() })
 }
@@ -112,8 +112,7 @@ func openFence(text string) bool {
 	return open != ""
 }
 
-// WaitCard waits for a card that done accepts, in a conversation or in any when it is empty. done must not call the
-// Server.
+// WaitCard waits for a card that done accepts, in any conversation when it is empty. done must not call the Server.
 func (s *cards) WaitCard(ctx context.Context, conversation, what string, done func(Card) bool) (Card, error) {
 	var found Card
 	seen := 0
@@ -133,7 +132,7 @@ func (s *cards) WaitCard(ctx context.Context, conversation, what string, done fu
 }
 
 // WatchCards calls show after each change of a card in a conversation, or in any when it is empty, until ctx ends.
-// Changes during a call of show are joined into one. show may call the Server.
+// Changes during a call are joined into one. show may call the Server.
 func (s *cards) WatchCards(ctx context.Context, conversation string, show func(Card)) {
 	seen := 0
 	for {
@@ -159,7 +158,7 @@ func (s *cards) WatchCards(ctx context.Context, conversation string, show func(C
 	}
 }
 
-// Shown is one visible message or card of a conversation.
+// Shown is one visible message or card.
 type Shown struct {
 	Time time.Time `json:"time"`
 	// Via is "webhook", "openapi", "card" or "custom".

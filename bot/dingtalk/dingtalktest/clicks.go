@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// People see a button at work for this time. A later answer changes nothing.
+// DingTalk waits this long for the answer to a click. A later answer changes nothing.
 const callbackPatience = 2 * time.Second
 
-// CardClick is a press of a button on a card.
+// CardClick is a press of a card's button.
 type CardClick struct {
 	TrackID string
 	// UserID is a staff id, also of no member of the conversation.
@@ -19,20 +19,20 @@ type CardClick struct {
 	// Params are added to the button's parameter "action".
 	Action string
 	Params map[string]any
-	// Copies is the number of simultaneous pushes, each in a frame of its own; 0 means 1.
+	// Copies is the number of simultaneous pushes; 0 means 1.
 	Copies int
-	// Unknown allows a TrackID that the simulator does not know, in the given Conversation.
+	// Unknown allows an unknown TrackID, in the given Conversation.
 	Unknown      bool
 	Conversation string
 }
 
 // ClickAnswer is the bot's answer to one callback.
 type ClickAnswer struct {
-	// Code and Data are the ack's. Fault names the fault of its shape; empty: none.
+	// Code and Data are the ack's. Fault names the fault of its shape, if any.
 	Code  int
 	Data  string
 	Fault string
-	// Took is the time from the push to the ack. Late answers came after 2 s and changed nothing.
+	// Took is the time from the push to the ack. Late answers took over 2 s and changed nothing.
 	Took time.Duration
 	Late bool
 	// Params are new values of the card for all, Private those for the person who clicked.
@@ -139,7 +139,6 @@ func (s *cards) callbackLocked(click CardClick, a *app, conversation string) str
 	return string(data)
 }
 
-// A missing part of the answer changes nothing.
 type cardAnswer struct {
 	Options     cardUpdateOptions `json:"cardUpdateOptions"`
 	CardData    *cardData         `json:"cardData"`
@@ -193,7 +192,6 @@ func (s *cards) cardAnsweredLocked(p *push, ack Ack) {
 	}
 }
 
-// The clicked card may be unknown.
 func (s *cards) callbackFaultLocked(p *push, kind, detail string) {
 	if p.card != nil {
 		s.reportLocked(p.card, kind, p.note+": "+detail)

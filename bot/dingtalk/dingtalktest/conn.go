@@ -22,8 +22,8 @@ const (
 	Closed   ConnState = "closed"
 )
 
-// conn has a reader in the handshake's handler and a writer in its own goroutine. The writer keeps frames in order
-// while each waits for its latency.
+// conn has a reader in the handshake's handler, and a writer that keeps frames in order while each waits for its
+// latency.
 type conn struct {
 	s      *stream
 	id     string
@@ -36,7 +36,7 @@ type conn struct {
 
 	// guarded by s.mu, as all below
 	state       ConnState
-	keepRouting bool // a draining connection that is still chosen: a server that does not conform
+	keepRouting bool // a draining connection is still chosen, as by a server that does not conform
 	lossy       int  // pushes that vanish on this connection, see LoseNext
 	endReason   string
 	endByClient bool
@@ -57,7 +57,7 @@ type outFrame struct {
 	push   *push // nil: nothing to account
 }
 
-// Connection is the simulator's view of one stream connection.
+// Connection is a stream connection as the simulator sees it.
 type Connection struct {
 	ID            string    `json:"id"`
 	ClientID      string    `json:"clientId"`
@@ -65,10 +65,10 @@ type Connection struct {
 	State         ConnState `json:"state"`
 	Opened        time.Time `json:"opened"`
 	Subscriptions []string  `json:"subscriptions"`
-	// Pending counts pushes that wait for an ack, Acked the received acks.
+	// Pending counts pushes without an ack, Acked received acks.
 	Pending int `json:"pending"`
 	Acked   int `json:"acked"`
-	// EndReason is empty while the connection is open.
+	// EndReason is empty while it is open.
 	EndReason string `json:"endReason,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func (c *conn) writeLoop() {
 	}
 }
 
-// toBeSent is false when the connection's fault swallows the frame.
+// toBeSent is false for a frame that the connection's fault swallows.
 func (c *conn) toBeSent(p *push) bool {
 	s := c.s
 	s.mu.Lock()
@@ -263,7 +263,6 @@ func (c *conn) systemLocked(topic, messageID string, data map[string]any, p *pus
 	c.enqueue(outFrame{bytes: frame, push: p})
 }
 
-// The peer gets RST instead of FIN.
 func resetTCP(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
@@ -315,7 +314,6 @@ func (s *stream) onAck(c *conn, text bool, b []byte) {
 	s.explainLocked(c, ack)
 }
 
-// matchLocked prefers the unacknowledged push.
 func (s *stream) matchLocked(c *conn, frameID string) *push {
 	var done *push
 	for _, p := range s.frames[frameID] {
@@ -374,7 +372,7 @@ func (s *stream) acceptLocked(c *conn, p *push, ack Ack) {
 	}
 }
 
-// parseAck names the faults of an ack's shape, and reads the rest.
+// parseAck also names the faults of the ack's shape.
 func parseAck(text bool, b []byte) (Ack, []string) {
 	var ack Ack
 	var faults []string

@@ -22,7 +22,7 @@
 //
 // # Faithful parts
 //
-// The shapes of requests, frames and answers are DingTalk's, and so are these rules: Tickets are single-use and end
+// Requests, frames and answers have DingTalk's shapes, and these rules are its own: Tickets are single-use and end
 // after 90 s. A message goes to a random live connection that subscribed. `disconnect` comes 10 s before the socket
 // ends. Session webhooks end after 90 min. Business errors come inside a 200. Sizes and rates have their limits and
 // codes. A token stays the same while it is valid. Cards are a state machine. DingTalk's Go SDK is a client in this
@@ -31,9 +31,9 @@
 // # Guesses
 //
 // DingTalk documents little of its failures, and no real one was asked. A test must not rely on guesses taken from
-// reports. These are the options marked "unconfirmed", the connections of redeliveries, and the order between messages.
-// The bodies of refusals to open, the status of a refused handshake and the codes of refusals of a login are guesses,
-// too. So are the life of download codes and the monthly quotas.
+// reports: the options marked "unconfirmed", the connections of redeliveries, and the order between messages. The bodies
+// of refusals to open, the status of a refused handshake and the codes of refusals of a login are guesses, too. So are
+// the life of download codes and the monthly quotas.
 //
 // Guesses about cards: a streaming call after the last one is refused with param.invalid and reported. A text of more
 // than 3,000 Chinese characters shows blank, and one of more than 20,000 bytes is too large. An update of flowStatus
@@ -47,16 +47,16 @@
 // # Violations
 //
 // The real platform does not report to a bot that it acknowledged the wrong frame, answered twice or left a card
-// spinning. Violations does, see the constants from AckUnknown on. Two are judgements. ReplyTwice means the same words
-// for the same message; if one of the two went by the open API, the same words without a message of a person in
-// between. TokenWasted means a token that was fetched while the last was far from its end and never refused. A fetch
-// after a new connection is excused, since it may be a new process's.
+// spinning. Violations does, see the constants from AckUnknown on. Two are judgements. ReplyTwice means the same
+// words for the same message; if one of the two went by the open API, the same words without a message of a person in
+// between. TokenWasted means a token fetched while the last was far from its end and never refused, except after a
+// new connection, which may be a new process's.
 //
 // # Decisions
 //
-// One mutex guards all state, and one channel that is replaced at every change serves all waits, so that the simulator
-// can't deadlock. Each part of the platform is a type that embeds the core and the parts that it uses. Timers keep to
-// real time; Advance moves only the clock of expiries and rates. Message and frame ids are random beyond the seed: a
-// gateway's database outlives a simulator and would take a repeated id for a redelivery. A webhook belongs to one
-// message, so that a reply names the message that it answers.
+// One mutex guards all state, and one channel that is replaced at every change serves all waits, so that the
+// simulator can't deadlock. Each part of the platform is a type that embeds the core and the parts that it uses.
+// Timers keep to real time; Advance moves only the clock of expiries and rates. Message and frame ids are random
+// beyond the seed: a gateway's database outlives a simulator and would take a repeated id for a redelivery. A webhook
+// belongs to one message, so that a reply names the message that it answers.
 package dingtalktest

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Fault is a rule for the HTTP routes: matching calls get the action instead of the ordinary answer, and leave a line
-// of kind "fault" in the transcript.
+// Fault is a rule for the HTTP routes: matching calls get the action instead of the ordinary answer, and a transcript
+// line of kind "fault".
 type Fault struct {
 	// Route is empty for every route.
 	Route string `json:"route"`
@@ -23,7 +23,7 @@ type Fault struct {
 	// TrackID narrows the match to one card, Final to streaming calls that end one.
 	TrackID string `json:"outTrackId"`
 	Final   bool   `json:"final"`
-	// Nth is the first matching call that the fault meets, from 1; 0 means 1.
+	// Nth is the first matching call that the fault meets; 0 means 1.
 	Nth int `json:"nth"`
 	// Count bounds the firings: 0 means once, Unlimited until the rule is cleared.
 	Count int `json:"count"`
@@ -33,7 +33,7 @@ type Fault struct {
 	Action      Action  `json:"action"`
 }
 
-// A connection ends in one of these ways instead of a full answer.
+// Cuts end the connection instead of a full answer.
 const (
 	CutReset    = "reset"
 	CutTruncate = "truncate"
@@ -52,18 +52,18 @@ type Action struct {
 	Delay time.Duration `json:"-"`
 	// Effect posts the message, whatever is answered.
 	Effect bool `json:"effect"`
-	// Cut is CutReset, CutTruncate or CutHang.
+	// Cut is empty or one of the Cut constants.
 	Cut string `json:"cut"`
 	// Open spoils the answer of connections/open: expired-ticket, used-ticket, unknown-ticket, dead-endpoint,
 	// empty-endpoint, empty-ticket.
 	Open string `json:"open"`
-	// Card spoils a delivery: with "undelivered" it fails inside a 200.
+	// Card "undelivered" fails a delivery inside a 200.
 	Card string `json:"card"`
 }
 
 func (a Action) plain() bool { return a.Status == 0 && a.Body == "" && a.Cut == "" }
 
-// String is the action's name, or a short description.
+// String is the action's name or a short description.
 func (a Action) String() string {
 	if a.Name != "" {
 		return a.Name
@@ -97,7 +97,7 @@ func APIError(status int, code, message string) Action {
 	}
 }
 
-// Slow answers as usual, d later. The effect is immediate, so a client that gives up has posted all the same.
+// Slow answers d later, with immediate effect: a client that gives up has posted all the same.
 func Slow(d time.Duration) Action { return Action{Name: "slow " + d.String(), Delay: d} }
 
 var actions = map[string]Action{
@@ -171,7 +171,7 @@ var actions = map[string]Action{
 	"flow-controlled": {Name: "flow-controlled", Body: `{"processQueryKey":"","invalidStaffIdList":[],"flowControlledStaffIdList":["u0001"]}`},
 }
 
-// Do returns an action of the catalogue. It panics on a name that is not in ActionNames.
+// Do returns an action of the catalogue. It panics on an unknown name.
 func Do(name string) Action {
 	a, ok := actions[name]
 	if !ok {
@@ -183,7 +183,7 @@ func Do(name string) Action {
 	return a
 }
 
-// ActionNames are the sorted names of the catalogue.
+// ActionNames are the catalogue's names, sorted.
 func ActionNames() []string {
 	out := make([]string, 0, len(actions))
 	for name := range actions {
@@ -233,7 +233,7 @@ func (s *faults) ClearFaults(ids ...int) {
 	s.rules = kept
 }
 
-// FaultFired is the number of a rule's firings.
+// FaultFired counts a rule's firings.
 func (s *faults) FaultFired(id int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +282,7 @@ func (f *faultState) matches(c *call) bool {
 		(f.Contains == "" || bytes.Contains(c.body, []byte(f.Contains)))
 }
 
-// plantedLocked reports whether a fault of the simulator made a bad ticket.
+// plantedLocked reports whether a fault made a bad ticket.
 func (s *faults) plantedLocked() bool {
 	for _, f := range s.rules {
 		if f.fired > 0 && strings.HasSuffix(f.Action.Open, "-ticket") {

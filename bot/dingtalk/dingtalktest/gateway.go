@@ -163,7 +163,6 @@ func (s *stream) admit(c *conn) bool {
 	return true
 }
 
-// A ping without an answer is reported after this time.
 const pingPatience = 5 * time.Second
 
 func (s *stream) ping(c *conn) {
@@ -204,7 +203,7 @@ func (s *stream) systemFrameLocked(c *conn, topic string) {
 	c.systemLocked(topic, p.frameID, map[string]any{}, p)
 }
 
-// Ping sends a ping to every open connection, beside those of Options.PingInterval.
+// Ping sends a ping to every open connection at once.
 func (s *stream) Ping() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

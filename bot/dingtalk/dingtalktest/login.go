@@ -51,8 +51,8 @@ func page(status int, body string) response {
 	return response{status: status, contentType: "text/html; charset=utf-8", raw: []byte("<!doctype html><title>DingTalk</title>" + body)}
 }
 
-// authorize is the page on which a person agrees to a login. The parameter "person" of the address is a staff id.
-// Without it the page lists all known people.
+// authorize is the page on which a person agrees to a login: the one whose staff id is the address's "person", or any
+// of the known people.
 func (s *logins) authorize(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()

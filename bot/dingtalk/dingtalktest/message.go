@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Message is something that a person says to the bot. Text in a group is all that most tests need:
+// Message is something that a person says to the bot. Most tests need only text in a group:
 //
 //	s.Say(dingtalktest.Message{Conversation: "cidRelease", Sender: "u1", Text: "deploy status"})
 type Message struct {
@@ -17,7 +17,7 @@ type Message struct {
 	Direct       bool   `json:"direct"`
 	// Sender is a staff id; empty means "u0001".
 	Sender string `json:"sender"`
-	// SenderNick overrides the person's name for this message.
+	// SenderNick overrides the person's name.
 	SenderNick string `json:"senderNick"`
 	Text       string `json:"text"`
 	// MsgID is generated when empty.
@@ -26,26 +26,25 @@ type Message struct {
 	MsgType string         `json:"msgType"`
 	Content map[string]any `json:"content"`
 	Quote   *Quote         `json:"quote"`
-	// AtUsers are the staff ids of other mentioned people.
+	// AtUsers are other mentioned people's staff ids.
 	AtUsers []string `json:"atUsers"`
-	// Robots are the mentioned robot codes, each of which gets the message with the same msgId; empty: the first
+	// Robots are the mentioned robot codes, which each get the message with the same msgId; empty: the first
 	// application's.
 	Robots []string `json:"robots"`
 	// CreatedAt overrides createAt, for late, early and skewed messages.
 	CreatedAt time.Time `json:"createdAt"`
-	// Copies is the number of simultaneous pushes, to different connections as far as there are; 0 means 1.
+	// Copies is the number of simultaneous pushes, to different connections if possible; 0 means 1.
 	Copies int `json:"copies"`
 
-	// Bare leaves the text as it is; else a group's text begins with the space after the mention.
+	// Bare leaves out the space after the mention with which a group's text begins.
 	Bare bool `json:"bare"`
 	// OverQuota sends errorCode 20001 and no content.
 	OverQuota bool `json:"overQuota"`
-	// ContentAsString sends content as a JSON string; NumbersAsStrings does so with createAt and
-	// sessionWebhookExpiredTime.
+	// ContentAsString sends content as a JSON string, NumbersAsStrings createAt and sessionWebhookExpiredTime.
 	ContentAsString  bool `json:"contentAsString"`
 	NumbersAsStrings bool `json:"numbersAsStrings"`
 	WebhookExpired   bool `json:"webhookExpired"`
-	// Omit leaves out top-level fields; Set adds or replaces some, last of all.
+	// Omit leaves out top-level fields; after that, Set adds or replaces some.
 	Omit []string       `json:"omit"`
 	Set  map[string]any `json:"set"`
 }
@@ -79,7 +78,7 @@ func RichText(parts ...RichPart) Message {
 	return Message{MsgType: "richText", Content: map[string]any{"richText": list}}
 }
 
-// Picture is a picture on its own; real ones come one-to-one.
+// Picture is a picture on its own, one-to-one only.
 func Picture(downloadCode string) Message {
 	return Message{MsgType: "picture", Direct: true, Content: map[string]any{
 		"downloadCode": downloadCode, "pictureDownloadCode": "p" + downloadCode,
@@ -107,7 +106,7 @@ func File(downloadCode, name string) Message {
 	}}
 }
 
-// Unknown is a kind that DingTalk does not pass on: only a sentence about it arrives.
+// Unknown is a kind that DingTalk does not pass on: a sentence about it arrives.
 func Unknown() Message {
 	return Message{MsgType: "unknownMsgType", Content: map[string]any{"unknownMsgType": "暂不支持该消息类型"}}
 }
@@ -115,7 +114,7 @@ func Unknown() Message {
 // OverQuota is a message beyond the organisation's push quota.
 func OverQuota() Message { return Message{OverQuota: true} }
 
-// payloadLocked is the `data` of m's frame to the bot of a. s.mu must be held.
+// payloadLocked is the `data` of m's frame to the bot of a.
 func (s *messages) payloadLocked(m Message, g *group, a *app) map[string]any {
 	u := s.userLocked(m.Sender)
 	created := m.CreatedAt
@@ -200,10 +199,10 @@ type Quote struct {
 	SenderID string         `json:"senderId"`
 	Content  map[string]any `json:"content"`
 	AsString bool           `json:"asString"`
-	// ProcessQueryKey names the bot's own quoted message; such a quote has no content.
+	// ProcessQueryKey names the bot's own quoted message; the quote has no content.
 	ProcessQueryKey string `json:"processQueryKey"`
 	Inner           *Quote `json:"inner"`
-	// CreatedAt is the time of the quoted message; the zero value: a minute ago.
+	// CreatedAt is the quoted message's; the zero value: a minute ago.
 	CreatedAt time.Time `json:"createdAt"`
 	// Legacy is "quoteMessage" or "quoteContent" for the two older shapes, and "originalMsgId" for a bare id.
 	Legacy string `json:"legacy"`
@@ -240,7 +239,7 @@ func QuoteChatRecord(msgID, summary string) *Quote {
 // QuoteID quotes a message by its id alone.
 func QuoteID(msgID string) *Quote { return &Quote{MsgID: msgID, Legacy: "originalMsgId"} }
 
-// QuoteReply quotes the bot's message: the frame has its id and the time, and no words.
+// QuoteReply quotes the bot's message, without its words.
 func QuoteReply(r Reply) *Quote {
 	q := QuoteCard("msgOf"+r.MsgUUID, r.ProcessQueryKey)
 	if q.CreatedAt = r.Time; q.ProcessQueryKey == "" {
@@ -254,7 +253,7 @@ func QuoteCard(msgID, processQueryKey string) *Quote {
 	return &Quote{MsgType: "interactiveCard", MsgID: msgID, ProcessQueryKey: processQueryKey}
 }
 
-// QuoteOf quotes a card: the frame has the bot's id, the time and the carrierId, and no words.
+// QuoteOf quotes a card by the bot's id, the time and the carrierId, without its words.
 func QuoteOf(c Card) *Quote {
 	q := QuoteCard("msgOf"+c.TrackID, c.ProcessQueryKey)
 	q.CreatedAt = c.Delivered
@@ -313,8 +312,7 @@ func (q *Quote) addTo(p, content map[string]any) {
 	}
 }
 
-// Variants are messages of every known shape of payload, by name, in the default group or in a private chat. The
-// caller may set Sender and MsgID.
+// Variants are messages of every known shape of payload, by name. The caller may set Sender and MsgID.
 func Variants() map[string]Message {
 	quoted := func(q *Quote) Message { return Message{Text: "what about this?", Quote: q} }
 	asString := QuoteText("msgQuoted01==", "$:LWCP_v1:$u0002", "original words")

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// A processQueryKey stands for a sentMessage, whose replies are one per receiver.
 type sentMessage struct {
 	robot    string
 	replies  []int  // indexes of posts.replies
@@ -51,7 +50,6 @@ func badParam(code, message string) *response {
 	return &r
 }
 
-// readSendLocked checks the common part of both sends.
 func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
 	if json.Unmarshal(c.body, &q) != nil {
 		return q, "", "", badParam("invalidParameter", "the body cannot be read")
@@ -176,7 +174,6 @@ func (s *openAPI) recall(c *call) response {
 	return jsonResponse(map[string]any{"successResult": done, "failedResult": failed})
 }
 
-// The message and its conversation are in the call's head.
 type emotionRequest struct {
 	RobotCode   string `json:"robotCode"`
 	EmotionType int    `json:"emotionType"`
@@ -195,7 +192,7 @@ func (q emotionRequest) whole() bool {
 		t.EmotionID != "" && t.EmotionName == q.EmotionName && t.Text != "" && t.BackgroundID != ""
 }
 
-// EmotionsLeft are the ids of messages with a reaction of the bot.
+// EmotionsLeft are the ids of messages with the bot's reaction.
 func (s *openAPI) EmotionsLeft() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,10 +234,10 @@ func (s *openAPI) emotion(c *call) response {
 	return jsonResponse(map[string]bool{"success": true})
 }
 
-// Emotion reports whether a reaction of the bot is on a message.
+// Emotion reports whether a message has a reaction of the bot.
 func (s *openAPI) Emotion(msgID string) bool { return len(s.Emotions(msgID)) > 0 }
 
-// Emotions are the names of the bot's reactions on a message, oldest first.
+// Emotions are the bot's reactions on a message, oldest first.
 func (s *openAPI) Emotions(msgID string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +251,6 @@ type token struct {
 	revoked bool
 }
 
-// An application's token stays the same while it is valid.
 func (s *openAPI) fetchTokenLocked(a *app) *token {
 	now := s.nowLocked()
 	a.tokenFetches++
@@ -327,7 +323,7 @@ func (s *openAPI) tokenLocked(value string) *token {
 	return t
 }
 
-// api adds the token, the rate limit and the monthly budget to a route.
+// api wraps a route in the token, the rate limit and the monthly budget. f runs with s.mu held.
 func (s *openAPI) api(f func(*call) response) func(*call) response {
 	return func(c *call) response {
 		s.mu.Lock()
@@ -340,7 +336,7 @@ func (s *openAPI) api(f func(*call) response) func(*call) response {
 		if r, limited := s.apiLimitLocked(c); limited {
 			return r
 		}
-		return f(c) // with s.mu held
+		return f(c)
 	}
 }
 
@@ -375,7 +371,7 @@ func (s *openAPI) countRefused(c *call) {
 	}
 }
 
-// LeaveAPICalls leaves n calls for the rest of the month. Further calls are refused with 403 and do not count.
+// LeaveAPICalls leaves n calls for the rest of the month. Calls beyond are refused with 403 and do not count.
 func (s *openAPI) LeaveAPICalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +380,7 @@ func (s *openAPI) LeaveAPICalls(n int) {
 	s.noteLocked(Entry{Kind: "fault", Detail: fmt.Sprintf("%d calls left in the month", n)})
 }
 
-// CallsCounted are the calls of the month's budget by route, without those refused for rate or budget.
+// CallsCounted are the budget's calls by route, without those refused for rate or budget.
 func (s *openAPI) CallsCounted() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ const Never time.Duration = -1
 // Unlimited switches off a count of Options whose zero value means the default.
 const Unlimited = -1
 
-// Routing is the choice of a connection for a push when an application has several.
+// Routing is the choice of a connection for a push among several.
 type Routing string
 
 // DingTalk documents a random choice; round robin makes a test predictable.
@@ -24,25 +24,24 @@ const (
 type App struct {
 	ClientID     string `json:"clientId"`
 	ClientSecret string `json:"clientSecret"`
-	// RobotCode is the bot's code; empty means ClientID, as for an enterprise's own bots.
+	// RobotCode is empty for the ClientID, as with an enterprise's own bots.
 	RobotCode string `json:"robotCode"`
-	// CorpID is the organisation; empty means "dingcorpsim".
-	CorpID string `json:"corpId"`
-	// RedirectURIs are the targets of logins.
+	// CorpID defaults to "dingcorpsim".
+	CorpID       string   `json:"corpId"`
 	RedirectURIs []string `json:"redirectUris"`
 	// Lacks are missing permissions, such as PermissionContact.
 	Lacks []string `json:"lacks"`
 }
 
-// User is one person. All but StaffID is derived from it when empty.
+// User is one person. Fields besides StaffID are derived from it when empty.
 type User struct {
 	StaffID string `json:"staffId"`
 	Nick    string `json:"nick"`
 	UnionID string `json:"unionId"`
-	// DingtalkID is the encrypted id that callbacks carry as senderId.
+	// DingtalkID is the encrypted id, the senderId of callbacks.
 	DingtalkID string `json:"dingtalkId"`
 	Admin      bool   `json:"admin"`
-	// External people belong to another organisation: callbacks do not name their staff id.
+	// External people belong to another organisation: callbacks lack their staff id.
 	External bool `json:"external"`
 }
 
@@ -57,15 +56,15 @@ type Group struct {
 	Disbanded bool     `json:"disbanded"`
 }
 
-// CardTemplate is one template of the card platform.
+// CardTemplate is a template of the card platform.
 type CardTemplate struct {
 	// ID ends in ".schema".
 	ID string
-	// Content is the variable with the Markdown answer; empty means "content".
+	// Content is the variable of the answer; empty means "content".
 	Content string
-	// Variables are the other variables; nil: every name is one.
+	// Variables are the other ones; nil: every name is one.
 	Variables []string
-	// PlainText makes Content a string, so that a streaming call may append to it.
+	// PlainText lets a streaming call append to Content.
 	PlainText   bool
 	Unpublished bool
 }
@@ -85,8 +84,8 @@ func defaultCardTemplates() []CardTemplate {
 	}
 }
 
-// Options configure the simulator. The zero value is a DingTalk as the field knows it; a duration of Never or a count
-// of Unlimited switches an option off. Options marked "unconfirmed" stand for undocumented behaviour.
+// Options configure the simulator. The zero value is a DingTalk as the field knows it; Never or Unlimited switches an
+// option off. Options marked "unconfirmed" stand for undocumented behaviour.
 type Options struct {
 	// Addr defaults to "127.0.0.1:0".
 	Addr string
@@ -94,13 +93,13 @@ type Options struct {
 	Apps   []App
 	Users  []User
 	Groups []Group
-	// Seed of every random choice; 0 means 1, so that a run repeats.
+	// Seed of every random choice; default 1, so that a run repeats.
 	Seed uint64
 
 	// LatencyMin and LatencyMax bound the delay of each push and answer; default 20-80 ms. LatencyMax Never: none.
 	LatencyMin, LatencyMax time.Duration
 
-	// RedeliverAfter is the time without an ack before a message is pushed again; default 60 s (unconfirmed).
+	// RedeliverAfter is the time without an ack before another push; default 60 s (unconfirmed).
 	RedeliverAfter time.Duration
 	// RedeliverMax bounds the redeliveries of one message; default 1 (unconfirmed), Unlimited: until acknowledged.
 	RedeliverMax int
@@ -108,14 +107,14 @@ type Options struct {
 	RedeliverSameFrameID bool
 	// RetryOnError and RetryOnNotFound treat an ack with code 500 or 404 as no ack (unconfirmed, default off).
 	RetryOnError, RetryOnNotFound bool
-	// AckDeadline is the platform's own push timeout, default 3 s; later acks are reported.
+	// AckDeadline makes later acks violations; default 3 s, the platform's push timeout.
 	AckDeadline time.Duration
 	// Routing defaults to RouteRandom.
 	Routing Routing
-	// ShuffleWindow delays each push by a random part of it, so that the order on the wire differs.
+	// ShuffleWindow delays each push by a random part of it, against the order on the wire.
 	ShuffleWindow time.Duration
-	// Backlog keeps messages without a connection for this time and replays them on connect; default: they are
-	// dropped (unconfirmed).
+	// Backlog keeps messages without a connection for this time, and replays them on connect; default: dropped
+	// (unconfirmed).
 	Backlog time.Duration
 
 	// PingInterval of the application-level ping; default 30 s (unconfirmed), Never: none.
@@ -126,7 +125,7 @@ type Options struct {
 	ConnectedFrames bool
 	// ConnectionTTL sends `disconnect` to a connection of that age; default none.
 	ConnectionTTL time.Duration
-	// DisconnectGrace is the silence between `disconnect` and the end of the socket; default 10 s.
+	// DisconnectGrace is the silence before the socket ends; default 10 s.
 	DisconnectGrace time.Duration
 
 	// TicketTTL, TokenTTL, WebhookTTL and LoginCodeTTL default to 90 s, 2 h, 90 min and 5 min (the last one unconfirmed).
@@ -137,9 +136,9 @@ type Options struct {
 	WebhookBlock time.Duration
 	// WebhookMaxBytes bounds a webhook body; default 20,000, beyond: errcode 460101.
 	WebhookMaxBytes int
-	// IgnoreMsgUUID posts a reply again although its msgUuid was seen (unconfirmed; default: not posted twice).
+	// IgnoreMsgUUID posts a reply with a known msgUuid again (unconfirmed; default: not).
 	IgnoreMsgUUID bool
-	// APIQPS bounds the calls per second of one API by one application; default 20, beyond: 403.
+	// APIQPS bounds one application's calls of one API in a second; default 20, beyond: 403.
 	APIQPS int
 	// APIQuota and StreamQuota are the organisation's monthly budgets, 5,000 and 3,000: counted always, enforced with
 	// EnforceQuotas.
@@ -148,15 +147,15 @@ type Options struct {
 
 	// RepliesPerMessage reports a message with more posts; 0: not checked, since long replies come in parts.
 	RepliesPerMessage int
-	// OpensPerMinute reports an application that opens connections more often; default 30.
+	// OpensPerMinute reports more connections of an application; default 30.
 	OpensPerMinute int
 	// MaxDeaf reports a longer time without a live connection, after the first; default: measured only.
 	MaxDeaf time.Duration
 	// CardTemplates default to DefaultCardTemplate and two of the field's.
 	CardTemplates []CardTemplate
-	// CardContentBytes bounds a streaming call; default 20,000, beyond: "content is too large" (value unconfirmed).
+	// CardContentBytes bounds a streaming call; default 20,000 (unconfirmed), beyond: "content is too large".
 	CardContentBytes int
-	// CardBlankAfter is the number of Chinese characters beyond which a card shows nothing; default 3,000.
+	// CardBlankAfter is the number of Chinese characters beyond which a card is blank; default 3,000.
 	CardBlankAfter int
 	// EnforceCardLimits refuses card values over 1 KB and names over 100 bytes; default: recorded on the card.
 	EnforceCardLimits bool
@@ -164,17 +163,17 @@ type Options struct {
 	EmotionFailures int
 	// CardIdle reports an unfinished card after this time without an update; default 60 s.
 	CardIdle time.Duration
-	// KeepMessages bounds the acknowledged messages for Redeliver; default 20,000. Replies are kept all.
+	// KeepMessages bounds the acknowledged messages for Redeliver; default 20,000. Replies are all kept.
 	KeepMessages int
-	// TranscriptLines bounds the transcript; default 50,000, the oldest go first.
+	// TranscriptLines bounds the transcript to the newest; default 50,000.
 	TranscriptLines int
 
-	// Logf, if not nil, receives every line of the transcript.
+	// Logf receives every line of the transcript.
 	Logf func(format string, args ...any)
 }
 
 // Fast are options for tests: no latency, pings each second, one second of disconnect grace, and three redeliveries
-// of an unacknowledged message, 3 s apart. Limits and violations are the defaults.
+// of an unacknowledged message, 3 s apart.
 func Fast() Options {
 	return Options{
 		LatencyMax:      Never,

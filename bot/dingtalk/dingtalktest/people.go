@@ -44,12 +44,12 @@ type app struct {
 	streamUse    int
 	opens        int
 	connected    bool      // has had a live connection
-	deafSince    time.Time // time when the last live connection went; zero while there is one
+	deafSince    time.Time // zero while there is a live connection
 	deaf         time.Duration
 	maxLive      int
 	backlog      []*delivery
 	tokenFetches int
-	tokenExcuses int // fetches that are no waste: the first, one for each refusal, and one for each opener, which may be a new process
+	tokenExcuses int // fetches that are no waste: the first, and one for each refusal and each opener, which may be a new process
 }
 
 type group struct {
@@ -59,7 +59,7 @@ type group struct {
 	direct  string // staff id, for a one-to-one conversation
 }
 
-// AddUser adds or changes a person. A speaker without it is derived from the staff id.
+// AddUser adds or changes a person. An unknown speaker is derived from the staff id.
 func (s *people) AddUser(u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *people) userLocked(staffID string) *User {
 	return s.addUser(User{StaffID: staffID})
 }
 
-// DirectConversation is the id of a person's private chat with the bot.
+// DirectConversation is the id of a private chat with the bot.
 func DirectConversation(staffID string) string { return "cidDirect" + staffID + "==" }
 
 func (s *people) conversationLocked(m Message) *group {

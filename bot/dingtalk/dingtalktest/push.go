@@ -23,7 +23,6 @@ const (
 	pushOther // malformed or strange frames: any answer, and none, will do
 )
 
-// All redeliveries of one message for one bot have this key.
 type deliveryKey struct{ robot, msgID string }
 
 type delivery struct {
@@ -129,8 +128,8 @@ func (s *messages) sayLocked(m Message) string {
 	return m.MsgID
 }
 
-// SayRaw pushes any text as the `data` of a bot message, valid or not, and returns the frame's messageId. It uses a
-// msgId and a conversationId of data.
+// SayRaw pushes any text as the `data` of a bot message and returns the frame's messageId. It uses a msgId and a
+// conversationId of data.
 func (s *messages) SayRaw(data string) string {
 	var head struct {
 		MsgID          string `json:"msgId"`
@@ -204,7 +203,7 @@ type sendOptions struct {
 	lenient bool // no ack is expected
 }
 
-// Without a connection, deliverLocked keeps or drops the message.
+// deliverLocked keeps or drops the message without a connection.
 func (s *messages) deliverLocked(d *delivery, n int, o sendOptions) {
 	var targets []*conn
 	if o.on != nil {

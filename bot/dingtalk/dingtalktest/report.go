@@ -19,7 +19,7 @@ type Entry struct {
 	FrameID      string `json:"frameId,omitempty"`
 	MsgID        string `json:"msgId,omitempty"`
 	Conversation string `json:"conversation,omitempty"`
-	// Status is an HTTP status or an ack's code.
+	// Status is HTTP's or an ack's code.
 	Status int    `json:"status,omitempty"`
 	Detail string `json:"detail,omitempty"`
 }
@@ -48,42 +48,42 @@ func (e Entry) String() string {
 	return b.String()
 }
 
-// The kinds of violations: faults of a client that DingTalk does not report to it.
+// The kinds of violations: a client's faults that DingTalk does not report.
 const (
-	AckUnknown            = "ack-unknown"             // an ack for a frame that was never pushed
-	AckTwice              = "ack-twice"               // a second ack for one push
-	AckLate               = "ack-late"                // an ack after the push timeout
-	AckMissing            = "ack-missing"             // no ack although the connection was there
-	AckLost               = "ack-lost"                // the client closed the connection with acks owed
-	AckWrongConnection    = "ack-wrong-connection"    // the ack came on another connection than the push
-	AckMalformed          = "ack-malformed"           // the ack's JSON has not the shape of the protocol
-	PingNotEchoed         = "ping-not-echoed"         // a ping was answered with other data
-	PingUnanswered        = "ping-unanswered"         // a ping was not answered before the next
-	ReplyTwice            = "reply-twice"             // the same reply was posted again for the same message
-	ReplyWrongPlace       = "reply-wrong-place"       // a reply to a conversation or person it cannot be for
-	MentionNotInText      = "mention-not-in-text"     // an id in `at` without the literal @id in the text
-	WebhookExpired        = "webhook-expired"         // a webhook was used after its expiry
-	WebhookUnknown        = "webhook-unknown"         // a webhook that was never handed out
-	EmotionTwice          = "emotion-twice"           // a reaction on a message that has it
-	TokenWasted           = "token-wasted"            // a token was fetched though the last one was still good
-	OpenMalformed         = "open-malformed"          // connections/open without what it needs
-	OpenTooOften          = "open-too-often"          // a reconnect storm
+	AckUnknown            = "ack-unknown" // an ack for a frame that was never pushed
+	AckTwice              = "ack-twice"
+	AckLate               = "ack-late"             // an ack after the push timeout
+	AckMissing            = "ack-missing"          // no ack although the connection was there
+	AckLost               = "ack-lost"             // the client closed the connection with acks owed
+	AckWrongConnection    = "ack-wrong-connection" // the ack came on another connection than the push
+	AckMalformed          = "ack-malformed"        // the ack's JSON has not the shape of the protocol
+	PingNotEchoed         = "ping-not-echoed"      // a ping was answered with other data
+	PingUnanswered        = "ping-unanswered"      // a ping was not answered before the next
+	ReplyTwice            = "reply-twice"          // the same reply was posted again for the same message
+	ReplyWrongPlace       = "reply-wrong-place"    // to a conversation or person it cannot be for
+	MentionNotInText      = "mention-not-in-text"  // an id in `at` without the literal @id in the text
+	WebhookExpired        = "webhook-expired"
+	WebhookUnknown        = "webhook-unknown" // a webhook that was never handed out
+	EmotionTwice          = "emotion-twice"
+	TokenWasted           = "token-wasted"   // a token was fetched though the last one was still good
+	OpenMalformed         = "open-malformed" // connections/open without what it needs
+	OpenTooOften          = "open-too-often"
 	TicketReused          = "ticket-reused"           // a ticket was used twice or after its expiry
 	DeafTooLong           = "deaf-too-long"           // no live connection for longer than Options.MaxDeaf
 	CardAfterFinalize     = "card-after-finalize"     // a streaming call after the last one
-	CardNotFinalized      = "card-not-finalized"      // a card that was left spinning
+	CardNotFinalized      = "card-not-finalized"      // left spinning
 	CardCallbackSlow      = "card-callback-slow"      // a card callback answered after 2 s
 	CardCallbackMalformed = "card-callback-malformed" // an answer to a click without a card's values in it
 	CardBlank             = "card-blank"              // a card that ended shows no text, though it has or had one
 	CardGUIDReused        = "card-guid-reused"        // two different streaming calls had one guid
 	CardMixedWrites       = "card-mixed-writes"       // a variable was streamed after an update wrote it: the frames do not show
-	CardBrokenMarkdown    = "card-broken-markdown"    // a frame that is no whole Markdown
+	CardBrokenMarkdown    = "card-broken-markdown"    // no whole Markdown
 )
 
-// The kinds of advice: they are in [Card.Findings] and are no violations.
+// The kinds of advice, which are in [Card.Findings] and are no violations.
 const (
 	CardOverLimit         = "card-over-limit"          // a variable beyond the documented limits
-	CardUnknownVariable   = "card-unknown-variable"    // a variable that the template lacks
+	CardUnknownVariable   = "card-unknown-variable"    // the template lacks the variable
 	CardNoCallback        = "card-no-callback"         // a card whose clicks do not reach the bot by stream
 	CardUpdatedInCallback = "card-updated-in-callback" // an update while a click waits for its answer
 )
@@ -135,8 +135,8 @@ func (s *core) Transcript() []Entry {
 	return append([]Entry(nil), s.transcript...)
 }
 
-// Violations are the client's breaches of the protocol of these kinds, or of any without kinds, oldest first. Overdue
-// acknowledgements and cards left spinning count too.
+// Violations are the client's breaches of these kinds, or of all without kinds, oldest first, with overdue
+// acknowledgements and cards left spinning.
 func (s *Server) Violations(kinds ...string) []Violation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,10 +180,10 @@ func (s *Server) overdueLocked() []Violation {
 	return out
 }
 
-// Reply is one message of the bot in a conversation.
+// Reply is one message of the bot.
 type Reply struct {
 	Conversation string `json:"conversation"`
-	// MsgID is the message whose webhook was used; empty for replies by the open API.
+	// MsgID is that of the used webhook's message; empty for the open API.
 	MsgID   string `json:"msgId,omitempty"`
 	MsgType string `json:"msgtype"`
 	Title   string `json:"title,omitempty"`
@@ -196,7 +196,7 @@ type Reply struct {
 	MsgUUID   string    `json:"msgUuid,omitempty"`
 	RobotCode string    `json:"robotCode,omitempty"`
 	Time      time.Time `json:"time"`
-	// ProcessQueryKey names a message sent by the open API; a quote of it carries the key.
+	// ProcessQueryKey names a message of the open API for quotes.
 	ProcessQueryKey string `json:"processQueryKey,omitempty"`
 	Recalled        bool   `json:"recalled,omitempty"`
 	Bytes           int    `json:"bytes"`
@@ -205,12 +205,11 @@ type Reply struct {
 type posts struct {
 	*core
 	replies  []Reply
-	posted   map[string]int       // index of the newest reply by conversation and text
+	posted   map[string]int       // newest reply by conversation and text
 	lastSaid map[string]time.Time // per conversation
 	edits    int                  // replies changed after they were posted
 }
 
-// postLocked also reports a reply that is there already.
 func (s *posts) postLocked(r Reply) {
 	r.Time = s.nowLocked()
 	s.repliedTwiceLocked(r, len(s.replies))
@@ -218,7 +217,6 @@ func (s *posts) postLocked(r Reply) {
 	s.noteLocked(Entry{Kind: "reply", MsgID: r.MsgID, Conversation: r.Conversation, Detail: r.Via + ": " + clip(r.Text)})
 }
 
-// A card that has ended can get another text by an update.
 func (s *posts) editLocked(index int, text string) {
 	r := &s.replies[index]
 	if r.Text == text {
@@ -249,7 +247,7 @@ func (s *posts) repliedTwiceLocked(r Reply, index int) {
 	s.posted[key] = index
 }
 
-// WaitReply waits for a reply with the text; an empty conversation or text matches any.
+// WaitReply waits for a reply with the text; empty arguments match any.
 func (s *posts) WaitReply(ctx context.Context, conversation, contains string) (Reply, error) {
 	return s.WaitReplyAfter(ctx, conversation, contains, 0)
 }
@@ -258,7 +256,7 @@ func (s *posts) WaitReply(ctx context.Context, conversation, contains string) (R
 func (s *posts) WaitReplyAfter(ctx context.Context, conversation, contains string, n int) (Reply, error) {
 	var found Reply
 	what := fmt.Sprintf("a reply containing %q in conversation %q", contains, conversation)
-	i, next, edits := 0, 0, 0 // replies of the conversation so far, the first that was not looked at, and edits seen
+	i, next, edits := 0, 0, 0 // the conversation's replies, the first unread one, and edits seen
 	err := s.wait(ctx, what, func() bool {
 		if s.edits != edits {
 			i, next, edits = 0, 0, s.edits
@@ -279,7 +277,7 @@ func (s *posts) WaitReplyAfter(ctx context.Context, conversation, contains strin
 	return found, err
 }
 
-// Replies are the replies to a conversation, or all when it is empty, oldest first.
+// Replies are those to a conversation, or all when it is empty, oldest first.
 func (s *posts) Replies(conversation string) []Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ type call struct {
 	route string
 	body  []byte
 	head  callHead
-	app   *app // app of the access token, on the routes of the open API
+	app   *app // app of the access token
 	fault Action
 }
 
@@ -131,7 +131,7 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// The stream handshake has no function, since it takes the socket over.
+// f is nil for the stream handshake, which takes the socket over.
 func (s *Server) route(name string, f func(*call) response) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.begin() {
@@ -232,7 +232,7 @@ func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) respons
 	}
 }
 
-// hijack resets the connection when f writes nothing.
+// hijack resets the connection if f writes nothing.
 func hijack(w http.ResponseWriter, f func(io.Writer)) {
 	hj, ok := w.(http.Hijacker)
 	if !ok {

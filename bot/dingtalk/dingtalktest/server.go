@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. Its
-// methods may be called from any goroutine.
+// Server is one simulated DingTalk: the stream gateway, the open API and the session webhooks on one address. Any
+// goroutine may call its methods.
 type Server struct {
 	*core
 	*people
@@ -38,10 +38,10 @@ type core struct {
 	opts    Options
 	done    chan struct{}
 	wg      sync.WaitGroup
-	summary func() string // state in words, for waits that fail
+	summary func() string // for errors of waits
 
 	mu         sync.Mutex
-	changed    chan struct{} // closed and replaced at every change that a wait may look for
+	changed    chan struct{} // closed and replaced at every change that a wait looks for
 	waiters    int           // waits that hold or are about to take `changed`
 	closed     bool
 	offset     time.Duration // simulator's clock less the machine's
@@ -60,8 +60,7 @@ func newCore(opts Options, url string) *core {
 	}
 }
 
-// New starts a simulator, which the caller closes. It panics when it can't listen on the address, like
-// httptest.NewServer.
+// New starts a simulator, which the caller closes. It panics when it can't listen, like httptest.NewServer.
 func New(opts Options) *Server {
 	s, err := Start(opts)
 	if err != nil {
@@ -70,7 +69,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Start is New with an error for an address that a person chose.
+// Start is New with an error for a chosen address.
 func Start(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	ln, err := listen(opts.Addr)
@@ -133,7 +132,7 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// begin registers work that Close waits for. It is false when the server is closed.
+// begin registers work that Close waits for; false: the server is closed.
 func (s *core) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +143,7 @@ func (s *core) begin() bool {
 	return true
 }
 
-// Close waits for the goroutine of spawnLocked. s.mu must be held.
+// Close waits for f.
 func (s *core) spawnLocked(f func()) {
 	if s.closed {
 		return
@@ -156,7 +155,7 @@ func (s *core) spawnLocked(f func()) {
 
 type timer struct{ t *time.Timer }
 
-// afterLocked calls f after d, unless the timer or the server stops first. s.mu must be held; f runs without it.
+// afterLocked calls f after d without s.mu, unless the timer or the server stops first.
 func (s *core) afterLocked(d time.Duration, f func()) *timer {
 	if s.closed {
 		return nil
@@ -206,7 +205,7 @@ func (s *core) sleep(d time.Duration, gone <-chan struct{}) bool {
 // nowLocked is the simulator's clock. s.mu must be held.
 func (s *core) nowLocked() time.Time { return time.Now().Add(s.offset) }
 
-// Now is the time on the simulator's clock.
+// Now is the simulator's time.
 func (s *core) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +235,7 @@ func (s *core) latencyLocked() time.Duration {
 // wakeLocked makes every wait look again. s.mu must be held.
 func (s *core) wakeLocked() {
 	if s.waiters == 0 {
-		return // usually there is no wait, and a channel for each line would be most of the cost
+		return // usually there is no wait, and a channel for each line would cost most
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -255,7 +254,6 @@ func (s *core) rateLocked(name string, window time.Duration) int {
 	return len(kept) + 1
 }
 
-// A refused call does not count.
 func (s *core) forgetLastLocked(name string) {
 	if l := s.sends[name]; len(l) > 0 {
 		s.sends[name] = l[:len(l)-1]
@@ -277,7 +275,7 @@ func (s *core) every(d time.Duration, gone <-chan struct{}, f func()) {
 	}
 }
 
-// Ids must differ between runs, since a gateway's database outlives a simulator. So they do not come from the seed.
+// Ids do not come from the seed: a gateway's database outlives a simulator.
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	_, _ = crand.Read(b) // never fails on the supported systems
@@ -297,7 +295,7 @@ func newFrameID() string {
 	return randomHex(4) + "_" + randomHex(2) + "_" + randomHex(5) + "_" + randomHex(3)
 }
 
-// A listener can stop listening for a while: clients see "connection refused".
+// listener can stop for a while: clients see "connection refused".
 type listener struct {
 	addr net.Addr
 

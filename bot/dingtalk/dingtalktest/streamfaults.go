@@ -17,10 +17,9 @@ type RedeliverOptions struct {
 	Times       int           // 0 means 1
 	Every       time.Duration // between the times
 	SameFrameID bool
-	// Everywhere pushes to all live connections at once.
+	// Everywhere pushes to all live connections.
 	Everywhere bool
-	// Conn is a connection's id.
-	Conn string
+	Conn       string
 }
 
 // Redeliver pushes a message again to each of its bots. It is false for an unknown msgId.
@@ -72,7 +71,6 @@ func (s *stream) connLocked(id string) *conn {
 	return nil
 }
 
-// An empty id stands for all connections.
 func (s *stream) chosenLocked(id string) []*conn {
 	if id == "" {
 		return append([]*conn(nil), s.conns...)
@@ -91,13 +89,13 @@ type DisconnectOptions struct {
 	Reason string
 	// NoMessageID leaves messageId out of the frame.
 	NoMessageID bool
-	// Grace overrides Options.DisconnectGrace; Never: only the client closes the socket.
+	// Grace overrides Options.DisconnectGrace; with Never only the client closes.
 	Grace time.Duration
-	// KeepDelivering still routes pushes to the connection, as a server that does not conform would.
+	// KeepDelivering still routes pushes to it, as a server that does not conform would.
 	KeepDelivering bool
 }
 
-// Disconnect sends `disconnect` and returns the number of its connections.
+// Disconnect returns the number of its connections.
 func (s *stream) Disconnect(o DisconnectOptions) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,19 +143,19 @@ func (s *stream) Restart(refuse time.Duration) {
 	s.Disconnect(DisconnectOptions{Reason: "server restart"})
 }
 
-// Drop ends a connection in these ways, beside a WebSocket close code.
+// The ways of Drop beside a close code.
 const (
 	DropRST = "rst" // TCP reset
 	DropFIN = "fin" // TCP end without a close frame: the client sees 1006
 )
 
-// DropOptions configure an end of connections without a `disconnect`.
+// DropOptions configure an end without a `disconnect`.
 type DropOptions struct {
 	// Conn is a connection's id; empty means every connection.
 	Conn string
 	// How is DropRST (also when empty) or DropFIN; ignored with Code.
 	How string
-	// Code is that of a close frame (1000, 1001, 1008, …) before the socket is closed.
+	// Code is that of a close frame (1000, 1001, 1008, …).
 	Code int
 }
 
@@ -188,8 +186,8 @@ func (s *stream) Drop(o DropOptions) int {
 	return len(chosen)
 }
 
-// HalfOpen keeps TCP up, but nothing is read, written or answered. The connections are still chosen for pushes. An
-// empty id means all; their number is returned.
+// HalfOpen keeps TCP up without reads, writes and answers; pushes still go there. An empty id means all connections;
+// their number is returned.
 func (s *stream) HalfOpen(conn string) int { return s.spoil(conn, HalfOpen) }
 
 // Zombie makes connections answer pings but lose every push. An empty id means all.
@@ -211,7 +209,7 @@ func (s *stream) spoil(id string, state ConnState) int {
 }
 
 // LoseNext makes the next n bot messages of a connection vanish, as the first after a reconnect may. An empty id
-// means every open connection.
+// means all.
 func (s *stream) LoseNext(conn string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +219,7 @@ func (s *stream) LoseNext(conn string, n int) {
 	}
 }
 
-// SayShuffled says messages with rising createAt in another order, by the seed; msgIds are in the order of creation.
+// SayShuffled says messages with rising createAt and msgIds in another order, by the seed.
 func (s *messages) SayShuffled(msgs ...Message) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +253,8 @@ func inOrder(p []int) bool {
 	return true
 }
 
-// Burst says n messages spread over conversations ("cidBurst1", …), evenly within the time, and returns their msgIds.
-// The text of each is its number.
+// Burst says n messages to conversations ("cidBurst1", …), evenly within the time, and returns their msgIds. Their
+// texts are their numbers.
 func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +274,7 @@ func (s *messages) Burst(n, conversations int, within time.Duration) []string {
 	return ids
 }
 
-// Frame is an arbitrary frame, valid or not.
+// Frame may be invalid.
 type Frame struct {
 	// Type is SYSTEM, EVENT, CALLBACK or anything else.
 	Type  string `json:"type"`
@@ -331,9 +329,9 @@ type MalformedFrame struct {
 	Binary bool
 }
 
-// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two of them carry a readable message
-// that must be answered: one with createAt as a string, one of more than 1 MB. Their messages belong to no
-// conversation of a Server, unlike those of PlayMalformed.
+// MalformedFrames are the thirteen kinds of broken frames, in a fixed order. Two hold a readable message that must be
+// answered: one with createAt as a string, one of more than 1 MB. Their messages belong to no conversation of a
+// Server, unlike those of PlayMalformed.
 func MalformedFrames() []MalformedFrame {
 	return malformed(func() map[string]any {
 		return map[string]any{
@@ -387,7 +385,7 @@ func malformed(payload func() map[string]any) []MalformedFrame {
 }
 
 // PlayMalformed sends MalformedFrames, or those named, to a live connection as messages of a conversation, and
-// returns the names of the sent ones. No particular ack is expected.
+// returns the sent names. No particular ack is expected.
 func (s *messages) PlayMalformed(conversation string, names ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

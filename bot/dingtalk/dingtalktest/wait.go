@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WaitFor waits until done reports true of a consistent state. what names the awaited state in the error after ctx
-// ends. done must not call the Server.
+// WaitFor waits until done accepts a consistent state. what names it in the error after ctx ends. done must not call
+// the Server.
 func (s *Server) WaitFor(ctx context.Context, what string, done func(State) bool) error {
 	return s.wait(ctx, what, func() bool { return done(s.stateLocked()) })
 }
@@ -65,8 +65,8 @@ func (s *messages) WaitAck(ctx context.Context, msgID string) (Ack, error) {
 	return ack, err
 }
 
-// WaitEntry waits for a line of the transcript that done accepts; earlier lines count. done sees each line once, the
-// oldest first, and must not call the Server.
+// WaitEntry waits for a line of the transcript that done accepts, old or new. done sees each line once, the oldest
+// first, and must not call the Server.
 func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool) (Entry, error) {
 	var found Entry
 	seen := 0 // seq of the last line that was looked at
@@ -87,11 +87,11 @@ func (s *core) WaitEntry(ctx context.Context, what string, done func(Entry) bool
 // State is the whole simulator at one moment.
 type State struct {
 	Now time.Time `json:"now"`
-	// Live counts connections that are neither draining nor spoilt by HalfOpen or Zombie.
+	// Live counts connections that are not draining, half-open or zombies.
 	Live        int          `json:"live"`
 	Connections []Connection `json:"connections"`
 	Apps        []AppState   `json:"apps"`
-	// Messages counts remembered messages, Unacked those without an ack that ends them.
+	// Messages counts remembered messages, Unacked those without a final ack.
 	Messages   int `json:"messages"`
 	Unacked    int `json:"unacked"`
 	Replies    int `json:"replies"`
@@ -114,7 +114,7 @@ type AppState struct {
 	Deaf    time.Duration `json:"deaf"`
 }
 
-// State returns the counters and connections of this moment.
+// State returns the present state.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Server) describe() string {
 		st.Live, len(st.Connections), st.Messages, st.Unacked, st.Replies, st.Violations)
 }
 
-// TB is the part of *testing.T that NewServer needs, without package testing in programs.
+// TB is NewServer's part of *testing.T, without package testing in programs.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)

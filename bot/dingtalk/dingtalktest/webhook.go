@@ -122,7 +122,7 @@ func (s *webhooks) sendBySession(c *call) response {
 	return s.postHookLocked(c, se.group, se, "webhook")
 }
 
-// The access_token of a group's own bot is the group's id here.
+// The access_token of a group's own bot is the group's id.
 func (s *webhooks) sendCustom(c *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()

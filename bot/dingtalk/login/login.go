@@ -31,7 +31,7 @@ type Config struct {
 	ClientID, ClientSecret string
 	APIBase, OAPIBase      string // without a slash at the end
 	AuthorizeURL           string // page on which a person agrees
-	RedirectURI            string // address that the page leads back to, as registered with the application
+	RedirectURI            string // its target, as registered with the application
 	Tokens                 Tokens
 	// HTTP makes the calls; nil for a default. Redirects are never followed.
 	HTTP *http.Client

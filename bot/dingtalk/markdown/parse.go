@@ -35,11 +35,11 @@ type Fence struct{ Mark, Info string }
 type Line struct {
 	Kind Kind
 	Item bool // the line begins a list item
-	// Raw is the line as it is, with its newline; Start is its offset in the text.
+	// Raw is the line with its newline; Start is its offset in the text.
 	Raw   string
 	Start int
-	// Prefix are the markers and the indentation before Text. Text has no newline, and outside code no blanks around
-	// it.
+	// Prefix are the markers and the indentation before Text, which has no newline, and no outer blanks except in
+	// code.
 	Prefix, Text string
 	// Inside is the prefix of a further line in the same quotes and list items.
 	Inside string

@@ -19,9 +19,8 @@ func (p Piece) Text() string { return p.Open + p.Body + p.Close }
 type Size func(r rune, n int) int
 
 // Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several
-// times. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts inside
-// a character, nor between a heading and its text, nor between a table's head and its first row. The joined bodies
-// are the text.
+// times. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts a
+// character, a heading from its text, or a table's head from its first row. The joined bodies are the text.
 //
 // As a text grows, all pieces but the last stay as they are. It takes time in proportion to the text.
 func Split(text string, limit int, size Size) []Piece {
@@ -79,7 +78,6 @@ func (s *splitter) pos(at place) int {
 	return s.lines[at.line].Start + at.offset
 }
 
-// lineBefore is the line that a place is in or behind.
 func (s *splitter) lineBefore(at place) *Line {
 	if at.offset > 0 {
 		return &s.lines[at.line]
@@ -87,7 +85,6 @@ func (s *splitter) lineBefore(at place) *Line {
 	return &s.lines[at.line-1]
 }
 
-// reopen begins a piece in a code block or in a table.
 func (s *splitter) reopen(at place) string {
 	l := &s.lines[at.line]
 	switch {
@@ -136,7 +133,6 @@ func (s *splitter) cut(from place, room int) place {
 	return place{line: len(s.lines)}
 }
 
-// A line stays with the next one if it is a table's head or may turn out to be one.
 func mayBeHead(l *Line) bool {
 	return l.Kind == TableHead || l.Kind == TableRule || l.InParagraph() && strings.Contains(l.Text, "|")
 }
@@ -155,7 +151,7 @@ func (s *splitter) rank(i int, whole bool) int {
 	return betweenLines
 }
 
-// choose takes the best border that does not leave a piece mostly empty, else it cuts the line.
+// choose takes the best border that does not leave a piece mostly empty, else cuts the line.
 func (s *splitter) choose(best [kinds]border, room int, from place, i int, raw string, left int) place {
 	for k := kinds - 1; k >= 0; k-- {
 		if b := best[k]; b.line > 0 && b.used >= room/3 {
@@ -203,7 +199,7 @@ func (s *splitter) measure(text string) int {
 	return n
 }
 
-// The bound keeps a long line from being measured again for each piece. whole: the text is within the bound.
+// The bound keeps a long line from being measured again for each piece.
 func (s *splitter) within(text string, bound int) (n int, whole bool) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])

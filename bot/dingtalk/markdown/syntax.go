@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// indent measures the blanks at the beginning of a line, in columns and bytes.
+// indent measures the leading blanks, in columns and bytes.
 func indent(s string) (width, bytes int) {
 	for bytes < len(s) && (s[bytes] == ' ' || s[bytes] == '\t') {
 		width++
@@ -14,7 +14,7 @@ func indent(s string) (width, bytes int) {
 	return width, bytes
 }
 
-// columns is the number of bytes that the first n columns of blanks take.
+// columns is the number of bytes in the first n columns of blanks.
 func columns(s string, n int) int {
 	b := 0
 	for b < len(s) {
@@ -41,7 +41,7 @@ func run(s string, c byte) int {
 	return n
 }
 
-// marker is the length of a list item's marker at the beginning of a line, or 0.
+// marker is the length of a leading list marker, or 0.
 func marker(s string) int {
 	k := 1
 	if !strings.ContainsRune("-+*", rune(s[0])) {
@@ -97,7 +97,6 @@ func fenceOf(s string) Fence {
 	return Fence{Mark: s[:n], Info: info}
 }
 
-// isTableRule expects the row of dashes between a table's head and its rows.
 func isTableRule(s string) bool {
 	if !strings.Contains(s, "|") || strings.Trim(s, "|:- \t") != "" {
 		return false

@@ -1,7 +1,6 @@
-// Package reaction shows DingTalk's reaction of a robot as a thinking mark on a waiting message until the message is
-// answered.
+// Package reaction sets a robot's reaction on a waiting message as a thinking mark, until the message is answered.
 //
-// The first message of each turn gets the mark as soon as it is stored, before the turn has a slot. People see within
+// The first message of each turn gets the mark as soon as it is stored, before the turn has a slot: people see within
 // a second that it arrived. The mark goes when the message no longer waits, whatever ended its turn.
 //
 // A row exists before the mark. Any replica claims it within seconds once its message no longer waits, also after a

@@ -1,7 +1,6 @@
-// Command conformance runs DingTalk's official Node SDK against the simulator and checks that both sides agree. It
-// covers opening, callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped connection and redelivery,
-// and expects no reported violation. It needs node and npm, installs the SDK into a temporary folder, and exits with
-// 0 when all holds.
+// Command conformance runs DingTalk's official Node SDK against the simulator and checks that both sides agree, without
+// a reported violation. It covers opening, callbacks, acks, ping echoes, tokens, replies, `disconnect`, a dropped
+// connection and redelivery. It needs node and npm, and installs the SDK into a temporary folder.
 package main
 
 import (
@@ -92,7 +91,7 @@ func install(ctx context.Context, log io.Writer) (string, error) {
 	return dir, nil
 }
 
-// The returned function ends the echo bot by closing its stdin.
+// The returned function ends the echo bot.
 func startClient(ctx context.Context, dir, url string, log io.Writer) (func() error, error) {
 	node := exec.CommandContext(ctx, "node", "client.mjs")
 	node.Dir, node.Stdout, node.Stderr = dir, log, log
