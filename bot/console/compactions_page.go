@@ -19,18 +19,10 @@ import (
 func isNotFound(err error) bool { return errors.Is(err, sessions.ErrNotFound) }
 
 func (c *Console) compactions(w http.ResponseWriter, r *request) error {
-	f, err := compactionFilter(r.FormValue("q"), c.cfg.Location)
-	if err != nil {
-		return err
-	}
-	v, err := list(r, func(p pages.Page) ([]pages.CompactionRow, string, error) {
+	parse := func(text string) (pages.CompactionFilter, error) { return compactionFilter(text, c.cfg.Location) }
+	return showList(c, w, r, "compactions", parse, func(f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
 		return r.lists.Compactions(r.Context(), f, p)
 	})
-	if err != nil {
-		return err
-	}
-	c.pages.show(w, r, http.StatusOK, "compactions", v)
-	return nil
 }
 
 type attemptView struct {

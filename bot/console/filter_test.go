@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/base64"
 	"html"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -128,6 +129,28 @@ func TestFailedCompactionsAreFound(t *testing.T) {
 		}
 		if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); found != (strings.Contains(page, "上次压缩没有成功： 执行它的进程每次都中途退出<details") && strings.Contains(page, reason)) {
 			t.Errorf("the page of a session with %q has the reason: %t", reason, !found)
+		}
+	}
+}
+
+// A refused filter, or a wrong place in the list, is named on the list's own page, and the box keeps the text for its correction.
+func TestARefusedFilterStaysInItsBox(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	for _, path := range []string{"/sessions", "/compactions", "/memories", "/schedules"} {
+		for query, want := range map[string]string{"nostate:busy": "筛选里没有 nostate:", "支付": "翻页位置无效"} {
+			address := path + "?lang=zh&q=" + url.QueryEscape(query)
+			if query == "支付" {
+				address += "&cursor=broken"
+			}
+			status, page := b.get(address)
+			if status != http.StatusBadRequest || !strings.Contains(page, `role="alert" id="wrong">`+want) || !strings.Contains(page, `type="search" value="`+query+`"`) {
+				t.Errorf("%s: %d, the page lacks the box with %q or the reason: %s", address, status, query, around(page, "alert", "search"))
+			}
+			if strings.Contains(page, "没有符合的内容") || strings.Contains(page, "<table") {
+				t.Errorf("%s: the page has rows, or says that none match", address)
+			}
 		}
 	}
 }

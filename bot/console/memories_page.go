@@ -22,16 +22,9 @@ import (
 )
 
 func (c *Console) memories(w http.ResponseWriter, r *request) error {
-	f, err := memoryFilter(r.FormValue("q"))
-	if err != nil {
-		return err
-	}
-	v, err := list(r, func(p pages.Page) ([]memory.Memory, string, error) { return r.lists.Memories(r.Context(), f, p) })
-	if err != nil {
-		return err
-	}
-	c.pages.show(w, r, http.StatusOK, "memories", v)
-	return nil
+	return showList(c, w, r, "memories", memoryFilter, func(f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
+		return r.lists.Memories(r.Context(), f, p)
+	})
 }
 
 type memoryView struct {

@@ -204,7 +204,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
 		},
 		"tab":    func(v view, href, name string) tab { return tab{href, name, v.current(name)} },
-		"filter": func(text, hint string) filterView { return filterView{text, hint} },
+		"filter": func(text, wrong, hint string) filterView { return filterView{text, wrong, hint} },
 		"sums": func(head, prefix string, rows []usageSum, total usageSum) sumsView {
 			return sumsView{head, prefix, rows, total}
 		},
@@ -229,7 +229,7 @@ type (
 		Href, Name string
 		Current    bool
 	}
-	filterView struct{ Filter, Hint string }
+	filterView struct{ Filter, Wrong, Hint string }
 	sumsView   struct {
 		Head, Prefix string
 		Rows         []usageSum

@@ -53,19 +53,10 @@ func scheduleFilter(text string) (pages.ScheduleFilter, error) {
 }
 
 func (c *Console) schedules(w http.ResponseWriter, r *request) error {
-	f, err := scheduleFilter(r.FormValue("q"))
-	if err != nil {
-		return err
-	}
-	v, err := list(r, func(p pages.Page) ([]scheduleView, string, error) {
+	return showList(c, w, r, "schedules", scheduleFilter, func(f pages.ScheduleFilter, p pages.Page) ([]scheduleView, string, error) {
 		rows, next, err := r.lists.Schedules(r.Context(), f, p)
 		return scheduleViews(r, rows), next, err
 	})
-	if err != nil {
-		return err
-	}
-	c.pages.show(w, r, http.StatusOK, "schedules", v)
-	return nil
 }
 
 // cancelSchedule ends an active schedule of a session that the role sees.

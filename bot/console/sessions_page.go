@@ -27,6 +27,7 @@ const (
 
 type listView[T any] struct {
 	Filter string
+	Wrong  string // reason of a refused filter or cursor
 	Rows   []T
 	Next   string // address; empty at the end
 }
@@ -44,17 +45,29 @@ func list[T any](r *request, read func(p pages.Page) ([]T, string, error)) (list
 	return v, nil
 }
 
-func (c *Console) sessions(w http.ResponseWriter, r *request) error {
-	f, err := sessionFilter(r.FormValue("q"))
-	if err != nil {
-		return err
+// showList shows a page with a filter. A refused filter or cursor leaves the page without rows, so that the reader can
+// correct the filter.
+func showList[F, T any](c *Console, w http.ResponseWriter, r *request, page string, parse func(string) (F, error), read func(F, pages.Page) ([]T, string, error)) error {
+	v, status := listView[T]{Filter: r.FormValue("q")}, http.StatusOK
+	f, err := parse(v.Filter)
+	if err == nil {
+		v, err = list(r, func(p pages.Page) ([]T, string, error) { return read(f, p) })
 	}
-	v, err := list(r, func(p pages.Page) ([]pages.SessionRow, string, error) { return r.lists.Sessions(r.Context(), f, p) })
 	if err != nil {
-		return err
+		var bad badRequest
+		if status, bad = statusOf(err); status != http.StatusBadRequest {
+			return err
+		}
+		v.Wrong = r.words.T(bad.code, bad.args...)
 	}
-	c.pages.show(w, r, http.StatusOK, "sessions", v)
+	c.pages.show(w, r, status, page, v)
 	return nil
+}
+
+func (c *Console) sessions(w http.ResponseWriter, r *request) error {
+	return showList(c, w, r, "sessions", sessionFilter, func(f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
+		return r.lists.Sessions(r.Context(), f, p)
+	})
 }
 
 type sessionView struct {

@@ -90,7 +90,7 @@ func shots(ctx context.Context, address string) ([]shot, error) {
 		{name: "privacy", path: "/privacy", look: desk},
 		{name: "retention", path: "/retention?days=1", look: desk},
 		{name: "privacy-phone", path: "/privacy", look: phone},
-		{name: "error", path: "/sessions?q=state:asleep", look: deskEnglish},
+		{name: "error", path: "/nowhere", look: deskEnglish},
 		{name: "overview-en", path: "/", look: deskEnglish},
 		{name: "session-en", path: p.Session, look: deskEnglish},
 		{name: "overview-dark", path: "/", look: deskDark},
