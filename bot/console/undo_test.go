@@ -112,3 +112,19 @@ func TestRequestersOfCompactions(t *testing.T) {
 		t.Errorf("undo and request are by %q, want the name in the audit", by)
 	}
 }
+
+// The overview counts a compaction and its undo as one compaction.
+func TestUndoIsNoCompaction(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	if status, page := b.post(w.at("/sessions/{key}/undo?id={attempt}", groupKey), nil); status != http.StatusOK {
+		t.Fatalf("undo: %d %s", status, around(page, "alert"))
+	}
+	if n := scan[int](w, "SELECT count(*) FROM compaction_log"); n != 2 {
+		t.Fatalf("the log has %d rows, want the compaction and its undo", n)
+	}
+	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compactions in 24 hours</span>") {
+		t.Errorf("the overview does not count one compaction: %s", around(page, "compactions in 24 hours"))
+	}
+}

@@ -293,7 +293,7 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE $1::text[] IS NULL OR s.s
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'dead' AND e.content <> $2::text AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS dead,
     (SELECT count(*) FROM flush_debts d WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[]))::bigint AS debts,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed'
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger <> 'undo'
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS compacted,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected')
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS failed
@@ -313,7 +313,7 @@ type PageCountsRow struct {
 	Failed    int64
 }
 
-// PageCounts counts the open work of sessions, and the failed compactions of a day.
+// PageCounts counts the open work of sessions, and the compactions of a day. An undo has a row in the log and is none.
 func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams) (PageCountsRow, error) {
 	row := db.QueryRow(ctx, pageCounts, arg.OnlyKeys, arg.Erased)
 	var i PageCountsRow
