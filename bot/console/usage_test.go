@@ -69,6 +69,27 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	}
 }
 
+// A person is named by the newest message that has a name: some transports leave it out.
+func TestUsageNamesPeopleOfNamelessMessages(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+		VALUES ('` + groupKey + `', 41, 'user', 'x', 'staff0001', '', 'nameless')`)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
+		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234)`)
+	b := w.enter(w.serve(nil), adminToken)
+	for _, path := range []string{"/usage", "/people", "/people?q=staff0001"} {
+		if _, page := b.get(path); !strings.Contains(page, `<a href="/people/staff0001">张伟</a>`) {
+			t.Errorf("%s does not name the person: %s", path, around(page, "staff0001"))
+		}
+	}
+	for _, by := range []string{"person", "all"} {
+		if _, text := b.get("/usage?format=csv&by=" + by); !strings.Contains(text, "staff0001,张伟,") {
+			t.Errorf("the export by %s does not name the person: %s", by, text)
+		}
+	}
+}
+
 // A file has each row once, however many there are. The page names what its tables leave out, and groups by their titles.
 func TestUsageOfManyPeople(t *testing.T) {
 	t.Parallel()

@@ -643,13 +643,15 @@ WITH RECURSIVE ids AS (
         WHERE e.sender_id <> '' AND e.sender_id > ids.sender_id ORDER BY e.sender_id LIMIT 1) n
     WHERE ids.place < $1::int
 )
-SELECT p.sender_id, p.matches, (p.place = $1::int)::boolean AS bounded, l.sender_nick, l.created_at
+SELECT p.sender_id, p.matches, (p.place = $1::int)::boolean AS bounded, l.created_at,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS sender_nick
 FROM (
     SELECT m.sender_id, m.place, m.matches FROM (SELECT ids.sender_id, ids.place, (strpos(lower(ids.sender_id), $2::text) > 0)::boolean AS matches FROM ids) m
     WHERE m.matches OR m.place = $1::int LIMIT $3::int
 ) p
 CROSS JOIN LATERAL (
-    SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
+    SELECT e.created_at FROM dingtalk_session_events e
     WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
 ORDER BY p.sender_id
 `
@@ -665,12 +667,12 @@ type PagePeopleRow struct {
 	SenderID   sessions.UserID
 	Matches    bool
 	Bounded    bool
-	SenderNick string
 	CreatedAt  time.Time
+	SenderNick string
 }
 
-// PagePeople lists people who spoke with a lower-case text in their id, by id, after one, with the name and the time of their newest
-// message. For each person it reads one row of an index, of at most a number of people. bounded and matches are as in PagePeopleLike.
+// PagePeople lists people who spoke with a lower-case text in their id, by id, after one, with their newest known name and the time
+// of their newest message. For each person it reads one row of an index, of at most a number of people. bounded and matches are as in PagePeopleLike.
 func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams) ([]PagePeopleRow, error) {
 	rows, err := db.Query(ctx, pagePeople,
 		arg.MostIds,
@@ -689,8 +691,8 @@ func (q *Queries) PagePeople(ctx context.Context, db DBTX, arg *PagePeopleParams
 			&i.SenderID,
 			&i.Matches,
 			&i.Bounded,
-			&i.SenderNick,
 			&i.CreatedAt,
+			&i.SenderNick,
 		); err != nil {
 			return nil, err
 		}

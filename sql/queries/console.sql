@@ -201,8 +201,8 @@ LEFT JOIN LATERAL (
 WHERE s.session_key = @session_key;
 
 -- name: PagePeople :many
--- PagePeople lists people who spoke with a lower-case text in their id, by id, after one, with the name and the time of their newest
--- message. For each person it reads one row of an index, of at most a number of people. bounded and matches are as in PagePeopleLike.
+-- PagePeople lists people who spoke with a lower-case text in their id, by id, after one, with their newest known name and the time
+-- of their newest message. For each person it reads one row of an index, of at most a number of people. bounded and matches are as in PagePeopleLike.
 WITH RECURSIVE ids AS (
     (SELECT e.sender_id, 1 AS place FROM dingtalk_session_events e
      WHERE e.sender_id <> '' AND e.sender_id > @after_id::text ORDER BY e.sender_id LIMIT 1)
@@ -212,13 +212,15 @@ WITH RECURSIVE ids AS (
         WHERE e.sender_id <> '' AND e.sender_id > ids.sender_id ORDER BY e.sender_id LIMIT 1) n
     WHERE ids.place < @most_ids::int
 )
-SELECT p.sender_id, p.matches, (p.place = @most_ids::int)::boolean AS bounded, l.sender_nick, l.created_at
+SELECT p.sender_id, p.matches, (p.place = @most_ids::int)::boolean AS bounded, l.created_at,
+    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
+        WHERE e.sender_id = p.sender_id AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS sender_nick
 FROM (
     SELECT m.* FROM (SELECT ids.*, (strpos(lower(ids.sender_id), @part::text) > 0)::boolean AS matches FROM ids) m
     WHERE m.matches OR m.place = @most_ids::int LIMIT @max_rows::int
 ) p
 CROSS JOIN LATERAL (
-    SELECT e.sender_nick, e.created_at FROM dingtalk_session_events e
+    SELECT e.created_at FROM dingtalk_session_events e
     WHERE e.sender_id = p.sender_id AND e.sender_id <> '' ORDER BY e.id DESC LIMIT 1) l
 ORDER BY p.sender_id;
 
