@@ -23,13 +23,12 @@ type allCommand struct {
 	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
 }
 
-// benchRow is one measurement, which may give several lines of the table.
 type benchRow struct {
 	name    string
 	measure func(*suite, context.Context) ([]rig.Figure, error)
 }
 
-// benchRows are in the order of measurement. Rows that need a quiet server come first; millions of entries come last.
+// Rows that need a quiet server come first; millions of entries come last.
 var benchRows = []benchRow{
 	{"commits", (*suite).measureCommits},
 	{"turns", (*suite).measureTurns},
@@ -47,7 +46,7 @@ var benchRows = []benchRow{
 }
 
 // Run measures each row with its own gateways on one PostgreSQL, and prints the table. A row that could not be
-// measured says why, and makes the exit code 1; a missed target does not.
+// measured makes the exit code 1; a missed target does not.
 func (c allCommand) Run(ctx context.Context, app *rig.App) error {
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(benchRows, func(r benchRow) bool { return r.name == name }) {
@@ -93,7 +92,7 @@ type replayCommand struct {
 	Plot string `help:"Draw the figures into this SVG file." placeholder:"FILE"`
 }
 
-// Run replays every policy, prints the costs, and draws them where asked to.
+// Run prints the costs of every policy, and draws them where asked to.
 func (c replayCommand) Run(ctx context.Context, app *rig.App) error {
 	return withBench(ctx, app, func(b *suite) error {
 		all, err := replay.Compare(ctx, b.private, b.locomo)
@@ -111,7 +110,6 @@ func (c replayCommand) Run(ctx context.Context, app *rig.App) error {
 	})
 }
 
-// withBench calls do with the server of a benchmark, and closes it.
 func withBench(ctx context.Context, app *rig.App, do func(*suite) error) (err error) {
 	if err := app.CheckProgram(); err != nil {
 		return err
@@ -128,7 +126,7 @@ func withBench(ctx context.Context, app *rig.App, do func(*suite) error) (err er
 	return err
 }
 
-// measureReplay returns the targets, and keeps every policy's figures for their own table.
+// The costs of every policy become a table of their own.
 func (b *suite) measureReplay(ctx context.Context) ([]rig.Figure, error) {
 	c, err := replay.Compare(ctx, b.private, b.locomo)
 	if err != nil {

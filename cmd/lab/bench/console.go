@@ -33,7 +33,6 @@ const (
 	consoleRobot sessions.RobotCode = "console"
 )
 
-// measureConsole measures the console's pages on its own server with a million events.
 func (b *suite) measureConsole(ctx context.Context) ([]rig.Figure, error) {
 	return b.onOwnServer(ctx, "console", fillConsole, nil, func(server *localpg.Server) ([]rig.Figure, error) {
 		own := *b
@@ -68,7 +67,7 @@ func (b *suite) measureAllPages(ctx context.Context) (figures []rig.Figure, err 
 	return []rig.Figure{pages, files, lead}, nil
 }
 
-// measurePages reads each page several times. The limit is for the slowest one's p99.
+// The limit is for the slowest page's p99.
 func (g *gatewayProcess) measurePages(ctx context.Context, name string, paths []string, limit time.Duration) (rig.Figure, error) {
 	var all, worst []time.Duration
 	slowest := ""
@@ -118,7 +117,7 @@ var consoleFilters = map[string][]string{
 	"memories":    {"", "desk", "nothing-has-this"},
 }
 
-// consolePages has lists with filters that match, and with one that matches nothing: it reads furthest.
+// The filter that matches nothing reads furthest.
 func consolePages() []string {
 	busy := url.PathEscape(string(consoleKey(0)))
 	pages := []string{
@@ -134,7 +133,7 @@ func consolePages() []string {
 	return pages
 }
 
-// readPage returns a page with the time until its last byte.
+// readPage measures until the last byte.
 func (g *gatewayProcess) readPage(ctx context.Context, path string) ([]byte, time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+path, nil)
 	if err != nil {
@@ -191,7 +190,6 @@ func fillConsole(ctx context.Context, url string) error {
 	})
 }
 
-// consolePerson is one of a thousand speakers.
 func consolePerson(n int) sessions.UserID { return sessions.UserID(fmt.Sprint("console-u", n%1000)) }
 
 func drawTalk(all []sessions.Session) func(yield func(yardstick.LoadedEvent) bool) {

@@ -16,11 +16,10 @@ const (
 	// consoleLead administers the first groups, and nothing else.
 	consoleLead   = "console-lead"
 	consoleGroups = 1000
-	// consoleOrigin is the address to which DingTalk leads back. Requests go to the gateway itself.
+	// consoleOrigin is where DingTalk leads back to. Requests go to the gateway itself.
 	consoleOrigin = "https://console.example"
 )
 
-// measureGroupAdmin reads as a person who administers many groups, logged in by DingTalk.
 func (r *fixture) measureGroupAdmin(ctx context.Context) (rig.Figure, error) {
 	r.dingtalk.AddRedirect(consoleOrigin + console.CallbackPath)
 	r.change = func(c map[string]any) {
@@ -54,7 +53,6 @@ func (r *fixture) measureGroupAdmin(ctx context.Context) (rig.Figure, error) {
 	return g.measurePages(ctx, fmt.Sprintf("console pages of an administrator of %d groups", consoleGroups), pages, consoleLimit)
 }
 
-// enterAs logs in by DingTalk, for later pages.
 func (g *gatewayProcess) enterAs(ctx context.Context, person string) error {
 	jar, _ := cookiejar.New(nil) // it has no options that could be wrong
 	g.http = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -25,7 +25,7 @@ const (
 	eraseRobot sessions.RobotCode = "erase"
 )
 
-// measureErasure erases people and facts among a million events on its own server, by the storage's calls.
+// measureErasure uses the storage's calls, not the gateway's.
 func (b *suite) measureErasure(ctx context.Context) ([]rig.Figure, error) {
 	world := eraseWorld{words: newSearchWorld()}
 	return b.onOwnServer(ctx, "erasure", world.fillStore, &localpg.Options{Buffers: searchBuffers}, func(server *localpg.Server) ([]rig.Figure, error) {
@@ -61,7 +61,7 @@ func (w *eraseWorld) measure(ctx context.Context, url string) (figures []rig.Fig
 	return figures, nil
 }
 
-// eraseWorld is groups of equal size, a busy one, and people with few messages.
+// eraseWorld is groups of equal size but for the first, and people with few messages.
 type eraseWorld struct {
 	words *searchWorld
 	store *sql.Store
@@ -77,7 +77,6 @@ func erasePrivate(i int) sessions.Key {
 
 func erasedPerson(i int) sessions.UserID { return sessions.UserID(fmt.Sprintf("quiet-%04d", i)) }
 
-// factPlace is the place of the message behind a group's fact; factID is its id.
 func factPlace(n int) int64     { return int64(n*20 + 1) }
 func factID(group, n int) int64 { return int64(group*eraseFacts + n + 1) }
 func factText(group, n int) string {
@@ -162,7 +161,6 @@ func (w *eraseWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	}
 }
 
-// ask stores the message of a command, as its turn finds it.
 func (w *eraseWorld) ask(ctx context.Context, key sessions.Key, who sessions.UserID, text string) (memory.Asking, error) {
 	if _, err := w.store.Beat(ctx, "bench"); err != nil {
 		return memory.Asking{}, err

@@ -12,7 +12,7 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// fixture is the environment of one row: its own stand-ins, askers, and gateways as processes.
+// fixture is the environment of one row.
 type fixture struct {
 	*suite
 	*rig.Askers
@@ -24,17 +24,17 @@ type fixture struct {
 	children []*rig.Process
 	flush    time.Duration           // that a stop may spend on memory
 	lost     context.CancelCauseFunc // ends the row: a gateway ended by itself
-	change   func(map[string]any)    // changes the configuration of later gateways; nil: none
+	change   func(map[string]any)    // later gateways; may be nil
 }
 
 type gatewayProcess struct {
 	*rig.Process
 	admin string
-	http  *http.Client // with a login to the console; nil: without one
+	http  *http.Client // logged in to the console, or nil
 }
 
-// openFixture starts stand-ins without limits and latency. The returned context ends with the fixture, and when a
-// gateway ends by itself.
+// openFixture starts stand-ins without limits and latency. The context ends with the fixture, and with a gateway that
+// ends by itself.
 func (b *suite) openFixture(ctx context.Context) (*fixture, context.Context) {
 	b.fixtures++
 	r := &fixture{suite: b, name: fmt.Sprintf("rig%d", b.fixtures), script: newBenchModel(), book: rig.NewLogBook(), flush: time.Millisecond}
@@ -49,7 +49,7 @@ func (b *suite) openFixture(ctx context.Context) (*fixture, context.Context) {
 	return r, ctx
 }
 
-// close stops the gateways cleanly, so that they leave no work to those of the next row.
+// close stops the gateways cleanly: they leave no work to those of the next row.
 func (r *fixture) close(ctx context.Context) error {
 	err := rig.StopProcesses(ctx, r.children, 20*time.Second)
 	r.lost(nil)
@@ -87,7 +87,7 @@ func (r *fixture) startGateway(ctx context.Context) (*gatewayProcess, error) {
 	return &gatewayProcess{Process: c, admin: admin}, nil
 }
 
-// startOne lets the row's only gateway answer a first message, which opens its connections.
+// startOne asks a first question, which opens the gateway's connections.
 func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
 	g, err := r.startGateway(ctx)
 	if err != nil {

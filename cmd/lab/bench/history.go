@@ -19,8 +19,7 @@ const (
 	commitTurns = 24
 )
 
-// measureCommits counts the durable commits that a turn waits for. It slows each commit down and compares the delay of
-// a turn with that of one commit.
+// measureCommits slows each commit down and compares the delay of a turn with that of one commit.
 func (b *suite) measureCommits(ctx context.Context) (figures []rig.Figure, err error) {
 	defer func() { err = rig.JoinStopError(err, b.yard.SlowCommits(context.WithoutCancel(ctx), 0)) }()
 	var turn, one [2]time.Duration
@@ -42,7 +41,6 @@ func (b *suite) measureCommits(ctx context.Context) (figures []rig.Figure, err e
 	}, nil
 }
 
-// plainCommits is the median of n commits on their own connection.
 func (b *suite) plainCommits(ctx context.Context, n int) (time.Duration, error) {
 	yard, err := yardstick.Open(ctx, b.private.URL(), 1)
 	if err != nil {
@@ -60,7 +58,6 @@ func (b *suite) plainCommits(ctx context.Context, n int) (time.Duration, error) 
 	return rig.Median(took), nil
 }
 
-// plainTurns is the median of n turns in consecutive conversations.
 func (b *suite) plainTurns(ctx context.Context, n int) (took time.Duration, err error) {
 	in, err := b.openInside(ctx)
 	if err != nil {
@@ -91,7 +88,6 @@ const (
 
 var historySizes = [2]int{10, 10_000}
 
-// measureHistory alternates turns in sessions with short and long logs, and compares time and allocations.
 func (b *suite) measureHistory(ctx context.Context) (figures []rig.Figure, err error) {
 	keys, err := b.seedHistories(ctx)
 	if err != nil {
@@ -141,7 +137,7 @@ func allocatedBytes() float64 {
 	return float64(m.TotalAlloc)
 }
 
-// seedHistories writes the logs and their summaries as turns and compactions leave them.
+// seedHistories writes what turns and compactions leave.
 func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(historySizes)]sessions.ConversationID, err error) {
 	for pair := range keys {
 		for i, size := range historySizes {
@@ -166,18 +162,17 @@ func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 	return keys, err
 }
 
-// planter is the replica that seeds sessions.
 const planter sessions.ReplicaID = "planter"
 
 type sessionSeed struct {
 	conversation sessions.ConversationID
 	events       int
-	text         string // text of each event
-	tokens       int    // tokens of each event
-	total        int    // tokens of the context
+	text         string
+	tokens       int
+	total        int // tokens of the context
 }
 
-// plantSession leaves the lease to the planter until it resigns.
+// The planter keeps the lease until it resigns.
 func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease, error) {
 	if _, err := b.store.Beat(ctx, planter); err != nil {
 		return sessions.Lease{}, err

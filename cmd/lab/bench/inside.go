@@ -22,8 +22,8 @@ import (
 	"ebb/sql"
 )
 
-// insideGateway runs in this process without DingTalk and model, to measure Ebb and its database alone. It runs one
-// turn at a time to its end, upkeep included.
+// insideGateway runs one turn at a time to its end, upkeep included, without DingTalk and model: it measures Ebb and
+// its database alone.
 type insideGateway struct {
 	accept chat.Accept
 	turnSignals
@@ -31,9 +31,9 @@ type insideGateway struct {
 	asked int
 }
 
-// turnSignals report the progress of the current turn, and ignore work for other sessions, perhaps of an earlier row.
+// turnSignals ignore work for other sessions, perhaps of an earlier row.
 type turnSignals struct {
-	now  *atomic.Value // sessions.Key of the current turn
+	now  *atomic.Value // sessions.Key
 	sent chan struct{}
 	done chan struct{}
 }
@@ -64,7 +64,6 @@ func (b *suite) openInside(ctx context.Context) (*insideGateway, error) {
 	return in, err
 }
 
-// newInside uses the defaults of the configuration.
 func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.Bot, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -80,7 +79,7 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 	})
 }
 
-// runTurn returns when its message was answered, the reply marked and the upkeep done.
+// runTurn returns when the reply was marked and the upkeep done.
 func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
 	in.asked++
 	in.now.Store(sessions.NewKey(rig.RobotCode, conversation, ""))

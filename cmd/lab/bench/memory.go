@@ -16,7 +16,6 @@ const (
 	memoryLimit  = 300 << 20
 )
 
-// measureMemory lets one gateway serve ten thousand sessions, then some of them again.
 func (b *suite) measureMemory(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()

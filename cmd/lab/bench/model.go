@@ -23,10 +23,10 @@ func newBenchModel() *benchModel {
 	return &benchModel{held: make(chan string, 16), seen: map[string]bool{}}
 }
 
-// holdWord in a question makes the model hang at its first request.
+// A question with holdWord hangs the model at its first request.
 const holdWord = "#hold"
 
-// replyTo repeats the marks of its question, and gives a flush two new facts.
+// replyTo repeats the marks of its question: the askers find their answers by them.
 func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	switch r.Kind {
 	case openaitest.Flush:
@@ -52,7 +52,7 @@ func (m *benchModel) isFirst(asked string) bool {
 	return !before
 }
 
-// countUsage counts by bytes: a tokenizer would cost time.
+// A tokenizer would cost time.
 func (m *benchModel) countUsage(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {
 	n := 0
 	for _, msg := range r.Messages {

@@ -21,7 +21,6 @@ const (
 	restartPause = 2 * time.Second // between the two
 )
 
-// measureTakeover kills the gateway that holds a message and waits for the other one's answer.
 func (b *suite) measureTakeover(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -76,7 +75,6 @@ func (r *fixture) liveGateways() []*rig.Process {
 	return out
 }
 
-// byReplica finds the gateway whose name precedes a replica's random part.
 func (r *fixture) byReplica(id sessions.ReplicaID) *rig.Process {
 	for _, c := range r.liveGateways() {
 		if strings.HasPrefix(string(id), c.Name+"-") {
@@ -86,7 +84,6 @@ func (r *fixture) byReplica(id sessions.ReplicaID) *rig.Process {
 	return nil
 }
 
-// measureRestart replaces two gateways consecutively during questions.
 func (b *suite) measureRestart(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -131,7 +128,6 @@ func (r *fixture) replaceAll(ctx context.Context) ([]rig.Interval, error) {
 	return spans, nil
 }
 
-// restartFigures counts lost questions and double answers, and compares response times.
 func (r *fixture) restartFigures(ctx context.Context, asked []*rig.Question, spans []rig.Interval) ([]rig.Figure, error) {
 	lost, twice := 0, 0
 	var calm, rolling []time.Duration

@@ -29,11 +29,10 @@ const (
 	searchMost     = 50 * time.Millisecond // in large scopes
 )
 
-// searchBuffers is the server's cache: what one would give to a database of three times its size.
+// searchBuffers is the cache that one would give to a database of three times its size.
 const searchBuffers = "1GB"
 
-// measureSearch searches a million entries on its own server. It measures right after a restart, and again when it is
-// warm: after as many other searches.
+// Searches right after a restart are measured apart from as many later ones.
 func (b *suite) measureSearch(ctx context.Context) ([]rig.Figure, error) {
 	world := newSearchWorld()
 	o := &localpg.Options{NoSync: true, Buffers: searchBuffers}
@@ -77,7 +76,6 @@ func (w *searchWorld) measure(ctx context.Context, url string) (figures []rig.Fi
 	return figures, nil
 }
 
-// searchWorld draws from few frequent words and few busy conversations.
 type searchWorld struct {
 	rand  *rand.Rand
 	words []string
@@ -114,7 +112,6 @@ func newSearchWorld() *searchWorld {
 
 const searchRobot sessions.RobotCode = "search"
 
-// drawWord makes up a word, Chinese in half of the cases.
 func (w *searchWorld) drawWord() string {
 	var b strings.Builder
 	if w.rand.IntN(2) == 0 {
@@ -130,7 +127,7 @@ func (w *searchWorld) drawWord() string {
 	return b.String()
 }
 
-// drawMessage makes up a message: every third is of 1 to 4 KB, like pasted logs and answers of models.
+// Every third message has 1 to 4 KB, like pasted logs and answers of models.
 func (w *searchWorld) drawMessage() string {
 	if w.rand.IntN(3) == 0 {
 		return w.drawText(150 + w.rand.IntN(450))
@@ -150,7 +147,6 @@ func loadWorld(ctx context.Context, url string, all []sessions.Session, memories
 	return withLoader(ctx, url, func(l *yardstick.Loader) error { return loadRows(ctx, l, all, memories, events) })
 }
 
-// withLoader fills a database, and updates the statistics of its tables.
 func withLoader(ctx context.Context, url string, fill func(*yardstick.Loader) error) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
@@ -221,7 +217,6 @@ func (w *searchWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 	}
 }
 
-// askQueries searches for words of a message, and a common word.
 func (w *searchWorld) askQueries(ctx context.Context, s *sql.Store, talks []*searchTalk, n int) ([]time.Duration, error) {
 	var took []time.Duration
 	for len(took) < n {

@@ -21,21 +21,20 @@ import (
 // benchConns is the default of database.max_conns.
 const benchConns = 16
 
-// suite is shared by all rows: a PostgreSQL that waits for its disk, and connections to it.
 type suite struct {
-	dir      string // temporary, with all that is written
+	dir      string // temporary
 	program  string
 	private  *localpg.Server
 	yard     *yardstick.Yardstick
 	store    *sql.Store
-	perTurn  float64 // durable commits a turn, once measured
+	perTurn  float64 // durable commits a turn; 0 until measured
 	fixtures int     // number so far, for names
 
-	locomo   string // folder with dialogues for the cost replay; empty for synthetic ones
+	locomo   string // folder with dialogues; empty for synthetic ones
 	appendix string // text of a row besides its figures
 }
 
-// openBench starts PostgreSQL. The caller closes the result even after an error.
+// The caller closes the result even after an error.
 func openBench(ctx context.Context, program string) (b *suite, err error) {
 	b = &suite{program: program}
 	if b.dir, err = local.MakeTempDir("ebb-bench-"); err != nil {
@@ -61,8 +60,8 @@ func (b *suite) close(ctx context.Context) error {
 	return local.RemoveServer(ctx, b.private, b.dir)
 }
 
-// onOwnServer fills another PostgreSQL, without waits for its disk, and measures on it. A restart with other options
-// precedes the measurement, unless they are nil.
+// onOwnServer fills another PostgreSQL, without waits for its disk. A restart with options precedes the measurement,
+// unless they are nil.
 func (b *suite) onOwnServer(
 	ctx context.Context, name string, fill func(context.Context, string) error, restart *localpg.Options,
 	measure func(*localpg.Server) ([]rig.Figure, error),
@@ -90,7 +89,7 @@ func (b *suite) onOwnServer(
 	return measure(server)
 }
 
-// p95Figure compares the p95 with a limit; 0 stands for none.
+// A limit of 0 stands for none.
 func p95Figure(name string, took []time.Duration, limit time.Duration) rig.Figure {
 	p95 := rig.Quantile(took, 0.95)
 	f := rig.Figure{Name: name, Measured: fmt.Sprintf("%s, p50 %s", rig.FormatMillis(p95), rig.FormatMillis(rig.Median(took)))}
@@ -101,7 +100,6 @@ func p95Figure(name string, took []time.Duration, limit time.Duration) rig.Figur
 	return f.AtMost(float64(p95), float64(limit))
 }
 
-// describeMachine is the line above the table: figures need it.
 func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	version, durable, err := b.yard.Server(ctx)
 	if err != nil {
@@ -128,7 +126,7 @@ func (b *suite) describeMachine(ctx context.Context) (string, error) {
 	return line + "\nsimulator, model (latency 0) and PostgreSQL run on the same cores", nil
 }
 
-// commitCeiling returns units of some commits a second by concurrent workers.
+// commitCeiling counts units of some commits.
 func (b *suite) commitCeiling(ctx context.Context, d time.Duration, workers, commits int) (float64, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -157,7 +155,7 @@ func (b *suite) commitCeiling(ctx context.Context, d time.Duration, workers, com
 	return float64(units) / time.Since(began).Seconds(), context.Cause(ctx)
 }
 
-// gatewayConfig has the defaults, on our PostgreSQL and stand-ins, without DingTalk's limits.
+// gatewayConfig has the defaults, without DingTalk's limits.
 func (r *fixture) gatewayConfig(name string) (string, error) {
 	type object = map[string]any
 	c := object{

@@ -16,7 +16,6 @@ const (
 	unbrokenBytes = 64 << 10
 )
 
-// measureTokens alternates our counter with the library's on prose, and times the library's worst case.
 func (b *suite) measureTokens(ctx context.Context) ([]rig.Figure, error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// The load of the first rows: more conversations than messages in flight, so that each question waits for the last
-// answer.
+// With more conversations than messages in flight, no conversation has two questions at once.
 const (
 	turnsConversations = 12 * rig.MaxInFlight
 	turnsRounds        = 4
@@ -23,7 +22,7 @@ const (
 	latencyBeside = 2 * time.Second
 )
 
-// measureTurns measures turns per second end to end. It alternates them with plain commits, as many as of a turn.
+// measureTurns alternates turns with as many plain commits as theirs.
 func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -68,7 +67,7 @@ func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err err
 	}, nil
 }
 
-// measureLatency measures from the frame to the call of the webhook, at a rate far below the maximum.
+// measureLatency measures from the frame to the call of the webhook, far below the maximal rate.
 func (b *suite) measureLatency(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -101,7 +100,7 @@ func (b *suite) measureLatency(ctx context.Context) (figures []rig.Figure, err e
 	return []rig.Figure{line(0.50, 8*time.Millisecond), line(0.99, 40*time.Millisecond)}, nil
 }
 
-// turnCommits is the measured number of durable commits, or the designed one in a run without that row.
+// turnCommits is the measured number, or the designed one in a run without that row.
 func (b *suite) turnCommits() int {
 	if n := int(math.Round(b.perTurn)); n > 0 {
 		return n
@@ -109,7 +108,7 @@ func (b *suite) turnCommits() int {
 	return 3
 }
 
-// pacedCommits makes only the commits of a turn, at a rate: the machine's and the disk's part of a turn's time.
+// pacedCommits is the machine's and the disk's part of a turn's time.
 func (b *suite) pacedCommits(ctx context.Context, d time.Duration, rate, commits int) ([]time.Duration, error) {
 	var took []time.Duration
 	start := time.Now()

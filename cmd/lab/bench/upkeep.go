@@ -20,8 +20,8 @@ const (
 	upkeepRate   = 50
 )
 
-// measureUpkeep compares response times with and without soft compactions beside them, slice by slice. Slices without
-// them have as many turns in nearly as large contexts: only the upkeep differs.
+// measureUpkeep compares response times slice by slice. Slices without compactions have as many turns in nearly as
+// large contexts: only the upkeep differs.
 func (b *suite) measureUpkeep(ctx context.Context) (figures []rig.Figure, err error) {
 	r, ctx := b.openFixture(ctx)
 	defer func() { err = rig.JoinStopError(err, r.close(ctx)) }()
@@ -57,7 +57,6 @@ func (b *suite) measureUpkeep(ctx context.Context) (figures []rig.Figure, err er
 	}.AtMost(ratio, 1.25)}, nil
 }
 
-// large is the number of a slice's turns in large contexts.
 const large = int(upkeepSlice / time.Second)
 
 func largeName(kind string, round, i int) string { return fmt.Sprintf("%s-%d-%d", kind, round, i) }
@@ -89,7 +88,7 @@ func (r *fixture) plantLarge(ctx context.Context) error {
 	return r.yard.Tidy(ctx)
 }
 
-// runSlice asks in ordinary conversations, whose replies count, and once a second in a large one.
+// runSlice counts only the replies in ordinary conversations. Once a second it asks in a large one.
 func (r *fixture) runSlice(ctx context.Context, kind string, round int) ([]time.Duration, error) {
 	began := time.Now()
 	talk := make(chan []*rig.Question, 1)

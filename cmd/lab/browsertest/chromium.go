@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// openChromium starts CHROME, or the machine's Chromium, headless until stop.
+// openChromium starts CHROME, or the machine's Chromium, headless.
 func openChromium(ctx context.Context) (chromium context.Context, stop func(), err error) {
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU)
 	if path := cmp.Or(os.Getenv("CHROME"), findChromium(ctx)); path != "" {
@@ -32,8 +32,7 @@ func openChromium(ctx context.Context) (chromium context.Context, stop func(), e
 	return chromium, stop, nil
 }
 
-// findChromium returns the first browser of PATH that answers --version, or "". Ubuntu's chromium-browser without its
-// snap is a stub that fails.
+// findChromium tries --version: Ubuntu's chromium-browser without its snap is a stub that fails.
 func findChromium(ctx context.Context) string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if exec.CommandContext(ctx, name, "--version").Run() == nil {

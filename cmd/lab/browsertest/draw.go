@@ -21,14 +21,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxHeight is in pixels.
 const maxHeight = 1500
 
 type shot struct {
 	name, path string
 	look
-	open string // selector of parts to unfold
-	at   string // selector of the part at the top; empty: the page's
+	open string // parts to unfold
+	at   string // part at the top; empty: the page's
 }
 
 var (
@@ -147,7 +146,6 @@ func logIn(tab context.Context, console string) error {
 	return err
 }
 
-// draw returns a PNG.
 func (s shot) draw(tab context.Context, console string) ([]byte, error) {
 	if err := s.look.apply(tab); err != nil {
 		return nil, err

@@ -1,11 +1,5 @@
 // Command browsertest draws the pages of the console into docs/console, from conversations that a gateway compacted.
 // Run it at the root of the module. Its tests use the same pages in Chromium, as an administrator does.
-//
-//	stage.go     PostgreSQL and gateways, in this process
-//	story.go     the members and what they say
-//	seed.go      the talk, and rows that no talk makes within seconds
-//	chromium.go  the browser
-//	draw.go      the pictures
 package main
 
 import (

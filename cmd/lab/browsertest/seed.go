@@ -12,7 +12,7 @@ import (
 )
 
 // seed fills the database through a gateway, which compacts for real, and moves times to yesterday. It leaves no
-// connection.
+// connection, so that the database can be copied.
 func (s *stage) seed(ctx context.Context) (err error) {
 	url := s.postgres.URL()
 	r, err := s.startReplica(ctx, "seed", url, nil)
@@ -33,7 +33,6 @@ func (s *stage) seed(ctx context.Context) (err error) {
 	return talks.Wait()
 }
 
-// talkAboutRelease fills the release group up to its threshold, and asks for the order number.
 func (r *replica) talkAboutRelease(ctx context.Context, url string) error {
 	for _, u := range facts {
 		if err := r.ask(ctx, release, u.Speaker, u.Text); err != nil {
@@ -76,7 +75,6 @@ func sizeOf(ctx context.Context, url string, g group) (tokens, compactions int, 
 	return tokens, compactions, err
 }
 
-// talkInEnglish talks in private and in the second group, which a command compacts.
 func (r *replica) talkInEnglish(ctx context.Context) error {
 	for _, u := range []rig.Utterance{
 		{Speaker: rig.Alex, Text: "The checkout freeze starts on 4 June, and Alex owns the rollback."},
@@ -93,7 +91,6 @@ func (r *replica) talkInEnglish(ctx context.Context) error {
 	return r.ask(ctx, group{}, rig.Li, "我下个月想换到风控组，先别跟别人说。")
 }
 
-// talkAtLength has texts that no page has room for.
 func (r *replica) talkAtLength(ctx context.Context) error {
 	for _, text := range []string{"先贴一份压测日志。\n" + hugeMessage, "https://git.example.com/pay/gateway/-/merge_requests/2417/diffs?view=parallel&file=internal/settlement/reconcile_supplier_orders_2026_03.go#L1024-L2048 这个合并请求要今天看完"} {
 		if err := r.ask(ctx, longest, verbose, text); err != nil {
@@ -114,7 +111,6 @@ func execute(ctx context.Context, url, statements string) error {
 	return conn.Close(ctx)
 }
 
-// yesterday stretches the seconds of the talk over a working day, until about a day ago.
 const yesterday = `
 DO $do$
 DECLARE began timestamptz; ended timestamptz; c record;
@@ -129,7 +125,7 @@ BEGIN
 	END LOOP;
 END $do$`
 
-// faults are failed work, which no story produces within seconds.
+// faults are failed work, which no talk produces within seconds.
 const faults = `
 INSERT INTO dingtalk_session_events (session_key, role, state, attempts, content, sender_id, sender_nick, msg_id, message)
 	SELECT session_key, 'user', 'dead', 3, '把附件里的对账单汇总一下？', 'u-lina', '李娜', 'dead-letter', '{"conversation_type": "2"}' FROM dingtalk_sessions WHERE title = 'Checkout on-call';

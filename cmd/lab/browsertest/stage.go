@@ -28,7 +28,7 @@ const (
 	threshold  = 4000
 	window     = 16_000
 	reserve    = 4000
-	share      = 0.175 // share of the window: a compaction leaves 0.7 of the threshold
+	share      = 0.175 // a compaction leaves 0.7 of the threshold
 	flushRatio = 0.9
 )
 
@@ -37,7 +37,7 @@ type stage struct {
 	postgres *localpg.Server
 }
 
-// openStage starts PostgreSQL. The caller closes the result even after an error.
+// The caller closes the result even after an error.
 func openStage(ctx context.Context) (s *stage, err error) {
 	s = &stage{}
 	if s.dir, err = sqltest.OpenDir("ebb-browsertest-"); err != nil {
@@ -47,7 +47,7 @@ func openStage(ctx context.Context) (s *stage, err error) {
 	return s, err
 }
 
-// copyDatabase copies the seeded database, which must have no connections, and returns its address.
+// The seeded database must have no connections.
 func (s *stage) copyDatabase(ctx context.Context, name string) (string, error) {
 	return s.postgres.NewDatabase(ctx, name, "ebb")
 }
@@ -56,10 +56,9 @@ func (s *stage) close(ctx context.Context) error {
 	return local.RemoveServer(ctx, s.postgres, s.dir)
 }
 
-// replica is a gateway of this process and its stand-ins.
 type replica struct {
 	name     string
-	console  string // address of its console
+	console  string
 	dingtalk *dingtalktest.Server
 	model    *openaitest.Server
 	book     *rig.LogBook
@@ -67,8 +66,8 @@ type replica struct {
 	ended    chan error
 }
 
-// startReplica waits until the gateway serves. Its name is unique on the stage. login returns the keys of logins by
-// DingTalk once the simulator listens; nil for none.
+// startReplica waits until the gateway serves. Its name is unique on the stage. login, which may be nil, returns the
+// keys of logins by DingTalk once the simulator listens.
 func (s *stage) startReplica(ctx context.Context, name, url string, login func(*dingtalktest.Server) map[string]any) (*replica, error) {
 	r := &replica{
 		name: name, book: rig.NewLogBook(), ended: make(chan error, 1),
@@ -106,7 +105,6 @@ func (s *stage) startReplica(ctx context.Context, name, url string, login func(*
 	return r, nil
 }
 
-// load reads the configuration as the program does.
 func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Config, error) {
 	type object = map[string]any
 	path, err := rig.WriteConfig(s.dir, r.name, object{
@@ -138,7 +136,6 @@ func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Con
 	return config.Load(path, func(string) string { return "" }, config.NeedServe)
 }
 
-// close drains the gateway first.
 func (r *replica) close() error {
 	r.stop()
 	return errors.Join(<-r.ended, r.closeStandIns())

@@ -20,24 +20,21 @@ func (g group) key() sessions.Key {
 	return sessions.NewKey(rig.RobotCode, sessions.ConversationID(g.id), "")
 }
 
-// The first group is compacted by its threshold. The second one has the long texts.
 var (
 	release = group{"cidRelease==", "支付网关 2.4 发布"}
 	longest = group{"cidLongest==", "跨部门长期协作群：支付、风控、清结算、渠道接入、客服与运营同学共同维护的发布窗口与应急值班沟通群（勿删）"}
 	english = group{"cidEnglish==", "Checkout on-call"}
 )
 
-// verbose has the longest name that DingTalk admits, without a place to break it.
+// verbose has the longest name that DingTalk admits, in one word.
 var verbose = rig.Person{ID: "u-verbose", Name: "欧阳娜娜VeryLongNickname_OperationsAndSettlementTeam_Shanghai"}
 
-// The order number, and the answer that forgot it.
 const (
 	orderNumber = "PO-20260315-7781"
 	orderAsked  = "供应商的对账订单号是多少？"
 	forgetful   = "抱歉，我这里没有查到供应商的对账订单号，麻烦再发一次。"
 )
 
-// facts are at the beginning of the release group.
 var facts = []rig.Utterance{
 	{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"},
 	{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"},
@@ -45,7 +42,7 @@ var facts = []rig.Utterance{
 	{Speaker: rig.Zhang, Text: "我偏好先看结论，再看细节，周报一页以内。"},
 }
 
-// logLine is repeated by hugeMessage, which has 20,000 characters.
+// logLine repeated is hugeMessage of 20,000 characters.
 const logLine = "压测日志：每秒请求数、平均响应与错误率都在正常范围内，没有发现内存泄漏。"
 
 var hugeMessage = strings.Repeat(logLine+"\n", 540)
@@ -79,7 +76,7 @@ const summary = `## 进行中的工作
 ## 关键标识
 - pay-stage-2、5 月 20 日`
 
-// script makes the model forget the order number. The stand-in's rules answer the rest.
+// The model forgets the order number. The stand-in's rules answer the rest.
 func script() []openaitest.Script {
 	summarizes := func(r openaitest.Request) bool {
 		text := r.Text()
@@ -91,7 +88,7 @@ func script() []openaitest.Script {
 	}
 }
 
-// ask waits for the answer. An empty group is the person's private chat.
+// An empty group is the person's private chat.
 func (r *replica) ask(ctx context.Context, g group, by rig.Person, text string) error {
 	m := dingtalktest.Message{Conversation: g.id, Sender: by.ID, Text: text, Direct: g.id == ""}
 	conversation := g.id

@@ -35,14 +35,13 @@ const head = `# Configuration
 
 type page struct {
 	strings.Builder
-	path    []string // names of the open objects and lists
+	path    []string // open objects and lists
 	heading string   // the last heading
 	block   []string // comment lines above the next key
 	list    bool     // the last line is a list item
 }
 
-// render reads config.jsonc line by line. A key, its value and its comment share a line, and a comment above a key
-// begins a paragraph.
+// A key, its value and its comment share a line in config.jsonc, and a comment above a key begins a paragraph.
 func render(text string) (string, error) {
 	var p page
 	p.WriteString(head)
@@ -114,7 +113,7 @@ func (p *page) key(name, value, comment string) {
 	p.list = true
 }
 
-// section writes a heading only for a new object.
+// A new object gets a heading.
 func (p *page) section() {
 	if heading := p.name(""); heading != p.heading {
 		fmt.Fprintf(p, "\n## `%s`\n", heading)
@@ -135,7 +134,7 @@ func (p *page) name(key string) string {
 
 var columnsRE = regexp.MustCompile(`^(\S+) {2,}(\S.*)$`)
 
-// paragraph writes the comment lines so far. Lines of two columns become a list.
+// Lines of two columns become a list.
 func (p *page) paragraph() {
 	if len(p.block) == 0 {
 		return
@@ -162,7 +161,6 @@ func (p *page) paragraph() {
 	p.block, p.list = nil, false
 }
 
-// splitComment ignores slashes inside a string.
 func splitComment(line string) (rest, comment string) {
 	quoted := false
 	for i := range len(line) {

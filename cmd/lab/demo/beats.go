@@ -18,7 +18,7 @@ func (s *story) beginStory(ctx context.Context) (err error) {
 	return err
 }
 
-// talkAboutFacts asks for one of the facts while it still stands in the context.
+// talkAboutFacts asks for a fact that still stands in the context.
 func (s *story) talkAboutFacts(ctx context.Context) error {
 	for _, f := range plantedFacts {
 		if _, err := s.askAs(ctx, f.Utterance); err != nil {
@@ -28,10 +28,9 @@ func (s *story) talkAboutFacts(ctx context.Context) error {
 	return s.askFor(ctx, earlyQuestion, rig.Li.Name)
 }
 
-// nearMarks is the size of the context that ends large steps, so that the flush comes clearly before the compaction.
+// Steps become small here, so that the flush comes clearly before the compaction.
 const nearMarks = demoThreshold * 2 / 3
 
-// fillContext says the next piece of chatter and returns the session after its answer.
 func (s *story) fillContext(ctx context.Context, tokens int) (sessions.Session, error) {
 	from := &s.remarks
 	if tokens < nearMarks && len(s.minutes) > 0 {
@@ -52,7 +51,6 @@ func (s *story) fillContext(ctx context.Context, tokens int) (sessions.Session, 
 	return row, err
 }
 
-// growTo talks until the context is at the mark of the flush.
 func (s *story) growTo(ctx context.Context) error {
 	s.minutes, s.remarks = rig.LongMessages, rig.ShortMessages
 	row, err := s.readSession(ctx)
@@ -87,7 +85,7 @@ func (s *story) awaitFlush(ctx context.Context) error {
 	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
-// newMemories lists the facts, and the words of those not yet shown.
+// words are of facts that were not yet shown.
 func (s *story) newMemories(ctx context.Context) (all []memory.Memory, words []string, err error) {
 	all, err = s.listMemories(ctx)
 	for _, m := range all[min(s.known, len(all)):] {
@@ -106,8 +104,7 @@ func describeMemory(facts []memory.Memory, words string) bool {
 	return false
 }
 
-// awaitCompaction talks until the context is compacted. It compares the compaction log with the gateway's line, and
-// checks that no event was lost.
+// awaitCompaction compares the compaction log with the gateway's line, and checks that no event was lost.
 func (s *story) awaitCompaction(ctx context.Context) error {
 	row, err := s.readSession(ctx)
 	for err == nil && row.TotalTokens < demoThreshold && row.CompactionCount == 0 {
@@ -146,7 +143,6 @@ func (s *story) awaitCompaction(ctx context.Context) error {
 	return s.pauseFor(ctx, 2500*time.Millisecond)
 }
 
-// checkLog checks that the event log has all messages.
 func (s *story) checkLog(ctx context.Context) error {
 	events, err := s.countEvents(ctx)
 	if err != nil {
@@ -160,7 +156,6 @@ func (s *story) checkLog(ctx context.Context) error {
 	return nil
 }
 
-// askRecall asks for a fact whose message has left the context.
 func (s *story) askRecall(ctx context.Context) error {
 	fact := plantedFacts[0]
 	events, err := s.countEvents(ctx)
@@ -177,7 +172,6 @@ func (s *story) askRecall(ctx context.Context) error {
 	return s.pauseFor(ctx, 2*time.Second)
 }
 
-// rollGateway starts the second gateway, and stops the first one in the middle of a turn.
 func (s *story) rollGateway(ctx context.Context) (err error) {
 	if s.second, err = s.startGateway(ctx, "B"); err != nil {
 		return err
@@ -216,7 +210,6 @@ func (s *story) rollGateway(ctx context.Context) (err error) {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// awaitStop checks the first gateway's summary line and exit code.
 func (s *story) awaitStop(ctx context.Context) error {
 	sum, err := s.book.WaitLine(ctx, "A", "Shutdown memory flush summary")
 	if err != nil {
@@ -249,7 +242,6 @@ func (s *story) afterRoll(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// killGateway kills the second gateway in the middle of an acknowledged turn, and has a third one answer it.
 func (s *story) killGateway(ctx context.Context) (err error) {
 	s.model.Add(openaitest.WhenFunc(matchQuestion(beforeKill), neverAnswer).Times(1))
 	id, err := s.sayAs(ctx, beforeKill)

@@ -15,7 +15,7 @@ import (
 // cardInterval is short, because the demo's answers are.
 const cardInterval = 200 * time.Millisecond
 
-// followCards draws changes of the group's cards until the simulator closes. Without a terminal the story prints them.
+// Without a terminal the story prints the cards.
 func (s *stage) followCards(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
@@ -41,7 +41,7 @@ func (s *stage) trackOf(ctx context.Context, msgID string) (string, error) {
 	return chat.ReplyKey(s.key, e), nil
 }
 
-// sayForCard shows the first frame of its message's card with some words, unless the card has ended.
+// sayForCard shows the first frame with the words, unless the card has ended.
 func (s *story) sayForCard(ctx context.Context, u rig.Utterance, words string) (id string, err error) {
 	if id, err = s.sayAs(ctx, u); err != nil {
 		return "", err
@@ -79,7 +79,6 @@ func (s *story) stopAnswer(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// rateAnswer asks for an answer long enough to watch, and rates it as the asker.
 func (s *story) rateAnswer(ctx context.Context) error {
 	s.model.Add(scriptChecklist())
 	id, err := s.sayForCard(ctx, checklist, checklistOpening)
@@ -106,7 +105,7 @@ func (s *story) rateAnswer(ctx context.Context) error {
 	return s.pauseFor(ctx, 1500*time.Millisecond)
 }
 
-// click returns the notice to the person, which may be empty.
+// The person's notice may be empty.
 func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.Action) (notice string, err error) {
 	answer, err := s.dingtalk.Click(ctx, track, by.ID, string(a))
 	if err != nil {
@@ -118,7 +117,6 @@ func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.A
 	return answer.Private["notice"], nil
 }
 
-// clickNewest presses a button of the newest card for the person at the terminal.
 func (s *stage) clickNewest(ctx context.Context, out io.Writer, a chat.Action) error {
 	cards := s.dingtalk.Cards(string(demoGroup))
 	notice, err := s.click(ctx, cards[len(cards)-1].TrackID, you, a) // the story has shown cards
@@ -137,8 +135,7 @@ type growingText struct {
 	shown string
 }
 
-// grow prints the new end of a text. A frame that differs, such as one with a closed code fence, waits for a later
-// one.
+// A frame that does not continue the text, such as one with a closed code fence, waits for a later one.
 func (g *growingText) grow(text string) {
 	text, _, _ = strings.Cut(text, "⏳") // the status of the turn
 	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), g.shown); ok {

@@ -59,14 +59,12 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	return fmt.Errorf("demo: %w", err)
 }
 
-// printLog shows the end of the gateways' logs after a failure.
 func printLog(out io.Writer, lines []string) {
 	for _, l := range lines {
 		fmt.Fprintln(out, l)
 	}
 }
 
-// runClock redraws the scene until stop.
 func (s *screen) runClock() (stop func()) {
 	if !s.isTerminal() {
 		return func() {}
@@ -91,8 +89,8 @@ func (s *screen) runClock() (stop func()) {
 	}
 }
 
-// stopOnBrokenPipe ends the demo when the reader of its output has gone. Otherwise the system would end the process
-// and leave PostgreSQL and the gateways behind.
+// Without stopOnBrokenPipe the end of the output's reader would end the process, and leave PostgreSQL and the
+// gateways behind.
 func stopOnBrokenPipe(cancel context.CancelCauseFunc) (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

@@ -8,13 +8,13 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// The screen fits into the smallest terminals in use. On a larger one, conversation and actions get the further rows.
+// The screen fits into the smallest terminals in use. Conversation and actions get the further rows of a larger one.
 const (
 	minColumns, maxColumns = 60, 100
 	minRows, maxRows       = 24, 40
 )
 
-// cells measures text as terminals do: Chinese characters take two columns, lines and blocks one, in any locale.
+// cells measures in any locale as terminals do: Chinese characters take two columns, lines and blocks one.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
 type colorPalette struct{ bold, dim, good, warn, bad, name func(string) string }
@@ -29,13 +29,12 @@ func newPalette(color bool) colorPalette {
 	return colorPalette{bold: sgr("1"), dim: sgr("2"), good: sgr("32"), warn: sgr("33"), bad: sgr("31"), name: sgr("36")}
 }
 
-// Shown on every screen.
 const (
 	honestChinese = "真的：网关进程、PostgreSQL、信号。替身：钉钉是模拟器，模型照脚本答话，非大模型"
 	honestEnglish = "Real: gateways, PostgreSQL, signals. Simulated: DingTalk. Scripted: the model."
 )
 
-// renderScene draws at most rows-1 lines (the cursor stands on one more), none wider than columns.
+// renderScene draws at most rows-1 lines: the cursor stands on one more.
 func renderScene(s scene, columns, rows int, p colorPalette) []string {
 	w := min(max(columns, minColumns), maxColumns) - 1
 	rows = min(max(rows, minRows), maxRows)
@@ -99,7 +98,7 @@ func renderGauge(s scene, w int, p colorPalette) []string {
 
 const cursor = "▌"
 
-// renderConversation shows the last n lines of the group. A newest message that is a card takes half of them.
+// A newest message that is a card takes half of the n lines.
 func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	const names = 8
 	lines := make([]string, 0, n)
@@ -121,7 +120,7 @@ func renderConversation(said []spokenLine, n, w int, p colorPalette) []string {
 	return fillWidth(lines[max(0, len(lines)-n):], n)
 }
 
-// renderSpoken shows up to n lines: the end of a card that still fills, the beginning of any other message.
+// renderSpoken shows the end of a card that still fills, the beginning of any other message.
 func renderSpoken(s spokenLine, n, w int) []string {
 	text := strings.TrimSpace(s.Mark + " " + oneLine(s.Text))
 	if s.Open {
@@ -140,7 +139,7 @@ func renderSpoken(s spokenLine, n, w int) []string {
 	return append(lines[:n-1:n-1], fitWidth(strings.Join(lines[n-1:], ""), w))
 }
 
-// renderHappenings shows the last n lines of actions; the newest is whole if there is room.
+// renderHappenings shows the newest action whole if there is room.
 func renderHappenings(happened []sceneAction, n, w int, p colorPalette) []string {
 	var lines []string
 	for _, h := range happened {

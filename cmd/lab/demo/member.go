@@ -16,7 +16,6 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// answerWithin bounds the wait at the prompt for an answer.
 const answerWithin = 60 * time.Second
 
 const memberHelp = `
@@ -54,7 +53,6 @@ type member struct {
 	tracks  map[string]bool // cards of the answers to lines
 }
 
-// converseWith makes the person at the terminal a member of the group, until the input or ctx ends.
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, memberHelp)
 	console, err := s.book.WaitLine(ctx, "C", "Admin server listens")
@@ -100,8 +98,8 @@ func (m *member) printPrompt(ctx context.Context) error {
 	return nil
 }
 
-// next returns false after the end of the input or of ctx. Messages of the bot that no line asked for, such as reminders,
-// are printed meanwhile.
+// next returns false after the end of the input or of ctx. Meanwhile it prints messages that no line asked for, such
+// as reminders.
 func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 	switch {
 	case len(m.typed) > 0:
@@ -129,7 +127,7 @@ func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 	}
 }
 
-// followReplies passes on the replies from now on that answer no message by its webhook, a card once it is finished.
+// followReplies passes on later replies that answer no message by its webhook, and finished cards.
 func (s *story) followReplies(ctx context.Context, unasked chan<- dingtalktest.Shown) {
 	seen := map[string]bool{}
 	nameOf := func(r dingtalktest.Shown) string { return cmp.Or(r.TrackID, r.Time.String()+r.Text) }
@@ -156,7 +154,6 @@ func (s *story) followReplies(ctx context.Context, unasked chan<- dingtalktest.S
 	}
 }
 
-// take presses the button of a line, or says the line.
 func (m *member) take(ctx context.Context, line string) error {
 	switch a, isButton := readButton(line); {
 	case line == "":
@@ -170,10 +167,9 @@ func (m *member) take(ctx context.Context, line string) error {
 	return m.exchange(ctx, line)
 }
 
-// said is a line as DingTalk has it: its message id, and the card of the answer.
 type said struct{ id, track string }
 
-// botMention is the mention of the bot that DingTalk removes from a text.
+// DingTalk removes the bot's mention from a text.
 var botMention = regexp.MustCompile(`(?i)^@` + demoBotName + `\s+`)
 
 // say waits for the acknowledgement.
@@ -188,7 +184,7 @@ func (m *member) say(ctx context.Context, line string) (said, error) {
 	return said{id, track}, err
 }
 
-// exchange says one line and prints its answer. Lines that stop an answer act at once, others wait for its end.
+// Lines that stop an answer act at once, others wait for its end.
 func (m *member) exchange(ctx context.Context, line string) error {
 	asked, err := m.say(ctx, line)
 	if err != nil {
@@ -239,7 +235,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 
 func isStop(line string) bool { return command.Commands.Parse(line).Name == "stop" }
 
-// stopCard waits for the card, and returns the notice or the fault.
+// stopCard returns the notice or the fault.
 func (m *member) stopCard(ctx context.Context, track string) string {
 	_, err := m.dingtalk.WaitCard(ctx, string(demoGroup), "the card of the answer", func(c dingtalktest.Card) bool { return c.TrackID == track })
 	if err != nil {
@@ -252,7 +248,6 @@ func (m *member) stopCard(ctx context.Context, track string) string {
 	return notice
 }
 
-// showAnswer prints an answer, a card as it grows.
 func (m *member) showAnswer(ctx context.Context, asked said) error {
 	one, stop := context.WithTimeout(ctx, answerWithin)
 	defer stop()
@@ -284,7 +279,7 @@ func (m *member) showAnswer(ctx context.Context, asked said) error {
 
 var mentionLine = regexp.MustCompile(`^(@\S+) *\n\n`)
 
-// joinMention puts the words of a reply behind its mention, unless they are a list.
+// The words of a reply follow its mention, unless they are a list.
 func joinMention(text string) string {
 	if m := mentionLine.FindString(text); m != "" && !strings.HasPrefix(text[len(m):], "- ") {
 		return mentionLine.ReplaceAllString(text, "$1 ")

@@ -22,7 +22,7 @@ type screen struct {
 
 	mu    sync.Mutex
 	scene scene
-	drawn int // lines on the screen that the next drawing overwrites
+	drawn int // lines that the next drawing overwrites
 	shape [2]int
 	ended bool
 }
@@ -47,7 +47,7 @@ func newShow(out io.Writer, getenv func(string) string) *screen {
 	return s
 }
 
-// isTerminal reports whether the output is a terminal, where the story keeps the pace of a reader.
+// On a terminal the story keeps the pace of a reader.
 func (s *screen) isTerminal() bool { return s.size != nil }
 
 func (s *screen) updateScene(change func(*scene)) {
@@ -57,7 +57,6 @@ func (s *screen) updateScene(change func(*scene)) {
 	s.drawLocked()
 }
 
-// drawScene updates the clock.
 func (s *screen) drawScene() { s.updateScene(func(*scene) {}) }
 
 func (s *screen) drawLocked() {
@@ -86,14 +85,12 @@ func (s *screen) drawLocked() {
 	_, _ = io.WriteString(s.out, b.String()) // a closed screen ends the demo by a signal
 }
 
-// printLocked prints one line with its time, if nothing is drawn.
 func (s *screen) printLocked(indent, text string) {
 	if s.size == nil && !s.ended {
 		fmt.Fprintf(s.out, "%5.1fs  %s%s\n", time.Since(s.began).Seconds(), indent, fitWidth(oneLine(text), 150))
 	}
 }
 
-// printIntro names the real parts, unless the screen does.
 func (s *screen) printIntro() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +114,7 @@ func (s *screen) showMessage(who, text string, bot bool) {
 	})
 }
 
-// showCard updates the card's line of the conversation, or prints its first and its last text.
+// Without a terminal, a card's first and last texts are printed.
 func (s *screen) showCard(id, text string, done bool) {
 	s.updateScene(func(c *scene) {
 		i := c.lineOfCard(id)
@@ -155,7 +152,6 @@ func (s *screen) showAction(text string, details ...string) {
 	})
 }
 
-// showContext prints the size of the context if there is no gauge.
 func (s *screen) showContext(tokens int) {
 	s.updateScene(func(c *scene) {
 		c.Tokens = tokens
@@ -176,7 +172,6 @@ func (s *screen) showReplica(name string, pid int, state string, alive bool) {
 	})
 }
 
-// printEnd shows the closing table and the result, the last drawing.
 func (s *screen) printEnd(table []tableRow, result string) {
 	s.updateScene(func(c *scene) { c.Table, c.Result, c.Caption = table, result, "结束 the end" })
 	s.mu.Lock()
@@ -190,7 +185,7 @@ func (s *screen) printEnd(table []tableRow, result string) {
 	s.ended = true
 }
 
-// stopDrawing keeps later output below the drawing.
+// Later output stays below the drawing.
 func (s *screen) stopDrawing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

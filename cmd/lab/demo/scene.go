@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// scene is the content of the screen, as plain data.
 type scene struct {
 	Elapsed   time.Duration
-	Caption   string // the current step
-	Tokens    int    // the group's next request
-	FlushAt   int    // tokens at which memory is flushed
-	Threshold int    // tokens at which the context is compacted; 0: unknown
+	Caption   string
+	Tokens    int // the group's next request
+	FlushAt   int // tokens
+	Threshold int // tokens; 0: unknown
 	Said      []spokenLine
 	Happened  []sceneAction
 	Replicas  []replicaState
@@ -29,12 +28,11 @@ type spokenLine struct {
 	Who  string
 	Text string
 	Bot  bool
-	Card string // id of the bot's card; empty: a message
-	Open bool   // the card has not ended
-	Mark string // the rating of the card
+	Card string // empty: a message
+	Open bool
+	Mark string // rating
 }
 
-// sceneAction is an action of the gateway, with details.
 type sceneAction struct {
 	Text    string
 	Details []string
@@ -48,14 +46,14 @@ type replicaState struct {
 }
 
 type storyCounts struct {
-	Acked       int // messages that the gateway acknowledged
-	Answered    int // messages with a reply
-	Doubled     int // messages with more than one reply
+	Acked       int
+	Answered    int
+	Doubled     int // with more than one reply
 	Flushes     int
 	Compactions int
 	Memories    int
-	OpenCards   int // cards that are neither finished nor failed
-	Violations  int // violations of DingTalk's protocol, as the simulator saw them
+	OpenCards   int
+	Violations  int // breaches of DingTalk's protocol, as the simulator saw them
 	Illegal     int // requests that no model provider would take
 }
 
@@ -67,7 +65,7 @@ type tableRow struct {
 	Good  bool
 }
 
-// closingTable counts unanswered messages as lost.
+// Unanswered messages count as lost.
 func closingTable(c storyCounts) []tableRow {
 	row := func(label string, n int, good bool) tableRow { return tableRow{label, withCommas(n), good} }
 	return []tableRow{

@@ -20,7 +20,7 @@ const (
 
 var you = rig.Person{ID: "u-you", Name: "你"}
 
-// demoPeople has the person at the terminal as administrator, for /compact.
+// The person at the terminal is an administrator, for /compact.
 func demoPeople() (users []dingtalktest.User, ids []string) {
 	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
 		users = append(users, dingtalktest.User{StaffID: p.ID, Nick: p.Name, Admin: p == you})
@@ -29,13 +29,11 @@ func demoPeople() (users []dingtalktest.User, ids []string) {
 	return users, ids
 }
 
-// plantedFact is an early message, and the words that prove its recall.
 type plantedFact struct {
 	rig.Utterance
-	proof string
+	proof string // words of its recall
 }
 
-// plantedFacts are the first messages.
 var plantedFacts = []plantedFact{
 	{rig.Utterance{Speaker: rig.Zhang, Text: "大家好，支付网关 2.4 的发布日期定在 5 月 20 日晚上八点，窗口两小时。"}, "5 月 20 日"},
 	{rig.Utterance{Speaker: rig.Li, Text: "这次发布由我李娜负责，回滚由 Alex 负责。"}, "回滚由 Alex 负责"},
@@ -43,7 +41,6 @@ var plantedFacts = []plantedFact{
 	{rig.Utterance{Speaker: rig.Zhang, Text: "我偏好先看结论，再看细节，周报一页以内。"}, "先看结论"},
 }
 
-// Messages after the compaction.
 var (
 	earlyQuestion  = rig.Utterance{Speaker: rig.Alex, Text: "发布是谁负责？"}
 	recallQuestion = rig.Utterance{Speaker: rig.Li, Text: "请问支付网关的发布日期定在哪天？"}
@@ -55,8 +52,7 @@ var (
 	beforeKill     = rig.Utterance{Speaker: rig.Zhang, Text: "回滚由谁负责？"}
 )
 
-// fromMemory answers without the summaries of the request. They repeat the planted facts, and the beat shows memory
-// alone.
+// The summaries repeat the planted facts, and the beat shows memory alone.
 func fromMemory(r openaitest.Request) openaitest.Reply {
 	messages := make([]openaitest.Message, len(r.Messages))
 	for i, m := range r.Messages {
@@ -69,12 +65,12 @@ func fromMemory(r openaitest.Request) openaitest.Reply {
 
 var summaryBlock = regexp.MustCompile(`(?s)<<<summary .*?\nsummary [^\n]*>>>\n?`)
 
-// answerSlowly answers after d, so that a signal comes first.
+// The delay lets a signal come first.
 func answerSlowly(d time.Duration) func(openaitest.Request) openaitest.Reply {
 	return func(r openaitest.Request) openaitest.Reply { return openaitest.Persona(r).After(d) }
 }
 
-// The answer to the checklist is streamed slowly, so that people see it grow.
+// People see the answer to the checklist grow.
 const (
 	checklistOpening = "**先说结论**"
 	checklistAnswer  = checklistOpening + "：八点开始，十点前结束。\n\n" +
@@ -86,7 +82,6 @@ func scriptChecklist() openaitest.Script {
 	return openaitest.When(matchQuestion(checklist), openaitest.Text(checklistAnswer).Slow(100*time.Millisecond)).Times(1)
 }
 
-// The beginning of an endless answer, and the words that mark it as stopped.
 const (
 	reportOpening = "压测报告第一节：测试环境与方法。本次压测用了三台八核机器，"
 	cutShort      = "（已停止）"
@@ -96,7 +91,7 @@ func scriptReport() openaitest.Script {
 	return openaitest.When(matchQuestion(longReport), openaitest.Text(reportOpening+reportOpening).QuietAfter(3)).Times(1)
 }
 
-// scriptReading reads the report at the prompt, in the language of the question, long enough to be stopped.
+// The report is long enough to be stopped.
 func scriptReading() []openaitest.Script {
 	read := func(words, intro, line string) openaitest.Script {
 		var text strings.Builder
@@ -113,7 +108,6 @@ func scriptReading() []openaitest.Script {
 	}
 }
 
-// neverAnswer hangs: its gateway is killed first.
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
 func matchQuestion(u rig.Utterance) openaitest.Matcher { return rig.MatchQuestion(u.Text) }

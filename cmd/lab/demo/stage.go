@@ -22,32 +22,30 @@ import (
 const (
 	demoThreshold  = 4000
 	demoWindow     = 16_000
-	demoShare      = 0.175 // share of the window: a compaction leaves 0.7 of the threshold
+	demoShare      = 0.175 // a compaction leaves 0.7 of the threshold
 	demoReserve    = 4000
 	demoFlushRatio = 0.9
 	demoLeaseTTL   = "3s"
 	demoPerMinute  = 120
 )
 
-// stage is a PostgreSQL, the two stand-ins, and gateway processes.
 type stage struct {
 	show     *screen
 	dir      string // temporary
 	program  string
 	private  *localpg.Server
-	url      string // address of its database
+	url      string
 	store    *sql.Store
 	dingtalk *dingtalktest.Server
 	model    *openaitest.Server
 	book     *rig.LogBook
 	children []*rig.Process
-	followed chan struct{} // closed when the cards are no longer followed
+	followed chan struct{} // cards are no longer followed
 	lost     func(error)
 	key      sessions.Key
 }
 
-// openStage starts everything but the gateways. The caller closes the result even after an error. lost is called when
-// a gateway ends by itself.
+// The caller closes the result even after an error. lost is called when a gateway ends by itself.
 func openStage(ctx context.Context, program string, w *screen, lost func(error)) (s *stage, err error) {
 	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
 	if s.dir, err = local.MakeTempDir("ebb-demo-"); err != nil {
@@ -78,7 +76,7 @@ func (s *stage) openStandIns() {
 	s.model = openaitest.New(o)
 }
 
-// close stops everything in reverse order, and returns what did not end cleanly.
+// close returns what did not end cleanly.
 func (s *stage) close(ctx context.Context) error {
 	err := rig.StopProcesses(ctx, s.children, 35*time.Second)
 	if s.model != nil {
@@ -119,7 +117,7 @@ func (s *stage) writeGatewayConfig(name string) (string, error) {
 	return rig.WriteConfig(s.dir, name, c)
 }
 
-// startGateway waits until DingTalk has a connection to the gateway.
+// DingTalk has a connection to the returned gateway.
 func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, error) {
 	live := s.dingtalk.State().Live
 	config, err := s.writeGatewayConfig(name)
@@ -164,7 +162,7 @@ func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, err
 	return all, nil
 }
 
-// listMemories has the oldest first.
+// The oldest memory comes first.
 func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
 	list, err := s.store.Pinned(ctx, r, 1000)

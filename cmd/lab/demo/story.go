@@ -11,20 +11,18 @@ import (
 	"ebb/sessions"
 )
 
-// story plays the beats on a stage and checks each.
 type story struct {
 	*stage
-	said             []string          // ids of acknowledged messages
+	said             []string          // acknowledged messages
 	ids              map[string]string // message id by text
-	tracks           map[string]string // card id by message id
-	minutes, remarks []rig.Utterance   // chatter still to be said
+	tracks           map[string]string // by message id
+	minutes, remarks []rig.Utterance   // still to be said
 	first            *rig.Process      // gateway A stops cleanly
 	known            int               // memories shown
 	second           *rig.Process      // gateway B is killed
 	third            *rig.Process      // gateway C stays
 }
 
-// storyBeat is one part of the story, with a time limit.
 type storyBeat struct {
 	name    string // in errors
 	caption string
@@ -64,7 +62,7 @@ func (s *story) playAll(ctx context.Context) error {
 	return nil
 }
 
-// sayAs waits until the gateway has acknowledged a message.
+// sayAs waits for the acknowledgement.
 func (s *story) sayAs(ctx context.Context, u rig.Utterance) (string, error) {
 	id := s.dingtalk.Say(dingtalktest.Message{Conversation: string(demoGroup), Sender: u.Speaker.ID, Text: u.Text})
 	s.show.showMessage(u.Speaker.Name, u.Text, false)
@@ -97,7 +95,7 @@ func (s *story) awaitAnswer(ctx context.Context, id string) (string, error) {
 	return text, s.refreshScene(ctx)
 }
 
-// askAs waits for the answer, and leaves the viewer time to read.
+// askAs leaves the viewer time to read the answer.
 func (s *story) askAs(ctx context.Context, u rig.Utterance) (string, error) {
 	id, err := s.sayAs(ctx, u)
 	if err != nil {
@@ -110,7 +108,7 @@ func (s *story) askAs(ctx context.Context, u rig.Utterance) (string, error) {
 	return text, s.pauseFor(ctx, 650*time.Millisecond)
 }
 
-// askFor asks a question whose answer must have some words.
+// The answer must have the words.
 func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) error {
 	text, err := s.askAs(ctx, u)
 	if err != nil {
@@ -124,7 +122,7 @@ func (s *story) askFor(ctx context.Context, u rig.Utterance, words ...string) er
 	return nil
 }
 
-// pauseFor lets a viewer look. It returns at once without a terminal.
+// pauseFor returns at once without a terminal.
 func (s *story) pauseFor(ctx context.Context, d time.Duration) error {
 	if !s.show.isTerminal() {
 		return ctx.Err()
@@ -206,7 +204,6 @@ func (s *story) printClosing(ctx context.Context) error {
 	return nil
 }
 
-// readableText shows names instead of ids in mentions.
 func readableText(text string) string {
 	for _, p := range []rig.Person{rig.Zhang, rig.Li, rig.Alex, you} {
 		text = strings.ReplaceAll(text, "@"+p.ID, "@"+p.Name)

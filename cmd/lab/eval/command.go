@@ -26,7 +26,6 @@ type Command struct {
 	Out  string `required:"" placeholder:"RUN" help:"The file to write: a line for each query, with the ids of what was found, best first."`
 }
 
-// evalFinds bounds the ids of a query.
 const evalFinds = 20
 
 // evalDoc is a line of *.docs.jsonl: a message of a conversation, or a memory of it.
@@ -89,14 +88,14 @@ type evalTalk struct {
 	name     string
 	reader   memory.Reader
 	events   []sessions.Event
-	ids      []string // ids of the documents of events
+	ids      []string // the events' documents
 	memories []memory.Memory
 }
 
 type evalTalks struct {
 	list     []*evalTalk
 	byName   map[string]*evalTalk
-	memories [][]string       // documents of each memory, by its id from 1 on
+	memories [][]string       // documents by the memory's id, from 1 on
 	same     map[string]int64 // by conversation and words, since a fact is stored once
 	docs     map[string]int
 }
@@ -147,7 +146,7 @@ func (t *evalTalks) addLine(set string, d evalDoc) error {
 	return nil
 }
 
-// evalTime takes a time without a zone as UTC.
+// A time without a zone is UTC.
 func evalTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Unix(0, 0).UTC(), nil
@@ -160,7 +159,7 @@ func evalTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("ts %q is no time such as 2026-01-31T08:30:00", text)
 }
 
-// loadTalk stores each conversation as a session.
+// Each conversation becomes a session.
 func (t *evalTalks) loadTalk(ctx context.Context, url string) error {
 	l, err := yardstick.OpenLoader(ctx, url)
 	if err != nil {
@@ -202,7 +201,7 @@ type evalLine struct {
 	MS   float64  `json:"ms"`
 }
 
-// askQuery writes the results of each query. It returns the rows of a table.
+// askQuery writes the results and returns the rows of a table.
 func (t *evalTalks) askQuery(ctx context.Context, s *sql.Store, queries []evalQuery, out *bufio.Writer) ([][]string, error) {
 	took := make(map[string][]time.Duration)
 	empty := make(map[string]int)

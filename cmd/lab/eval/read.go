@@ -17,7 +17,7 @@ const (
 	evalQueries = ".queries.jsonl"
 )
 
-// readEval reads all conversations and queries of a folder. Its errors name file and line.
+// Errors name file and line.
 func readEval(dir string) (*evalTalks, []evalQuery, error) {
 	talks := &evalTalks{byName: make(map[string]*evalTalk), docs: make(map[string]int), same: make(map[string]int64)}
 	ids := make(map[string]bool)
@@ -82,7 +82,6 @@ func evalDecode(line []byte, to any, fields string) error {
 	return nil
 }
 
-// withArticle translates the decoder's name of a JSON value.
 func withArticle(kind string) string {
 	kind, _, _ = strings.Cut(kind, " ") // the decoder names the number's type behind it
 	switch kind {
@@ -153,7 +152,6 @@ func isWithin(dir, file string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// eachLine reads the files that end with suffix, and returns their number.
 func eachLine(dir, suffix string, do func(set string, line []byte) error) (files int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

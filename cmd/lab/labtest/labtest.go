@@ -1,4 +1,4 @@
-// Package labtest runs lab in tests: command lines in the test's process or as their own, with a bot that is built
+// Package labtest runs command lines of lab in tests, in the test's process or as their own, with a bot that is built
 // once.
 package labtest
 
@@ -24,7 +24,7 @@ var build struct {
 	err  error
 }
 
-// BuildBot builds the bot once, with the race detector where the tests have it, and returns its path.
+// BuildBot builds the bot once, with the tests' race detector, and returns its path.
 func BuildBot(tb testing.TB) string {
 	tb.Helper()
 	build.once.Do(func() {
@@ -59,12 +59,12 @@ func (c cleanup) Run() int {
 	return code
 }
 
-// RunTests is the body of a TestMain. It makes the test binary the program lab too, with a grammar.
+// RunTests is the body of a TestMain, by which the test binary is also the program lab.
 func RunTests(m *testing.M, grammar rig.Grammar) {
 	testscript.Main(cleanup{m}, map[string]func(){"lab": func() { rig.Main(grammar) }})
 }
 
-// OpenDir makes a folder that a server of another user can enter, short enough for the name of a socket.
+// OpenDir makes a folder that a server of another user can enter, with a path short enough for a socket's name.
 func OpenDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ebb-lab-") //nolint:usetesting // a short path, for a socket

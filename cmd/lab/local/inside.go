@@ -9,7 +9,7 @@ import (
 	"ebb/sql"
 )
 
-// Inlet is the part of a transport that passes messages of this process to a bot. It is made by NewInlet.
+// Inlet passes messages of this process to a bot, as the part of a transport. It is made by NewInlet.
 type Inlet struct{ accept chan chat.Accept }
 
 // NewInlet returns an inlet for one bot.
@@ -25,8 +25,8 @@ func (i Inlet) Run(ctx context.Context, accept chat.Accept) error {
 // Ready implements chat.Transport.
 func (Inlet) Ready() bool { return true }
 
-// RunInside runs a bot in this process, and returns its accept once it serves. stop ends the bot and closes its store. The
-// store is closed after an error, too.
+// RunInside runs a bot in this process, and returns its accept once it serves. stop ends the bot and closes its
+// store, which an error closes, too.
 func RunInside(ctx context.Context, store *sql.Store, b *bot.Bot, in Inlet) (accept chat.Accept, stop func() error, err error) {
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)

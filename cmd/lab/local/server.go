@@ -12,7 +12,8 @@ import (
 	"ebb/sql/localpg"
 )
 
-// MakeTempDir makes a folder that a database server of another user can enter. The server's own folder in there is closed.
+// MakeTempDir makes a folder that a database server of another user can enter. The server's own folder in there is
+// closed.
 func MakeTempDir(prefix string) (string, error) {
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
@@ -24,8 +25,8 @@ func MakeTempDir(prefix string) (string, error) {
 	return dir, nil
 }
 
-// StartServer starts PostgreSQL with Ebb's schema in a folder. noSync is for data that no crash needs to spare. The server is
-// not nil if only its migration failed.
+// StartServer starts PostgreSQL with Ebb's schema in a folder. noSync is for data that no crash needs to spare. If
+// only its migration failed, the server is not nil.
 func StartServer(ctx context.Context, dir string, noSync bool) (*localpg.Server, error) {
 	server, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), NoSync: noSync})
 	if err != nil {
@@ -35,7 +36,7 @@ func StartServer(ctx context.Context, dir string, noSync bool) (*localpg.Server,
 	return server, err
 }
 
-// stopServerLimit bounds the stop of a server. Its data is deleted anyway.
+// The stopped server's data is deleted anyway.
 const stopServerLimit = 15 * time.Second
 
 // RemoveServer stops a server and deletes its folder. The server may be nil, and the folder empty.

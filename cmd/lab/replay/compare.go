@@ -16,7 +16,7 @@ import (
 	"ebb/sql/localpg"
 )
 
-// policyResult is the bill of a policy over all talks.
+// policyResult is a policy's bill over all talks.
 type policyResult struct {
 	name  string
 	group resultGroup
@@ -38,7 +38,6 @@ const missingTenth = 0.9
 // replayInHand bounds concurrent conversations.
 const replayInHand = 4
 
-// Names of our results with targets.
 const (
 	balancedAsItComes = "balanced, 40 messages stay"
 	balancedAtEight   = "balanced, 8 messages stay"
@@ -46,7 +45,7 @@ const (
 	budgetAtEight     = "token_budget, 8k"
 )
 
-// ourPolicies have their defaults, at budgets that take effect in conversations of this length.
+// The budgets take effect in conversations of this length.
 func ourPolicies() []ourPolicy {
 	at := func(name, policy string, threshold, tail int) ourPolicy {
 		c := config.Default().Agent.Compaction
@@ -89,8 +88,7 @@ func simulateAll(talks []recordedTalk) []policyResult {
 	return out
 }
 
-// runAll replays the talks through the engine, several at once, each on its own database. Gateways on one database
-// would pay for each other's sessions.
+// Each talk has its own database: gateways on one database would pay for each other's sessions.
 func runAll(ctx context.Context, server *localpg.Server, talks []recordedTalk, all []ourPolicy) (out []policyResult, err error) {
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -143,7 +141,7 @@ func (c Comparison) billsByName() map[string]policyBill {
 	return out
 }
 
-// Figures compares our policies with their targets.
+// Figures are our policies beside their targets.
 func (c Comparison) Figures() []rig.Figure {
 	all := c.billsByName()
 	seed, balanced, budget := all[windowSeed], all[balancedAsItComes], all[budgetAtEight]
@@ -202,7 +200,7 @@ func equalTails(all map[string]policyBill) []rig.Figure {
 	return figures
 }
 
-// survivedAfter are the numbers of compactions after which identifiers are counted.
+// survivedAfter are numbers of compactions.
 var survivedAfter = [3]int{1, 5, 15}
 
 // FormatTable has all figures of every policy. Costs are in thousands of uncached input tokens.
@@ -256,7 +254,8 @@ type Comparison struct {
 	results []policyResult
 }
 
-// Compare replays every policy on databases of one server. The dialogues are from a folder, or synthetic without one.
+// Compare replays every policy on databases of one server, with the dialogues of a folder, or synthetic ones without
+// it.
 func Compare(ctx context.Context, server *localpg.Server, folder string) (Comparison, error) {
 	talks, source := synthesizeTalks(synthTalks), "synthetic conversations"
 	if folder != "" {

@@ -44,7 +44,6 @@ type replayRig struct {
 
 const replayTemplate = "replay_template"
 
-// replayAlone replays a conversation on its own database.
 func (c ourPolicy) replayAlone(ctx context.Context, server *localpg.Server, counter *tokens.Counter, t recordedTalk) (b policyBill, err error) {
 	name := "replay_" + strings.ToLower(rand.Text())
 	database, err := server.NewDatabase(ctx, name, replayTemplate)
@@ -95,7 +94,6 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 	return r, err
 }
 
-// openHasty opens a store whose commits do not wait for the disk.
 func openHasty(ctx context.Context, database string) (*sql.Store, error) {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -107,7 +105,7 @@ func openHasty(ctx context.Context, database string) (*sql.Store, error) {
 	return sql.Open(ctx, sql.Options{URL: u.String(), MaxConns: 3})
 }
 
-// sayMessage waits for the answer to message i, and until the gateway has nothing left to do.
+// sayMessage waits for the answer, and until the gateway has nothing left to do.
 func (r *replayRig) sayMessage(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, rig.AnswerTimeout, errors.New("it is not done in time"))
 	defer cancel()

@@ -9,23 +9,22 @@ import (
 // Sizes of requests in the replay, the same for every policy.
 const (
 	systemTokens  = 1500 // system prompt and tools
-	bytesPerBlock = 4    // bytes of text a token
-	blockOverhead = 4    // tokens of a message besides its text
-	instruction   = 600  // tokens of a simulated policy's instruction to summarize
-	outputPrice   = 4    // price of an output token, in uncached input tokens
+	bytesPerBlock = 4
+	blockOverhead = 4   // tokens of a message besides its text
+	instruction   = 600 // tokens of a simulated policy's
+	outputPrice   = 4   // price of an output token, in uncached input tokens
 )
 
-// cachePrices are prices of a cached input token, in uncached ones.
+// Prices of a cached input token, in uncached ones.
 var cachePrices = [4]float64{0.02, 0.1, 0.2, 1}
 
-// targetPrice is the cache price of the targets.
 const targetPrice = 0.1
 
 func blockTokens(text string) int {
 	return (len(text)+bytesPerBlock-1)/bytesPerBlock + blockOverhead
 }
 
-// promptBlock is a piece of a request that a provider's cache holds whole or not at all.
+// promptBlock is cached as a whole or not at all.
 type promptBlock struct {
 	id     string // equal ids are equal bytes
 	tokens int
@@ -50,7 +49,6 @@ func (s *callSpend) addSpend(o callSpend) {
 	s.calls, s.prompt, s.cached, s.output = s.calls+o.calls, s.prompt+o.prompt, s.cached+o.cached, s.output+o.output
 }
 
-// uncachedCost is the part of the cost that no cache price changes.
 func (s callSpend) uncachedCost() float64 { return float64(s.prompt - s.cached + outputPrice*s.output) }
 
 // totalCost is in units of one uncached input token.
@@ -70,13 +68,13 @@ func (t shareCount) shareOf() float64 {
 	return float64(t.there) / float64(t.of)
 }
 
-// agesKept bounds the compactions through which an identifier is followed.
+// An identifier is followed through at most this number of compactions.
 const agesKept = 20
 
 type policyBill struct {
 	spend    [callKinds]callSpend
 	inline   int // calls that delayed a reply
-	largest  int // tokens of the largest main request
+	largest  int // tokens
 	tailMin  int // fewest raw messages of a request after the first compaction; 0: without one
 	tail     shareCount
 	covered  shareCount           // past messages that a request shows, raw or summarized
@@ -102,7 +100,7 @@ func (b *policyBill) lowTail(messages int) {
 	}
 }
 
-// totalCost excludes the output of replies: it is the same for every policy.
+// The output of replies is the same for every policy, and not counted.
 func (b policyBill) totalCost(price float64) float64 {
 	sum := 0.0
 	for _, s := range b.spend {
@@ -111,7 +109,6 @@ func (b policyBill) totalCost(price float64) float64 {
 	return sum
 }
 
-// extraCalls counts calls besides those of the conversation itself.
 func (b policyBill) extraCalls() int { return b.spend[callSummary].calls + b.spend[callFlush].calls }
 
 // cachedShare is of the conversation's own prompts.
@@ -125,14 +122,14 @@ func (b policyBill) meanTail() float64 { return rig.Ratio(float64(b.tail.there),
 type billMeter struct {
 	policyBill
 	last   [callKinds][]promptBlock
-	epoch  int         // compactions
+	epoch  int         // number of compactions
 	left   map[int]int // message: epoch in which it was first not raw
 	marked int         // epoch in which identifiers were last counted
 }
 
 func newMeter() *billMeter { return &billMeter{left: map[int]int{}} }
 
-// recordCall accounts a request. Its common prefix with the previous one of its kind is cached.
+// The request's common prefix with the previous one of its kind is cached.
 func (m *billMeter) recordCall(kind callKind, request []promptBlock, output int) {
 	m.callAfter(kind, m.last[kind], request, output)
 	m.last[kind] = request
@@ -157,10 +154,10 @@ func (m *billMeter) callAfter(kind callKind, before, request []promptBlock, outp
 
 type shownMessages struct {
 	past       int               // messages
-	raw        int               // newest messages in their original words
+	raw        int               // newest messages, in their original words
 	rawTotal   int               // tokens of raw
-	summarized map[int]bool      // messages behind a summary in the request
-	holds      func(string) bool // reports whether an identifier is in a summary
+	summarized map[int]bool      // messages behind a summary of the request
+	holds      func(string) bool // whether an identifier is in a summary
 }
 
 func (m *billMeter) recordShown(t recordedTalk, s shownMessages) {

@@ -21,8 +21,7 @@ import (
 	"ebb/sessions"
 )
 
-// countingModel answers one conversation as recorded, writes summaries by a rule, and accounts every request of the
-// engine.
+// countingModel answers one conversation as recorded, writes summaries by a rule, and accounts the engine's requests.
 type countingModel struct {
 	recordedTalk
 	most   int     // tokens of a summary that does not continue another
@@ -51,14 +50,13 @@ func newCountingModel(t recordedTalk, most int, copied float64) *countingModel {
 	}
 }
 
-// expectMessage announces message i.
 func (m *countingModel) expectMessage(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next, m.waiting = i, true
 }
 
-// noteAnswered ends the time in which requests delay a reply.
+// From now on requests delay no reply.
 func (m *countingModel) noteAnswered() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +85,7 @@ func (m *countingModel) Generate(_ context.Context, r llm.Request) (llm.Response
 	return m.replyChat(r), nil
 }
 
-// blocksOf splits the reference message into several blocks: it grows at its end.
+// The reference message grows at its end: it has several blocks.
 func blocksOf(messages []llm.Message) []promptBlock {
 	blocks := []promptBlock{{"system " + messages[0].Content, systemTokens}}
 	for _, msg := range messages[1:] {
@@ -106,7 +104,7 @@ func blocksOf(messages []llm.Message) []promptBlock {
 	return blocks
 }
 
-// isReference finds the message with summaries and pinned memory, the only one with fences.
+// Only the message with summaries and pinned memory has fences.
 func isReference(msg llm.Message) bool {
 	return msg.Role == "user" && strings.Contains(msg.Content, "\n<<<")
 }
@@ -149,7 +147,6 @@ func (m *countingModel) replyChat(r llm.Request) llm.Response {
 	}
 }
 
-// recordAside accounts a request besides the conversation's own.
 func (m *countingModel) recordAside(kind callKind, r llm.Request, output string) sessions.Usage {
 	var blocks []promptBlock
 	for _, msg := range r.Messages {
@@ -171,7 +168,6 @@ var (
 	targetWords = regexp.MustCompile(`(?:About |约 ?)(\d+)`)
 )
 
-// summarizedIn are the messages behind the summaries in a text.
 func (m *countingModel) summarizedIn(text string) map[int]bool {
 	var sets []map[int]bool
 	for _, d := range m.digestsIn(text) {
@@ -207,7 +203,7 @@ func transcriptIn(text string) []transcriptLine {
 	return out
 }
 
-// checkOwn notes a request about another conversation: its cost belongs to another bill.
+// A request about another conversation belongs to another bill.
 func (m *countingModel) checkOwn(lines []transcriptLine) {
 	for _, l := range lines {
 		if i := int(l.N) - 1; m.wrong == nil && (i < 0 || i >= len(m.said) || m.said[i].text != l.Text) {
@@ -216,7 +212,6 @@ func (m *countingModel) checkOwn(lines []transcriptLine) {
 	}
 }
 
-// repairSummary adds the missing parts to a draft.
 func (m *countingModel) repairSummary(r llm.Request, draft, input string) (llm.Response, error) {
 	text := strings.TrimRight(draft, "\n")
 	var missing []string
@@ -237,8 +232,8 @@ func (m *countingModel) repairSummary(r llm.Request, draft, input string) (llm.R
 	return llm.Response{Text: text, Finish: llm.FinishStop, Model: "counting", Usage: m.recordAside(callSummary, r, text)}, nil
 }
 
-// writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins others
-// has their length and the quarter, up to a cap.
+// writeSummary writes a quarter of its input's length and copies identifiers. A summary that continues or joins
+// others has their length and the quarter, up to a cap.
 func (m *countingModel) writeSummary(r llm.Request) (llm.Response, error) {
 	system, input := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
 	for _, part := range fenced.FindAllStringSubmatch(input, -1) {
@@ -293,7 +288,7 @@ func (m *countingModel) copyMarks(keys []string) []string {
 	return out
 }
 
-// shortenMessage is the first words of a message, without possible parts of identifiers.
+// shortenMessage leaves out possible parts of identifiers.
 func shortenMessage(l transcriptLine, size, source int) string {
 	room := len(l.Text) * max(0, size) / max(1, source)
 	var b strings.Builder
@@ -309,7 +304,7 @@ func shortenMessage(l transcriptLine, size, source int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// writeText sets a summary under the requested headings, in about size tokens. It leaves out the oldest lines first.
+// writeText takes about size tokens. It leaves out the oldest lines first.
 func (a summaryRecord) writeText(number int, headings []string, size int) string {
 	if len(headings) == 0 {
 		headings = []string{"## What was said"}
@@ -328,7 +323,7 @@ func (a summaryRecord) writeText(number int, headings []string, size int) string
 	return head + body + tail
 }
 
-// replyFlush saves some lines as facts, about as much output as such a call takes.
+// replyFlush saves about as much as such a call's usual output.
 func (m *countingModel) replyFlush(r llm.Request) (llm.Response, error) {
 	const facts = 6
 	lines := transcriptIn(r.Messages[len(r.Messages)-1].Content)

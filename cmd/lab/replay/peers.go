@@ -7,21 +7,19 @@ import (
 	"time"
 )
 
-// peerSummary is a summary of a simulated policy: its size, sources and identifiers.
 type peerSummary struct {
 	promptBlock
 	sources map[int]bool
 	marks   []string
 }
 
-// Sizes of summaries, in tokens: a quarter of their sources, up to a cap.
+// Summaries have a quarter of their sources' tokens, up to a cap.
 const (
 	summaryParts = 4
-	rollingCap   = 800 // tokens of a summary that replaces the last
-	segmentCap   = 400 // tokens of a summary beside the others
+	rollingCap   = 800 // replaces the last
+	segmentCap   = 400 // stands beside the others
 )
 
-// simulation is one conversation under a simulated policy.
 type simulation struct {
 	recordedTalk
 	*billMeter
@@ -29,14 +27,14 @@ type simulation struct {
 	copied    float64 // probability with which a summary copies an identifier
 	summaries []peerSummary
 	first     int // the first raw message
-	now       int // messages so far
-	made      int // number of summaries
+	now       int
+	made      int
 	waiting   bool
 	flushed   int // compactions at the last flush, plus one
 	lastAt    time.Time
 }
 
-// peerPolicy is a policy to simulate. Both functions may be nil.
+// Both functions may be nil.
 type peerPolicy struct {
 	name   string
 	group  resultGroup
@@ -75,7 +73,6 @@ func (s *simulation) messageBlocks(from, end int) []promptBlock {
 	return out
 }
 
-// buildPrompt is a main request with the messages before end.
 func (s *simulation) buildPrompt(end int) []promptBlock {
 	out := []promptBlock{{"system", systemTokens}}
 	for _, d := range s.summaries {
@@ -98,7 +95,7 @@ func (s *simulation) hasMark(mark string) bool {
 	return slices.ContainsFunc(s.summaries, func(d peerSummary) bool { return slices.Contains(d.marks, mark) })
 }
 
-// makeSummary makes a summary of messages first to end and earlier summaries, without its cost.
+// makeSummary summarizes messages from first to end and earlier summaries, without the cost.
 func (s *simulation) makeSummary(tokens, first, end int, earlier ...peerSummary) peerSummary {
 	s.made++
 	d := peerSummary{promptBlock: promptBlock{fmt.Sprintf("summary %d", s.made), tokens}, sources: map[int]bool{}}
@@ -122,7 +119,6 @@ func (s *simulation) makeSummary(tokens, first, end int, earlier ...peerSummary)
 	return d
 }
 
-// payCall accounts a call with its own prompt.
 func (s *simulation) payCall(input []promptBlock, output int) {
 	s.recordCall(callSummary, joinBlocks([]promptBlock{{"instruction", instruction}}, input), output)
 	s.noteWaiting()
@@ -140,7 +136,6 @@ func (s *simulation) noteWaiting() {
 	}
 }
 
-// rollSummary replaces all summaries by one that covers the messages up to end.
 func (s *simulation) rollSummary(end int) {
 	source := s.messageBlocks(s.first, end)
 	var input []promptBlock
@@ -209,7 +204,7 @@ const (
 	nanobotHistory = 8000 // tokens of entries that a prompt shows
 )
 
-// addEntry adds an entry by a call on the conversation's prefix. A prompt shows the newest entries only.
+// A prompt shows the newest entries only.
 func (s *simulation) addEntry(end int) {
 	d := s.makeSummary(min(segmentCap, tokensOf(s.messageBlocks(s.first, end))/summaryParts), s.first, end)
 	s.payOnPrefix(callSummary, s.now, instruction, d.tokens)
@@ -286,7 +281,7 @@ const (
 	budgetSlack  = 500
 	flushInput   = 500
 	flushOutput  = 300
-	budgetAt     = 8000 // tokens, for policies with a budget
+	budgetAt     = 8000 // tokens of policies with a budget
 )
 
 // pomelobotPolicy is flush before compaction: memory is flushed once a cycle, at nine tenths of the threshold. At the
@@ -317,7 +312,6 @@ func pomelobotPolicy(threshold int) peerPolicy {
 	}
 }
 
-// Names of simulated policies that others are compared with.
 const (
 	windowSeed       = "sliding window 12/40/900/30"
 	windowHalfway    = "sliding window, cooldown >= 6"
@@ -330,7 +324,7 @@ const (
 
 const seedCooldown = 900 * time.Second
 
-// peerPolicies has the baselines first.
+// The baselines come first.
 func peerPolicies() []peerPolicy {
 	return []peerPolicy{
 		{name: nothingAtAll},

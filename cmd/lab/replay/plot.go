@@ -8,11 +8,11 @@ import (
 	"ebb/cmd/lab/rig"
 )
 
-// In SVG units.
+// SVG units.
 const (
 	plotWidth  = 1120
-	plotLeft   = 290 // left end of the bars, behind the names
-	plotBars   = 560 // width of the longest bar
+	plotLeft   = 290 // left end of the bars
+	plotBars   = 560 // longest bar
 	plotTop    = 118
 	plotRow    = 30
 	plotBar    = 18
@@ -20,7 +20,7 @@ const (
 	plotBottom = 92
 )
 
-// plotCeiling cuts bars, in costs of the sliding window.
+// Longer bars are cut. The unit is the cost of the sliding window.
 const plotCeiling = 1.12
 
 var plotParts = []struct {
@@ -45,7 +45,7 @@ func (b policyBill) barParts() [3]float64 {
 	}
 }
 
-// DrawSVG draws the cost of every policy as an SVG. Equal figures give equal bytes.
+// DrawSVG draws the cost of every policy. Equal figures give equal bytes.
 func (c Comparison) DrawSVG() string {
 	longest := plotCeiling * c.billsByName()[windowSeed].totalCost(targetPrice)
 	var bars strings.Builder
@@ -117,7 +117,7 @@ func drawLegend() string {
 	return s.String()
 }
 
-// drawScale draws lines through the bars, and further figures at their right.
+// Further figures stand at the right.
 func (c Comparison) drawScale(longest float64, bottom int) string {
 	var s strings.Builder
 	step := 500_000.0

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// recordedTalk alternates messages of a person and an assistant, the person's first.
+// recordedTalk alternates a person's messages and an assistant's, the person's first.
 type recordedTalk struct {
 	name string
 	said []talkMessage
@@ -22,21 +22,19 @@ type recordedTalk struct {
 type talkMessage struct {
 	text string
 	at   time.Time
-	mark string // the identifier planted in the text; empty for most
+	mark string // planted identifier; empty for most
 }
 
 func (s talkMessage) tokenCount() int { return blockTokens(s.text) }
 
-// The source of recorded talks.
 const (
 	DataVariable = "EBB_LOCOMO"
 	locomoFile   = "locomo.docs.jsonl"
 )
 
-// markEvery is the number of messages for each planted identifier.
 const markEvery = 20
 
-// readTalks reads LoCoMo's dialogues anywhere below a folder. Their two speakers become the person and the assistant.
+// LoCoMo's dialogues may be anywhere below the folder. Their two speakers become the person and the assistant.
 func readTalks(folder string) ([]recordedTalk, error) {
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -93,8 +91,8 @@ func readTalkFile(path string) (talks []recordedTalk, err error) {
 	return talks, lines.Err()
 }
 
-// plantMarks puts an identifier in every markEvery-th message. A last message without a reply is dropped, and a reply
-// gets the time of its question.
+// plantMarks puts an identifier in every markEvery-th message. It drops a last message without a reply; a reply gets
+// its question's time.
 func (t *recordedTalk) plantMarks(number int) {
 	t.said = t.said[:len(t.said)/2*2]
 	for i := 1; i < len(t.said); i += 2 {
@@ -113,7 +111,6 @@ func (t recordedTalk) gapBefore(i int) time.Duration {
 	return t.said[i].at.Sub(t.said[i-1].at)
 }
 
-// The shape of the synthetic talks is LoCoMo's.
 const (
 	synthTalks    = 5
 	synthMessages = 590
@@ -121,8 +118,8 @@ const (
 	synthLongest  = 32
 )
 
-// synthesizeTalks makes talks of LoCoMo's shape: as many messages of about the same length, in as many sittings. They
-// are the same text on every machine.
+// Talks of LoCoMo's shape have as many messages of about the same length, in as many sittings. They are the same on
+// every machine.
 func synthesizeTalks(talks int) []recordedTalk {
 	out := make([]recordedTalk, talks)
 	for i := range out {
@@ -146,7 +143,7 @@ func synthesizeTalks(talks int) []recordedTalk {
 	return out
 }
 
-// Words of the synthetic talks, drawn so freely that no phrase is frequent.
+// No phrase is frequent.
 var synthWords = [][]string{
 	strings.Fields("We They Maria John Somebody Nobody Everybody Sam Evan Tim Caroline James"),
 	strings.Fields("finally maybe really already hardly often gladly quietly once never nearly still"),

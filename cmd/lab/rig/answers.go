@@ -41,8 +41,7 @@ func MatchQuestion(words string) openaitest.Matcher {
 	}
 }
 
-// Sizes in the scripted model's token counts.
 const (
-	BytesPerToken  = 3   // bytes of text
-	PromptOverhead = 900 // tokens of the tools in a prompt
+	BytesPerToken  = 3
+	PromptOverhead = 900 // tokens of a prompt's tools
 )

@@ -24,20 +24,20 @@ type App struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Getenv  func(string) string
-	Program string // path of the bot
+	Program string // the bot's path
 }
 
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// UsageError marks an error of the command line.
+// UsageError marks err as one of the command line.
 func UsageError(err error) error { return usageError{err} }
 
 // ErrReported ends a command with exit code 1 after its output described the failure.
 var ErrReported = errors.New("reported")
 
-// CheckProgram reports a missing bot before anything is started.
+// CheckProgram reports a missing bot, as a usage error.
 func (a *App) CheckProgram() error {
 	if _, err := os.Stat(a.Program); err != nil {
 		return UsageError(fmt.Errorf("no bot to run (%w): make build makes bin/bot, --program names another", err))
@@ -56,7 +56,7 @@ func (g *Globals) program() string { return g.Program }
 // Grammar is a kong grammar that embeds Globals.
 type Grammar interface{ program() string }
 
-// Main executes the process's command line until a signal ends it.
+// Main executes the command line until a signal ends it.
 func Main(grammar Grammar) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
@@ -98,7 +98,7 @@ func Execute(ctx context.Context, grammar Grammar, args []string, app *App) int 
 	return code
 }
 
-// JoinStopError keeps the error that ended the work first, and adds that of the stop.
+// JoinStopError adds the stop's error to the one that ended the work.
 func JoinStopError(err, stop error) error {
 	switch {
 	case stop == nil:

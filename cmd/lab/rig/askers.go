@@ -11,8 +11,8 @@ import (
 	"ebb/bot/dingtalk/dingtalktest"
 )
 
-// Askers are people who talk in many conversations at once. Every message carries a mark, and the model's answer
-// repeats the marks of its questions: one answer may serve several.
+// Askers are people who talk in many conversations at once. Every message carries a mark, and answers repeat the
+// marks of their questions, for one answer may serve several.
 type Askers struct {
 	sim    *dingtalktest.Server
 	prefix string // prefix of its conversations
@@ -28,14 +28,14 @@ type Question struct {
 	mark string
 	done chan struct{} // closed at the first answer
 
-	Pushed   time.Time // the frame left the simulator
-	Answered time.Time // the webhook was called; to be read after done
+	Pushed   time.Time // time at which the frame left the simulator
+	Answered time.Time // time of the webhook's call; to be read after done
 }
 
-// ResponseTime is the turn's time as DingTalk sees it.
+// ResponseTime is the turn's, as DingTalk sees it.
 func (q *Question) ResponseTime() time.Duration { return q.Answered.Sub(q.Pushed) }
 
-// AnswerTimeout is the wait for an answer before the row is given up.
+// AnswerTimeout bounds the wait for an answer.
 const AnswerTimeout = 30 * time.Second
 
 // Wait returns when the question is answered.
@@ -52,7 +52,7 @@ func (q *Question) Wait(ctx context.Context) error {
 	}
 }
 
-// MaxInFlight bounds the unanswered messages of a closed loop.
+// MaxInFlight bounds a closed loop's unanswered messages.
 const MaxInFlight = 32
 
 // MarkPattern finds the marks of questions.
@@ -65,10 +65,10 @@ func NewAskers(ctx context.Context, sim *dingtalktest.Server, prefix string) *As
 	return c
 }
 
-// Close ends the reading of the transcript.
+// Close stops reading the transcript.
 func (c *Askers) Close() { c.stop() }
 
-// FollowTranscript calls note with each entry of the transcript, until ctx ends or stop is called. stop waits for the last
+// FollowTranscript calls note with each entry of the transcript, until ctx ends or stop, which waits for the last
 // call.
 func FollowTranscript(ctx context.Context, sim *dingtalktest.Server, note func(dingtalktest.Entry)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -121,14 +121,14 @@ func (c *Askers) Ask(conversation, text string) *Question {
 	return q
 }
 
-// ConversationID is the id of one of the askers' conversations.
+// ConversationID is the id of an asker's conversation.
 func (c *Askers) ConversationID(name string) string { return "cid-" + c.prefix + "-" + name }
 
-// ConversationName is the name of the nth ordinary conversation.
+// ConversationName names the nth ordinary conversation.
 func ConversationName(n int) string { return fmt.Sprintf("n%05d", n) }
 
-// RunClosedLoop keeps MaxInFlight messages in flight: each worker asks again after its answer, in its next
-// conversation. It returns when all are answered.
+// RunClosedLoop keeps MaxInFlight messages in flight: each worker asks in its next conversation after its answer. It
+// returns when all are answered.
 func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
 	began := time.Now()
 	turns, err = c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
@@ -141,7 +141,7 @@ func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversatio
 	return turns, time.Since(began), err
 }
 
-// AskOnce asks one question in each of some conversations, from first on.
+// AskOnce asks in each of some conversations, from first on.
 func (c *Askers) AskOnce(ctx context.Context, first, conversations int) error {
 	_, err := c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
 		n := worker + i*MaxInFlight
@@ -153,7 +153,7 @@ func (c *Askers) AskOnce(ctx context.Context, first, conversations int) error {
 	return err
 }
 
-// runWorkers repeats step in every worker until it ends or fails. It returns the number of successful steps.
+// runWorkers returns the number of successful steps. A worker ends with a failed step.
 func (c *Askers) runWorkers(workers int, step func(worker, i int) (more bool, err error)) (int, error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -177,11 +177,10 @@ func (c *Askers) runWorkers(workers int, step func(worker, i int) (more bool, er
 	return sum, errors.Join(errs...)
 }
 
-// PacedConversations are enough that each question is answered before the next one of its conversation, at the
-// benchmarks' rates.
+// PacedConversations suffice for an answer before the conversation's next question, at the benchmarks' rates.
 const PacedConversations = 200
 
-// AskPaced sends rate messages a second without waiting, in rotating conversations.
+// AskPaced sends rate messages a second in rotating conversations, without waiting.
 func (c *Askers) AskPaced(ctx context.Context, d time.Duration, rate int) []*Question {
 	var asked []*Question
 	began := time.Now()
@@ -194,7 +193,7 @@ func (c *Askers) AskPaced(ctx context.Context, d time.Duration, rate int) []*Que
 	return asked
 }
 
-// WaitAll waits for every answer and returns the response times.
+// WaitAll returns the response times.
 func WaitAll(ctx context.Context, asked []*Question) ([]time.Duration, error) {
 	var took []time.Duration
 	for _, q := range asked {

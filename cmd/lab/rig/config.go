@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// WriteConfig writes a gateway's config into a folder and returns the file.
+// WriteConfig writes a gateway's config and returns its file.
 func WriteConfig(dir, name string, config any) (string, error) {
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {

@@ -13,5 +13,5 @@ type Interval struct{ From, To time.Time }
 // Contains includes From and excludes To.
 func (s Interval) Contains(t time.Time) bool { return !t.Before(s.From) && t.Before(s.To) }
 
-// WaitUntil waits for a moment and reports whether ctx is still alive.
+// WaitUntil reports whether ctx is still alive then.
 func WaitUntil(ctx context.Context, at time.Time) bool { return retry.Sleep(ctx, time.Until(at)) }

@@ -29,7 +29,7 @@ func parseLogLine(replica, raw string) LogLine {
 	return l
 }
 
-// IntField is a field's value; a missing one is -1, which no count is.
+// IntField is a field's value, or -1 for a missing one.
 func (l LogLine) IntField(field string) int {
 	n, ok := l.Fields[field].(float64)
 	if !ok {
@@ -38,7 +38,7 @@ func (l LogLine) IntField(field string) int {
 	return int(n)
 }
 
-// LogBook collects the lines of all gateway processes.
+// LogBook collects the lines of all gateways.
 type LogBook struct {
 	mu      sync.Mutex
 	lines   []LogLine
@@ -48,7 +48,7 @@ type LogBook struct {
 // NewLogBook returns an empty book.
 func NewLogBook() *LogBook { return &LogBook{changed: make(chan struct{})} }
 
-// keepLines bounds the book; readers see lines as they come.
+// The book drops lines beyond this number.
 const keepLines = 20_000
 
 // ReadLog reads a process's log to its end: a full pipe would stop the process.
@@ -77,7 +77,7 @@ func (b *LogBook) addLine(l LogLine) {
 	b.changed = make(chan struct{})
 }
 
-// WaitLine returns a replica's first line with that message, and waits for it.
+// WaitLine waits for a replica's first line with the message.
 func (b *LogBook) WaitLine(ctx context.Context, replica, message string) (LogLine, error) {
 	for from := 0; ; {
 		b.mu.Lock()
@@ -96,7 +96,7 @@ func (b *LogBook) WaitLine(ctx context.Context, replica, message string) (LogLin
 	}
 }
 
-// LastLines returns the newest n lines as they were written.
+// LastLines returns the newest n lines, as written.
 func (b *LogBook) LastLines(n int) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

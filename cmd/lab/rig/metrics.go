@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Metrics are the figures of a gateway by name, summed over their labels.
+// Metrics are a gateway's figures by name, summed over their labels.
 type Metrics map[string]float64
 
-// ReadMetrics reads metrics from the admin server of a gateway at host:port. A needed figure that is missing is an error:
-// some systems lack figures of a process.
+// ReadMetrics reads metrics from a gateway's admin server at host:port. A missing needed figure is an error: some
+// systems lack figures of a process.
 func ReadMetrics(ctx context.Context, admin string, needed ...string) (Metrics, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", nil)
 	if err != nil {
@@ -32,7 +32,6 @@ func ReadMetrics(ctx context.Context, admin string, needed ...string) (Metrics, 
 	return m, nil
 }
 
-// parseMetrics reads Prometheus text.
 func parseMetrics(text io.Reader, needed []string) (Metrics, error) {
 	m := Metrics{}
 	lines := bufio.NewScanner(text)

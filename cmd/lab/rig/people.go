@@ -22,7 +22,7 @@ type Utterance struct {
 	Text    string
 }
 
-// LongMessages fill the context quickly. They are ordinary posts of a team, without a fact worth saving.
+// LongMessages fill the context quickly, without a fact worth saving.
 var LongMessages = []Utterance{
 	{Zhang, "压测结果贴一下：三台八核机器，单机 1200 TPS 时平均响应 38 毫秒，99 线 145 毫秒，错误率 0.02%。瓶颈在风控规则加载，每次刷新会卡 300 毫秒左右；数据库连接池从 50 调到 80 以后，等待明显少了。再往上加压到 1500 TPS，99 线涨到 410 毫秒，主要耗在网关到风控之间的序列化上。和上个版本比，同样压力下 CPU 低了大约 12 个点，内存持平，没有看到泄漏的迹象，完整报告放在群文件里了，大家有空翻一翻。" +
 		"\n\n" + "代码走查的意见汇总：一是签名校验里有一段重复代码，抽成公共函数；二是日志里的卡号要统一打码，现在有一处只打了中间四位；三是超时时间写死在代码里，挪到配置中心；四是两个单元测试依赖执行顺序，单独跑会失败；五是错误码表里有三个没有中文说明。整体结构没有大问题，改动量大概半天，改完以后我再看一遍，争取今天合进主干，明天一早出测试包给大家验证。" +

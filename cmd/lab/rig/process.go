@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Process is one gateway process: the bot, run as `serve` with its own config.
+// Process is one gateway, run as `serve` with its own config.
 type Process struct {
 	Name     string
 	cmd      *exec.Cmd
-	log      *os.File      // our end of its log
-	stopping atomic.Bool   // a request to end was sent
+	log      *os.File // our end of its log
+	stopping atomic.Bool
 	exited   chan struct{} // closed when it has ended and its log is read
-	Err      error         // the exit error; read after exited
+	Err      error         // to be read after exited
 }
 
 // passedEnv has nothing that could change a gateway's config.
@@ -59,7 +59,7 @@ func StartProcess(name, program, config string, book logReader) (*Process, error
 	return c, nil
 }
 
-// PID is the process id.
+// PID is the process's id.
 func (c *Process) PID() int { return c.cmd.Process.Pid }
 
 // Alive reports whether the process runs.
@@ -72,7 +72,7 @@ func (c *Process) Alive() bool {
 	}
 }
 
-// Terminate requests a clean stop; WaitExit waits for it.
+// Terminate requests a clean stop, which WaitExit awaits.
 func (c *Process) Terminate() error {
 	c.stopping.Store(true)
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -81,7 +81,7 @@ func (c *Process) Terminate() error {
 	return nil
 }
 
-// Kill ends the process at once and waits for its end.
+// Kill ends the process at once and waits.
 func (c *Process) Kill() error {
 	c.stopping.Store(true)
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -91,7 +91,7 @@ func (c *Process) Kill() error {
 	return nil
 }
 
-// WaitExit waits for the end of the process. Any exit code but 0 is an error.
+// WaitExit waits for the process. Any exit code but 0 is an error.
 func (c *Process) WaitExit(ctx context.Context) error {
 	select {
 	case <-c.exited:
@@ -104,7 +104,7 @@ func (c *Process) WaitExit(ctx context.Context) error {
 	return nil
 }
 
-// ReportLoss calls lost when the process ends without a request, so that no caller waits for it.
+// ReportLoss calls lost if the process ends without a request.
 func (c *Process) ReportLoss(lost func(error)) {
 	<-c.exited
 	if !c.stopping.Load() {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Figure is one line of the table.
+// Figure is a line of the table.
 type Figure struct {
 	Name     string
 	Measured string
@@ -19,7 +19,7 @@ type Figure struct {
 
 const reachedYes = "yes"
 
-// AtMost says whether got is within its limit, and if not, how far beyond.
+// AtMost says whether got is within its limit, or how far beyond.
 func (f Figure) AtMost(got, limit float64) Figure {
 	f.Reached = reachedYes
 	if f.Ratio == "" && limit > 0 {
@@ -34,7 +34,7 @@ func (f Figure) AtMost(got, limit float64) Figure {
 	return f
 }
 
-// AtLeast says whether got reaches its target, and if not, the share of it.
+// AtLeast says whether got reaches its target, or its share of it.
 func (f Figure) AtLeast(got, target float64) Figure {
 	f.Reached = reachedYes
 	if !(got >= target) {
@@ -52,7 +52,7 @@ func FormatFigures(figures []Figure) string {
 	return FormatTable(rows)
 }
 
-// FormatTable sets rows in columns, the first above a rule.
+// FormatTable sets rows in columns, with a rule below the first.
 func FormatTable(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
