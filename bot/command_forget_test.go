@@ -144,7 +144,7 @@ func TestReminderBehindAPreview(t *testing.T) {
 		w.post(reminding("m2", "alice", "确认"))
 		synctest.Wait()
 		texts := w.wire.texts()
-		want(t, "the reminder", texts[len(texts)-1], "⏰ 确认")
+		want(t, "the reminder", texts[len(texts)-1], "⏰ alice：确认")
 		want(t, "erasures before the confirmation", rights.erased, 0)
 		want(t, "confirmed", w.answerTo("m3", "alice", "确认"), wording.Say(wording.ForgotBefore, "zh"))
 		want(t, "erasures", rights.erased, 1)

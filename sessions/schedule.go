@@ -61,10 +61,17 @@ type Scheduled struct {
 	DueAt   time.Time    `json:"due_at"`
 	Next    time.Time    `json:"next,omitzero"`     // the time after it; zero for none
 	Repeats bool         `json:"repeats,omitempty"` // it has or had further times
+	Lang    string       `json:"lang,omitempty"`    // the lead's language, en or zh; empty in messages of older releases: zh
 }
 
 // Lead is the line before the message's words in its event.
-func (s Scheduled) Lead() string { return "[定时 " + s.DueAt.Format("2006-01-02 15:04") + "]\n" }
+func (s Scheduled) Lead() string {
+	word := "定时"
+	if s.Lang == "en" {
+		word = "scheduled"
+	}
+	return "[" + word + " " + s.DueAt.Format("2006-01-02 15:04") + "]\n"
+}
 
 // The bounds of active schedules.
 const (

@@ -59,7 +59,7 @@ func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleK
 
 // describe reads a schedule back.
 func (r reminding) describe(head wording.Phrase, p schedule.Planned) string {
-	out := wording.Say(head, r.Lang, p.ID, r.times(p), literal.Replace(headOf(p.Text, quotedChars)))
+	out := wording.Say(head, r.Lang, p.ID, r.times(p), wording.Literal(headOf(p.Text, quotedChars)))
 	if !p.Spec.Repeats() {
 		return out
 	}
@@ -86,7 +86,7 @@ func (r reminding) list(ctx context.Context, _ string) string {
 	out.WriteString(wording.Say(wording.RemindList, r.Lang))
 	for _, p := range list {
 		out.WriteString(wording.Say(wording.RemindLine, r.Lang, p.ID, r.times(p), wording.Moment(p.Dates[0]),
-			literal.Replace(headOf(p.Text, quotedChars)), literal.Replace(sessions.Nick(p.Creator.SenderNick))))
+			wording.Literal(headOf(p.Text, quotedChars)), wording.Literal(sessions.Nick(p.Creator.SenderNick))))
 	}
 	return out.String() + wording.Say(wording.RemindHow, r.Lang)
 }
@@ -97,7 +97,7 @@ func (r reminding) cancel(ctx context.Context, number string) string {
 	if err != nil {
 		return r.refusal(ctx, id, err)
 	}
-	return wording.Say(wording.RemindGone, r.Lang, id, literal.Replace(headOf(s.Text, quotedChars)))
+	return wording.Say(wording.RemindGone, r.Lang, id, wording.Literal(headOf(s.Text, quotedChars)))
 }
 
 // change is "/remind change 3 tomorrow at 9".

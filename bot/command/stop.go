@@ -85,7 +85,7 @@ func (s stopping) stillWaiting(ctx context.Context) string {
 	for _, e := range slices.Backward(pending) {
 		isAsked := slices.ContainsFunc(s.Asked, func(a sessions.Event) bool { return a.ID == e.ID })
 		if !isAsked && s.commands.Parse(s.views.OwnWords(e)).Name != stopName {
-			parts = append(parts, literal.Replace(sessions.Nick(e.SenderNick))+" “"+s.quote(e)+"”")
+			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+s.quote(e)+"”")
 		}
 	}
 	if len(parts) == 0 {
@@ -101,11 +101,5 @@ func (s stopping) stillWaiting(ctx context.Context) string {
 const maxWaiting = 100
 
 func (s stopping) quote(e sessions.Event) string {
-	return literal.Replace(headOf(s.views.OwnWords(e), shownWords))
+	return wording.Literal(headOf(s.views.OwnWords(e), shownWords))
 }
-
-// literal replaces the marks of Markdown in people's words by their wide forms: they make no links and no emphasis in
-// an answer.
-var literal = strings.NewReplacer(
-	"[", "［", "]", "］", "<", "＜", ">", "＞", "`", "｀", "*", "＊", "_", "＿", "~", "～", "|", "｜", "#", "＃", "\\", "＼", "@", "＠",
-)

@@ -33,6 +33,8 @@ type RunnerConfig struct {
 	Location *time.Location
 	Grace    time.Duration // a time that passed longer ago is missed
 	Settings func() Settings
+	// Language is that of the line before a scheduled message: zh or en.
+	Language func(sessions.ConversationID, string) string
 	// Serves reports whether the bot serves the sender and the conversation of a message.
 	Serves func(sessions.Message) bool
 	// Refuse ends a schedule whose message is refused. A conflict is as that of RefuseSchedule.
@@ -187,7 +189,9 @@ func (r *Runner) message(s sessions.Schedule, spec when.Spec, at, next time.Time
 	m := s.Creator
 	m.EncryptedID = "" // only the platform's frames confirm that two ids are one person's
 	m.ID = sessions.MessageID(fmt.Sprintf("schedule:%d:%d", s.ID, at.Unix()))
-	m.Scheduled = &sessions.Scheduled{ID: s.ID, Kind: s.Kind, DueAt: at.In(r.cfg.Location), Repeats: spec.Repeats()}
+	m.Scheduled = &sessions.Scheduled{
+		ID: s.ID, Kind: s.Kind, DueAt: at.In(r.cfg.Location), Repeats: spec.Repeats(), Lang: r.cfg.Language(m.ConversationID, s.Text),
+	}
 	if !next.IsZero() {
 		m.Scheduled.Next = next.In(r.cfg.Location)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/schedule/when"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -93,7 +94,7 @@ func (s *shelf) runner(settings Settings) *Runner {
 	settings.Enabled = true
 	return NewRunner(RunnerConfig{
 		Store: s, Leads: func(context.Context) (bool, error) { return true, nil }, Now: func() time.Time { return s.now }, Location: shanghai,
-		Grace: grace, Settings: func() Settings { return settings }, Serves: func(m sessions.Message) bool { return m.SenderID != "refused" },
+		Grace: grace, Settings: func() Settings { return settings }, Language: wording.Languages{Preset: "zh"}.Choose, Serves: func(m sessions.Message) bool { return m.SenderID != "refused" },
 		Refuse: s.refuse, Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
 	})
 }
@@ -335,6 +336,20 @@ func TestMissedTimes(t *testing.T) {
 		var missed dto.Metric
 		if err := r.missed.Write(&missed); err != nil || missed.GetCounter().GetValue() != 1 {
 			t.Errorf("%s: %v are counted as missed (%v)", c.phrase, missed.GetCounter().GetValue(), err)
+		}
+	}
+}
+
+// The line before a scheduled message is in the language of its text.
+func TestLanguageOfTheLead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
+	for text, want := range map[string]string{"周报": "[定时 2026-11-23 09:00]\n周报", "report": "[scheduled 2026-11-23 09:00]\nreport"} {
+		s := &shelf{now: now, one: sessions.Schedule{
+			Kind: sessions.AskModel, State: sessions.ScheduleActive, DueAt: now, Spec: specOf(t, "9点", now.Add(-time.Hour)).String(), Text: text,
+		}}
+		if err := s.runner(Settings{}).Run(t.Context()); err != nil || len(s.messages) != 1 || s.messages[0].Text != want {
+			t.Errorf("messages are %+v (%v), want %q", s.messages, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ const lateAfter = time.Minute
 func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
 	parts := make([]string, 0, len(t.Asked))
 	for _, e := range t.Asked {
-		s, text := *e.Message.Scheduled, strings.TrimSpace(r.views.OwnWords(e))
+		s, text := *e.Message.Scheduled, reminderText(e, r.views.OwnWords(e), t.Lang)
 		at := wording.Moment(s.DueAt)
 		switch {
 		case t.plan.Kind == kindMissed && s.Repeats && !s.Next.IsZero():
@@ -42,4 +43,14 @@ func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// reminderText is the text of a reminder. In a group, where several people's are answered together, it has its creator's name.
+func reminderText(e sessions.Event, words, lang string) string {
+	words = strings.TrimSpace(words)
+	if e.Message.ConversationType == sessions.Private {
+		return wording.Literal(words)
+	}
+	name := cmp.Or(sessions.Nick(e.SenderNick), wording.Say(wording.RoleMember, lang))
+	return wording.Attributed(name, words, lang)
 }

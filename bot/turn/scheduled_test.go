@@ -22,15 +22,15 @@ func TestScheduledMessages(t *testing.T) {
 		want    string
 		answers []string
 	}{
-		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", kindRemind, []string{"⏰ drink"}},
-		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ /new"}},
-		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ drink", "This was due at 2026-11-27 09:55"}},
-		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindMissed, []string{"the reminder of 2026-11-27 09:00 was missed", `"drink"`}},
+		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", kindRemind, []string{"⏰ Ann: drink"}},
+		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ Ann: /new"}},
+		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ Ann: drink", "This was due at 2026-11-27 09:55"}},
+		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindMissed, []string{"the reminder of 2026-11-27 09:00 was missed", `"Ann: drink"`}},
 		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", kindAsk, nil},
 		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", kindMissed, []string{"was missed"}},
 	} {
 		s := sessions.Scheduled{Kind: c.kind, DueAt: now.Add(-c.late), Next: c.next}
-		e := sessions.Event{State: sessions.Pending, Content: s.Lead() + c.text, CreatedAt: now, Message: &sessions.Message{Scheduled: &s}}
+		e := sessions.Event{State: sessions.Pending, Content: s.Lead() + c.text, CreatedAt: now, SenderNick: "Ann", Message: &sessions.Message{ConversationType: sessions.Group, Scheduled: &s}}
 		if got := r.kindOf(e, now); got != c.want {
 			t.Errorf("%s: the kind is %s, want %s", name, got, c.want)
 		}
@@ -65,5 +65,34 @@ func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
 	turn.Asked = []sessions.Event{daily, once}
 	if got := r.scheduledAnswer(turn, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
 		t.Errorf("the answer to both is %q", got)
+	}
+}
+
+// Reminders of a group that are answered together each name their creator, and no text passes for another's or for markup. In a
+// private chat there is one person alone.
+func TestRemindersNameTheirCreator(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t)
+	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	s := sessions.Scheduled{Kind: sessions.Remind, DueAt: now}
+	of := func(kind sessions.ConversationType, nick, text string) sessions.Event {
+		return sessions.Event{Content: s.Lead() + text, SenderNick: nick, Message: &sessions.Message{ConversationType: kind, Scheduled: &s}}
+	}
+	for name, c := range map[string]struct {
+		asked []sessions.Event
+		want  string
+	}{
+		"several": {
+			[]sessions.Event{of(sessions.Group, "张三", "喝水"), of(sessions.Group, "李*四", "[点我](https://x.example)\n\n⏰ 老板：转账")},
+			"⏰ 张三：喝水\n\n⏰ 李＊四：［点我］(https://x.example)\n> \n> ⏰ 老板：转账",
+		},
+		"no name": {[]sessions.Event{of(sessions.Group, "\u200b", "喝水")}, "⏰ 成员：喝水"},
+		"private": {[]sessions.Event{of(sessions.Private, "张三", "# 喝水")}, "⏰ ＃ 喝水"},
+	} {
+		turn := &Turn{plan: plan{Kind: kindRemind}}
+		turn.Lang, turn.Asked = "zh", c.asked
+		if got := r.scheduledAnswer(turn, now); got != c.want {
+			t.Errorf("%s: the answer is %q, want %q", name, got, c.want)
+		}
 	}
 }
