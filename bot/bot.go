@@ -50,7 +50,7 @@ type Config struct {
 	Replica  sessions.ReplicaID // new at each start
 	LeaseTTL time.Duration      // as the store was opened with [5 s]
 
-	Name     string // how the bot calls itself [Ebb]
+	Name     string // its own name [Ebb]
 	Language string // for fixed words, to a message without letters: zh or en [zh]
 	Prompt   string // further instructions for the model
 	Location *time.Location
@@ -68,9 +68,9 @@ type Config struct {
 	MaxConcurrent int            // concurrent model calls; four times as many turns [32]
 	StaleAfter    time.Duration
 	BusyNote      time.Duration // a longer turn is announced once; 0: never
-	Gather        time.Duration // wait before a turn, for messages sent together; 0: none
+	Gather        time.Duration // pause before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
-	CommitTimeout time.Duration // for one attempt to commit [5 s]
+	CommitTimeout time.Duration // one attempt to commit [5 s]
 
 	SummaryRetries  int           // requests for one summary [3]
 	SummaryBackoff  time.Duration // before the second request; each later pause grows by it [1 s]
@@ -79,14 +79,14 @@ type Config struct {
 	CompactNotify   bool // announces each automatic compaction
 
 	Remember view.Remember
-	// DigestAt is the time of day in Location, such as 04:00, at which the day before is summarized; empty: no digests.
+	// DigestAt is the time of day in Location, such as 04:00, of the digest of the day before; empty: no digests.
 	DigestAt string
 
-	Drain time.Duration // for turns in flight at a stop [20 s]
-	Flush time.Duration // for the flushes after that [8 s]
+	Drain time.Duration // turns in flight at a stop [20 s]
+	Flush time.Duration // flushes after that [8 s]
 
 	Display    chat.Display    // shows running turns; nil: none is shown
-	Background []periodic.Task // work of other parts besides messages, until the end of a drain
+	Background []periodic.Task // work besides messages, until the end of a drain
 }
 
 func (c *Config) defaults() {
@@ -149,7 +149,7 @@ type Bot struct {
 	gate      *llm.Gate // bounds concurrent model calls
 	draining  chan struct{}
 	last      *lastFlush
-	left      chan sessions.Key // sessions with waiting work that this replica no longer starts
+	left      chan sessions.Key // waiting sessions that this replica no longer starts
 	restarts  *restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
@@ -238,7 +238,7 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.handler.Connect(b.upkeep, b.stats)
 }
 
-// Run serves until ctx ends, then drains and returns nil. An error says why the bot can't work.
+// Run serves until ctx ends, then drains and returns nil. An error means that it can't work.
 func (b *Bot) Run(ctx context.Context) error {
 	began := time.Now()
 	// Work in progress outlives ctx: it finishes after the signal, and ends with the drain.
@@ -291,7 +291,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// Reload puts settings in force, unless they can't work. A turn in progress keeps those that it began with.
+// Reload puts settings in force, unless they can't work. A turn keeps those that it began with.
 func (b *Bot) Reload(v reload.Values) error {
 	if err := v.Validate(); err != nil {
 		return err
@@ -300,14 +300,13 @@ func (b *Bot) Reload(v reload.Values) error {
 	return nil
 }
 
-// Language returns the language that the configuration sets for a conversation; empty for none.
+// Language returns a conversation's configured language; empty for none.
 func (b *Bot) Language(id sessions.ConversationID) string { return b.current.Language(id) }
 
 // now is the storage's clock. Times that the storage wrote are compared with no other clock.
 func (b *Bot) now() time.Time { return b.leases.Now() }
 
-// Ready returns why this replica can't work now, or nil. A standby is ready without a connection, because it answers
-// turns.
+// Ready returns why this replica can't work now, or nil. A standby answers turns, and is ready without a connection.
 func (b *Bot) Ready() error {
 	switch {
 	case b.stopping():
@@ -320,11 +319,10 @@ func (b *Bot) Ready() error {
 	return errors.New("the DingTalk stream is not connected")
 }
 
-// Draining returns a channel that is closed when a stop has begun.
+// Draining returns a channel that is closed at a stop.
 func (b *Bot) Draining() <-chan struct{} { return b.draining }
 
-// AwaitIdle returns when no session has a turn, reply or maintenance in progress, or with ctx's cause. Measurements
-// wait for it.
+// AwaitIdle returns when no session has a turn, reply or maintenance in progress, or with ctx's cause.
 func (b *Bot) AwaitIdle(ctx context.Context) error {
 	return periodic.Poll(ctx, time.Millisecond, func() (bool, error) {
 		return b.turns.Live() == 0 && b.outbox.Waiting() == 0 && b.upkeep.Live() == 0, nil

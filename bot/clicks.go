@@ -72,8 +72,8 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
 }
 
-// stopByClick stores the /stop as a message of the person, so that it reaches the replica that runs the turn. It is in
-// the card's session: an administrator's own session may be another one.
+// stopByClick stores the /stop as a message of the person, so that it reaches the replica that runs the turn. It
+// is in the card's session: an administrator's own session may be another one.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by

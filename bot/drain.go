@@ -152,8 +152,7 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 	return one, true
 }
 
-// flushActive starts with the most unflushed session. It omits sessions for which skip holds, and those not started
-// when ctx ends.
+// flushActive starts with the most unflushed session. It omits sessions to skip, and those not started when ctx ends.
 func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
 	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
@@ -177,8 +176,7 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	}
 }
 
-// flushLast flushes one session and hands it over. If ctx ends first, the flush is owed and the lease handed over with
-// all others.
+// If ctx ends first, the flush is owed, and the lease handed over with all others.
 func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSession) {
 	sum := &b.last.sum
 	n, err := b.flushAtStop(one.ctx, u.Key)
@@ -203,8 +201,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	b.handOver(ctx, u.Key)
 }
 
-// recordOwed lets another replica repeat unfinished flushes soon. An empty key means all sessions that this replica
-// holds. It returns their number.
+// recordOwed lets another replica repeat unfinished flushes soon. It returns their number. An empty key means all
+// sessions that this replica holds.
 func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
@@ -215,7 +213,7 @@ func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	return n
 }
 
-// handOver releases a lease, so that another replica answers at once. It reports whether the release is stored.
+// handOver releases a lease: another replica answers at once. It reports whether the release is stored.
 func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()

@@ -20,8 +20,8 @@ func (b *Bot) noteWaiting(key sessions.Key) {
 	}
 }
 
-// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It waits for no turns
-// of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
+// handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It waits for no
+// turns of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
 func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)

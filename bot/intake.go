@@ -11,9 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// accept is steps 1 and 2: it stores a message, and returns nil only after the commit. It then wakes the session here,
-// if this replica holds the lease, or by a notification. A message that access rules refuse is acknowledged and not
-// stored.
+// accept is steps 1 and 2: it stores a message, and returns nil only after the commit. It then wakes the session
+// here, if this replica holds the lease, or by a notification. A refused message is acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	sent := m.SenderID
 	m, seen, err := b.identified(ctx, m)
@@ -56,7 +55,7 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 	return nil
 }
 
-// identified fills in the staff id of an organization member from earlier frames that had both ids. It also returns the
+// identified fills in the staff id of an organization member from earlier frames that had both ids. seen are the
 // staff ids of these frames.
 func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
 	if m.EncryptedID == "" || m.StaffID != "" {

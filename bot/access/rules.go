@@ -9,8 +9,8 @@ import (
 // Rules say which groups and people the bot serves. A nil *Rules admits all.
 type Rules struct {
 	Groups   []string // conversation ids
-	People   []string // staff ids, or sender ids of people without one
-	Deny     []string // ids of either kind; they take precedence over Groups and People
+	People   []string // staff ids, or else sender ids
+	Deny     []string // ids of either kind; they take precedence
 	External bool     // serves people outside the organization too
 	Admins   []sessions.UserID
 }
@@ -22,8 +22,8 @@ const Everyone = "*"
 type Refusal string
 
 const (
-	Group    Refusal = "group"    // the bot does not serve the group
-	Person   Refusal = "person"   // the bot does not serve the sender
+	Group    Refusal = "group"
+	Person   Refusal = "person"
 	External Refusal = "external" // the bot serves the organization alone
 )
 
@@ -49,7 +49,7 @@ func (r *Rules) Check(m sessions.Message) Refusal {
 	return ""
 }
 
-// A staff id of another organization is no id here: it may be that of a member.
+// A staff id of another organization may be that of a member.
 func ids(m sessions.Message) []string {
 	if m.External && m.StaffID != "" {
 		return nil

@@ -18,12 +18,12 @@ import (
 type Options struct {
 	Listen  string // host:port
 	Metrics prometheus.Gatherer
-	// Token is required as "Authorization: Bearer" for profiles. Without one, only requests from this machine are
+	// Token is required as "Authorization: Bearer" for profiles. Without one, only this machine's requests are
 	// answered.
 	Token string
-	// Console answers all other paths; nil: there is none.
+	// Console answers all other paths; may be nil.
 	Console http.Handler
-	// Ready returns the reason why the bot can't take messages, or nil, within its context.
+	// Ready returns why the bot can't take messages, or nil, within its context.
 	Ready func(ctx context.Context) error
 }
 

@@ -6,9 +6,9 @@ import (
 	"ebb/sessions"
 )
 
-// Display shows turns to people while they run.
+// Display shows running turns.
 type Display interface {
-	// Show begins the display of a turn that asks the model. It returns at once, with nil for a turn that is not shown.
+	// Show begins the display of a turn that asks the model. It returns at once, with nil if the turn is not shown.
 	Show(ctx context.Context, s Shown) Live
 }
 
@@ -20,8 +20,8 @@ type Acknowledger interface {
 
 // Queuer is a [Display] that also shows turns that wait for a slot.
 type Queuer interface {
-	// Queue shows that a turn waits, and returns at once. leave ends that, and may take some seconds; Show of the same
-	// messages then continues what people see.
+	// Queue shows that a turn waits, and returns at once. leave ends that, and may take some seconds; Show of the same messages
+	// then continues what people see.
 	Queue(ctx context.Context, s Shown) (leave func())
 }
 
@@ -30,7 +30,7 @@ type Shown struct {
 	Lease  sessions.Lease
 	Asked  []sessions.Event // messages that it answers
 	Target sessions.Target  // destination of its reply
-	Tracks []string         // reply key of each message, see [ReplyKey]; a display of any of them continues, and a new one has the first
+	Tracks []string         // reply keys of the messages, see [ReplyKey]; an earlier display of any continues, and a new one has the first
 	Lang   string           // for fixed words
 	Owned  func() bool      // whether the session is still this replica's, as far as it knows
 	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be
@@ -40,13 +40,12 @@ type Shown struct {
 
 // Live is the display of a running turn. Only Stop blocks.
 type Live interface {
-	// Text appends streamed text. reset drops the text before it.
+	// Text appends streamed text, and reset drops the text before it.
 	Text(text string, reset bool)
 	// Thought appends streamed reasoning, which ends with the next text or tool. A display may leave it out.
 	Thought(text string)
-	// Tool shows that a tool runs.
 	Tool(name string)
-	// Visible reports whether people see the turn by now.
+	// Visible reports whether people see the turn.
 	Visible() bool
 	// Stop ends the display before the commit, or without one. It returns the card on which the reply goes on, see
 	// [sessions.Target]; empty for none.
@@ -55,7 +54,7 @@ type Live interface {
 
 // Click is a press of a button on a card.
 type Click struct {
-	Card   string // its track id
+	Card   string // track id
 	By     sessions.UserID
 	Action Action
 }

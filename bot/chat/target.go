@@ -33,14 +33,14 @@ func TargetOf(asked []sessions.Event) sessions.Target {
 	return g
 }
 
-// ReplyKey returns the reply's idempotency key: the same for every attempt, in every process. A retried dead letter has
-// a new time, so its answer's key differs from that of the notice.
+// ReplyKey returns the reply's idempotency key, the same for every attempt in every process. A retried dead letter
+// has a new time, so its answer's key differs from the notice's.
 func ReplyKey(key sessions.Key, e sessions.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// NoticeKey is for a notice about the turn that begins with a message.
+// NoticeKey is for a notice about the turn that begins with e.
 func NoticeKey(key sessions.Key, e sessions.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "turn\x00%s\x00%d\x00%d", key, e.ID, e.CreatedAt.UnixMicro()))
 	return KeyPrefix + hex.EncodeToString(sum[:12])
@@ -51,7 +51,7 @@ func StopID(card string, by sessions.UserID) sessions.MessageID {
 	return sessions.MessageID("stop-" + card + "-" + string(by))
 }
 
-// IsStopOf reports whether an id is the [StopID] of a card.
+// IsStopOf reports whether id is a [StopID] of the card.
 func IsStopOf(id sessions.MessageID, card string) bool {
 	return strings.HasPrefix(string(id), string(StopID(card, "")))
 }

@@ -12,7 +12,7 @@ import (
 // Tool is a function that the model may call in a turn.
 type Tool interface {
 	Spec() llm.ToolSpec
-	// Call takes arguments in JSON, as the model wrote them. The model sees the error, so it names the fault in the
+	// Call takes arguments in JSON, as the model wrote them. The model sees the error: it names the fault in the
 	// arguments and no secret.
 	Call(ctx context.Context, in ToolInput) (string, error)
 }
@@ -22,10 +22,10 @@ type ToolInput struct {
 	Arguments string
 	Lease     sessions.Lease
 	Reader    memory.Reader
-	Chat      draft.Chat // the conversation and its speakers
+	Chat      draft.Chat // conversation and speakers
 	CallID    string
 	Current   []sessions.Event // from the running turn, numbered as its commit will number them
-	Room      int              // bound of the result in bytes; a longer one is cut; 0: no bound
+	Room      int              // bound of the result in bytes; a longer one is cut; 0: none
 	Read      func(id int64)   // called with each memory that the tool read; nil: not noted
 }
 

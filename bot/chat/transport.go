@@ -10,12 +10,12 @@ import (
 // Transport brings messages in and replies out.
 type Transport interface {
 	// Run receives messages until ctx ends, with reconnects, and calls accept for each from any goroutine. It
-	// acknowledges a message only after accept returned nil. When ctx ends it stops intake, waits for running accepts, and
-	// returns nil. An error means that it can't work at all.
+	// acknowledges a message only after accept returned nil. At the end it stops intake, waits for running accepts,
+	// and returns nil. An error means that it can't work at all.
 	Run(ctx context.Context, accept Accept) error
 
-	// Send delivers the part o.Part of a reply, and splits a long text. It never retries: a [*SendError] classifies the
-	// failure. Calls for one conversation are sequential, except for refusals of access.
+	// Send delivers the part o.Part of a reply, and splits a long text. It never retries: a [*SendError] classifies
+	// the failure. Calls for one conversation are sequential, except for refusals of access.
 	Send(ctx context.Context, o sessions.Outgoing) (Sent, error)
 
 	// Ready reports whether messages can arrive now.
@@ -32,7 +32,7 @@ type Receiver interface {
 // Accept makes a message durable. It returns nil only after the commit.
 type Accept func(ctx context.Context, m sessions.Message) error
 
-// Sent is the result of sending a part. Part is also set when Send fails.
+// Sent is the result of sending a part, with Part also after a failure.
 type Sent struct {
 	Via  string             // one of the ways below
 	Card sessions.CardState // new state of the reply's card; empty: unchanged

@@ -13,15 +13,15 @@ import (
 
 // AccessConfig says who is served, and the rights of commands.
 type AccessConfig struct {
-	// Groups are conversation ids; "*" stands for all. Default ["*"].
+	// Groups are conversation ids; "*" stands for all.
 	Groups []string `json:"groups"`
-	// People are ids, for groups and private chats; "*" stands for all. Default ["*"].
+	// People are ids, for groups and private chats; "*" stands for all.
 	People []string `json:"people"`
-	// Deny are ids that are not served. Default none.
+	// Deny are ids that are not served.
 	Deny []string `json:"deny"`
-	// External admits listed people outside the organization. Default true.
+	// External admits listed people outside the organization.
 	External bool `json:"external"`
-	// Commands have the right "anyone", "owner" or "admin". Default none.
+	// Commands have the right "anyone", "owner" or "admin".
 	Commands map[string]string `json:"commands"`
 }
 
@@ -69,7 +69,7 @@ func (a *AccessConfig) Rules(admins []sessions.UserID) *access.Rules {
 	return &access.Rules{Groups: a.Groups, People: a.People, Deny: a.Deny, External: a.External, Admins: admins}
 }
 
-// Rights are keyed by English name.
+// Rights have English names as keys.
 func (a *AccessConfig) Rights() map[string]string {
 	rights := map[string]string{}
 	for name, word := range a.Commands {

@@ -11,22 +11,20 @@ import (
 
 // AdminConfig has the settings of health, metrics and console.
 type AdminConfig struct {
-	// Listen is host:port; empty: no server. Default 127.0.0.1:8080.
+	// Listen is host:port; empty: no server.
 	Listen string `json:"listen"`
-	// Token admits other machines; best 16 characters or more. Default empty: loopback only.
+	// Token admits other machines; best 16 characters or more. Empty: loopback only.
 	Token Secret `json:"token"`
-	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more. Default
-	// empty.
+	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more.
 	ViewerToken   Secret      `json:"viewer_token"`
 	DingTalkLogin LoginConfig `json:"dingtalk_login"`
 }
 
 // LoginConfig has the settings of logins to the console by DingTalk.
 type LoginConfig struct {
-	// RedirectURI is the console's address with [LoginPath], as registered with the application. Default empty: no such
-	// logins.
+	// RedirectURI is the console's address with [LoginPath], as registered with the application. Empty: no such logins.
 	RedirectURI string `json:"redirect_uri"`
-	// AuthorizeURL is the page on which a person agrees. Default https://login.dingtalk.com/oauth2/auth.
+	// AuthorizeURL is the page on which a person agrees.
 	AuthorizeURL string `json:"authorize_url"`
 }
 

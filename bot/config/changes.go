@@ -17,8 +17,8 @@ var (
 	}
 )
 
-// Changes returns the paths of the values that differ in next: those that a running bot takes over, and those that need
-// a restart. A list or map is one value.
+// Changes returns the paths of the values that differ in next: those that a running bot takes over, and those that
+// need a restart. A list or map is one value.
 func (c *Config) Changes(next *Config) (live, restart []string) {
 	for _, path := range differences("", reflect.ValueOf(*c), reflect.ValueOf(*next)) {
 		if isBelow(path, reloaded) && !isBelow(path, fixed) {

@@ -12,7 +12,7 @@ import (
 	"ebb/sql"
 )
 
-// Need lists the credentials that a command requires. All other checks apply to every command.
+// Need lists the credentials that a command requires. All other checks always apply.
 type Need uint8
 
 // Credentials, combined with |. The database needs none: without a URL it is a private server.
@@ -183,7 +183,7 @@ func (a *AgentConfig) check(k checker) {
 	}
 }
 
-// databaseForm is for errors. Most unreadable addresses have an unescaped special character in the password.
+// Most unreadable addresses have an unescaped special character in the password.
 const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
 
 func (d *DatabaseConfig) check(k checker) {

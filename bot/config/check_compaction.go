@@ -34,7 +34,7 @@ var modes = []string{
 	string(compaction.SummaryOnly), string(compaction.SummaryPlusPrune), string(compaction.PruneOnly), string(compaction.OffloadThenCompact),
 }
 
-// check takes the path with a dot behind it.
+// The path has a dot behind it.
 func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
@@ -75,7 +75,7 @@ func (r *PolicyRules) check(c settingsChecker) {
 	}
 }
 
-// settingsChecker has the path of the settings, with a dot behind it.
+// The path at has a dot behind it.
 type settingsChecker struct {
 	checker
 	at     string
@@ -127,7 +127,7 @@ func (c settingsChecker) budget(err error) {
 	}
 }
 
-// answerMargin is the part of the reserve besides the answer, in tokens: counts are estimates, and a request has
+// answerMargin is the part of the reserve besides the answer, in tokens: counts are estimates, and requests have
 // overhead.
 const answerMargin = 1024
 
@@ -168,8 +168,8 @@ func (c *Config) warnOfIdleRules(src *source) {
 	}
 }
 
-// warnOfZeros warns of rules that are 0 in the file but still in effect. Explicit null means the same on purpose. A
-// copy of the reference file has every rule with its explanation, so its zeros are fine.
+// warnOfZeros warns of rules that are 0 in the file but still in effect. Explicit null is intended, and so are the
+// zeros in a copy of the reference file, which explains every rule.
 func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	isGiven := func(name string) bool { _, given := src.at[at+name]; return given }
 	if !slices.ContainsFunc(rulesKeys.names, func(name string) bool { return !isGiven(name) }) {
@@ -191,7 +191,7 @@ func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	}
 }
 
-// warn adds a warning once: a flag's warning covers all groups.
+// A flag's warning covers all groups, and is added once.
 func (c *Config) warn(w string) {
 	if !slices.Contains(c.Warnings, w) {
 		c.Warnings = append(c.Warnings, w)

@@ -11,42 +11,40 @@ import (
 // CompactionConfig has the settings of flushes and compactions.
 type CompactionConfig struct {
 	CompactionSettings
-	// InlineDeadline bounds a reply's wait for a compaction. Default 20 s.
+	// InlineDeadline bounds a reply's wait for a compaction.
 	InlineDeadline time.Duration `json:"inline_deadline"`
-	// Deadline bounds a background compaction. Default 120 s.
+	// Deadline bounds a background compaction.
 	Deadline time.Duration `json:"deadline"`
-	// Retries bounds the requests for a summary, 1 to 10; with Model set, one more goes to the default model. Default
-	// 3.
+	// Retries bounds the requests for a summary, 1 to 10; with Model set, one more goes to the default model.
 	Retries int `json:"retries"`
-	// RetryBackoff is the first pause, by which later ones grow. Default 1 s.
+	// RetryBackoff is the first pause, by which later ones grow.
 	RetryBackoff time.Duration `json:"retry_backoff"`
-	// Model writes summaries. Default empty: llm.default.
+	// Model writes summaries. Empty: llm.default.
 	Model string `json:"model"`
-	// Notify announces automatic compactions. Default false.
+	// Notify announces automatic compactions.
 	Notify bool `json:"notify"`
-	// Groups are settings of conversations by id. Default none.
+	// Groups are settings of conversations by id.
 	Groups map[string]CompactionSettings `json:"groups"`
 }
 
 // CompactionSettings may differ by group. Memory is flushed at FlushRatio x AutoCompactThreshold. A policy that counts
 // tokens compacts at AutoCompactThreshold.
 type CompactionSettings struct {
-	// Enabled turns automatic compactions on. Default true; false: a request omits the events that exceed the window.
+	// Enabled turns automatic compactions on. False: a request omits the events that exceed the window.
 	Enabled bool `json:"enabled"`
-	// Policy is one of compaction.Policies. Default "token_budget".
+	// Policy is one of compaction.Policies.
 	Policy string `json:"policy"`
-	// AutoCompactThreshold triggers a compaction, in tokens. Default 80,000.
+	// AutoCompactThreshold triggers a compaction, in tokens.
 	AutoCompactThreshold int `json:"auto_compact_threshold"`
-	// ContextWindow is the model's window, in tokens. Default 128,000.
+	// ContextWindow is the model's window, in tokens.
 	ContextWindow int `json:"context_window"`
-	// ReserveTokens is the part of the window for the answer. Default 20,000.
+	// ReserveTokens is the part of the window for the answer.
 	ReserveTokens int `json:"reserve_tokens"`
-	// MaxHistoryShare is the window's share for history after a compaction, over 0 to 1. Default 0.5.
+	// MaxHistoryShare is the window's share for history after a compaction, over 0 to 1.
 	MaxHistoryShare float64 `json:"max_history_share"`
-	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, over 0 and below 1. Default 0.9.
+	// FlushRatio is the share of AutoCompactThreshold that triggers a flush, over 0 and below 1.
 	FlushRatio float64 `json:"flush_ratio"`
-	// DailyTokens bounds a session's flushes and compactions in a day (UTC), input and output together. Default
-	// 2,000,000; 0: no bound.
+	// DailyTokens bounds a session's flushes and compactions in a day (UTC), input and output together. 0: no bound.
 	DailyTokens int `json:"daily_tokens"`
 	PolicyRules
 }

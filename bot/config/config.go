@@ -14,7 +14,7 @@ type Config struct {
 	LLM      LLMConfig      `json:"llm"`
 	Agent    AgentConfig    `json:"agent"`
 	Access   AccessConfig   `json:"access"`
-	// Groups are settings of conversations by id. Default none.
+	// Groups are settings of conversations by id.
 	Groups    map[string]GroupConfig `json:"groups"`
 	Schedule  ScheduleConfig         `json:"schedule"`
 	Retention RetentionConfig        `json:"retention"`
@@ -33,47 +33,46 @@ type Config struct {
 
 // DingTalkConfig has the DingTalk app and its delivery settings.
 type DingTalkConfig struct {
-	// ClientID is the AppKey. Required by serve.
-	ClientID string `json:"client_id"`
-	// ClientSecret is the AppSecret. Required by serve.
+	// ClientID is the AppKey, ClientSecret the AppSecret. Both are required by serve.
+	ClientID     string `json:"client_id"`
 	ClientSecret Secret `json:"client_secret"`
-	// APIBase serves the stream gateway and the open API. Default https://api.dingtalk.com.
+	// APIBase serves the stream gateway and the open API.
 	APIBase string `json:"api_base"`
-	// OAPIBase is the only host whose session webhooks are called. Default https://oapi.dingtalk.com.
+	// OAPIBase is the only host whose session webhooks are called.
 	OAPIBase string `json:"oapi_base"`
-	// Reply is "markdown", the default, or "card".
+	// Reply is "markdown" or "card".
 	Reply string `json:"reply"`
 	// CardTemplateID is required for reply "card".
 	CardTemplateID string `json:"card_template_id"`
-	// CardContentKey is the template's variable for the text. Default "content".
+	// CardContentKey is the template's variable for the text.
 	CardContentKey string `json:"card_content_key"`
-	// CardStream is "auto", the default: as far as the month's calls permit; "always" or "never".
+	// CardStream is "auto": as far as the month's calls permit; "always" or "never".
 	CardStream string `json:"card_stream"`
-	// CardInterval is between two updates of a card. Default 800 ms.
+	// CardInterval is between two updates of a card.
 	CardInterval time.Duration `json:"card_interval"`
-	// CardReasoning shows the model's reasoning while it thinks. Default false.
+	// CardReasoning shows the model's reasoning while it thinks.
 	CardReasoning bool `json:"card_reasoning"`
-	// Reaction marks questions until they are answered: "on", or "off", the default.
+	// Reaction marks questions until they are answered: "on" or "off".
 	Reaction string `json:"reaction"`
-	// RepliesPerMinute is for one conversation. Default 20; 0: no limit.
+	// RepliesPerMinute is for one conversation. 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
-	// APICallsPerMonth is the organization's quota of calls to the open API. Default 5000; 0: no bound.
+	// APICallsPerMonth is the organization's quota of calls to the open API. 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
-	// Connections is "all", the default: every replica holds a stream connection; or "one": the leader holds it and the
-	// others stand by.
+	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the others stand
+	// by.
 	Connections string `json:"connections"`
-	// KeepAlive is between two pings on the stream connection, 15 to 30 s. Default 20 s.
+	// KeepAlive is between two pings on the stream connection, 15 to 30 s.
 	KeepAlive time.Duration `json:"keepalive"`
 }
 
 // LLMConfig lists the models and the default one.
 type LLMConfig struct {
-	// Default names the model of a conversation. Default "main".
+	// Default names the model of a conversation.
 	Default string `json:"default"`
 	// Models are the endpoints in the order of fallback. At least one.
 	Models []ModelConfig `json:"models"`
-	// MaxConcurrent bounds the concurrent calls of one process, at least 1, of which flushes, summaries and digests
-	// have at most a quarter. Default 32.
+	// MaxConcurrent bounds the concurrent calls of a process, at least 1, of which flushes, summaries and digests
+	// have at most a quarter.
 	MaxConcurrent int `json:"max_concurrent"`
 }
 
@@ -87,54 +86,51 @@ type ModelConfig struct {
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name. Required.
 	Model string `json:"model"`
-	// MaxOutput bounds one answer, in tokens. Default 4096; lowered to fit agent.compaction.reserve_tokens.
+	// MaxOutput bounds one answer, in tokens, lowered to fit agent.compaction.reserve_tokens.
 	MaxOutput int `json:"max_output"`
-	// Timeout bounds one attempt. Default 120 s.
+	// Timeout bounds one attempt.
 	Timeout time.Duration `json:"timeout"`
-	// FirstToken bounds the time to the first token of an answer or thought, while another model is available. Default
-	// 30 s.
+	// FirstToken bounds the time to the first token of an answer or thought, while another model is available.
 	FirstToken time.Duration `json:"first_token_timeout"`
-	// Temperature is 0 to 2; null, the default: the provider's own.
+	// Temperature is 0 to 2; null: the provider's own.
 	Temperature *float64 `json:"temperature"`
-	// PriceIn is for a million input tokens, in any currency. Default 0: costs are not counted.
+	// PriceIn is for a million input tokens, in any currency. 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
-	// PriceCached is for those from the provider's cache. Default 0: PriceIn.
+	// PriceCached is for those from the provider's cache. 0: PriceIn.
 	PriceCached float64 `json:"price_cached"`
-	// PriceOut is for a million output tokens. Default 0.
+	// PriceOut is for a million output tokens.
 	PriceOut float64 `json:"price_out"`
-	// Retries follow 429, 5xx or a broken stream, before the next model. Default 3.
+	// Retries follow 429, 5xx or a broken stream, before the next model.
 	Retries int `json:"retries"`
 }
 
 // AgentConfig has the bot's behavior in conversations.
 type AgentConfig struct {
-	// Name defaults to "Ebb".
 	Name string `json:"name"`
-	// Language is "zh" (default) or "en", for fixed words as a fallback, and for summaries and facts of groups without
-	// their own.
+	// Language is "zh" or "en", for fixed words as a fallback, and for summaries and facts of groups without their own.
 	Language string `json:"language"`
-	// Prompt ends the system prompt. Default empty.
+	// Prompt ends the system prompt.
 	Prompt string `json:"prompt"`
-	// SessionScope is "group" (default), one session for a whole group, or "member", one for each member. Facts from a
-	// group belong to the group in both cases, except tasks, which belong to the member's session.
+	// SessionScope is "group", one session for a whole group, or "member", one for each member. Facts from a group
+	// belong to the group in both cases, except tasks, which belong to the member's session.
 	SessionScope string `json:"session_scope"`
-	// MergePending answers messages that arrive during a turn together. Default true; false: one by one.
+	// MergePending answers messages that arrive during a turn together. False: one by one.
 	MergePending bool `json:"merge_pending"`
-	// MaxMerged bounds the messages of one turn. Default 20.
+	// MaxMerged bounds the messages of one turn.
 	MaxMerged int `json:"max_merged"`
-	// Gather is the wait before a turn for messages sent together. Default 100 ms; 0: none.
+	// Gather is the wait before a turn for messages sent together. 0: none.
 	Gather time.Duration `json:"gather"`
-	// BusyNote is the time after which a running turn is announced. Default 30 s; 0: never.
+	// BusyNote is the time after which a running turn is announced. 0: never.
 	BusyNote time.Duration `json:"busy_note"`
-	// StaleAfter is the age at which a waiting message gets an apology. Default 30 min.
+	// StaleAfter is the age at which a waiting message gets an apology.
 	StaleAfter time.Duration `json:"stale_after"`
-	// TurnTimeout includes all model calls and tools. Default 5 min.
+	// TurnTimeout includes all model calls and tools.
 	TurnTimeout time.Duration `json:"turn_timeout"`
-	// MaxToolRounds bounds the calls with tool results in a turn. Default 8.
+	// MaxToolRounds bounds the calls with tool results in a turn.
 	MaxToolRounds int `json:"max_tool_rounds"`
-	// Timezone is the IANA zone of times in requests. Default Asia/Shanghai.
+	// Timezone is the IANA zone of times in requests.
 	Timezone string `json:"timezone"`
-	// Admins are the staff ids of administrators. Default none.
+	// Admins are the staff ids of administrators.
 	Admins     []string         `json:"admins"`
 	Limits     LimitsConfig     `json:"limits"`
 	Compaction CompactionConfig `json:"compaction"`
@@ -143,26 +139,26 @@ type AgentConfig struct {
 
 // ClusterConfig has the settings of replicas on one database.
 type ClusterConfig struct {
-	// LeaseTTL is the age of a heartbeat at which other replicas take over. Default 5 s, at least 1 s.
+	// LeaseTTL is the age of a heartbeat at which other replicas take over, at least 1 s.
 	LeaseTTL time.Duration `json:"lease_ttl"`
-	// ReplicaID names this process. Default empty: generated at each start.
+	// ReplicaID names this process. Empty: generated at each start.
 	ReplicaID string `json:"replica_id"`
 }
 
 // DatabaseConfig has the addresses of PostgreSQL.
 type DatabaseConfig struct {
-	// URL is a PostgreSQL URL or keyword string. Empty, the default without DATABASE_URL: a private server in Dir.
+	// URL is a PostgreSQL URL or keyword string. Empty: a private server in Dir.
 	URL DSN `json:"url"`
-	// DirectURL is the server behind a pooler, for migrations and notifications. Default empty: URL.
+	// DirectURL is the server behind a pooler, for migrations and notifications. Empty: URL.
 	DirectURL DSN `json:"direct_url"`
-	// Pooler is "none" (default), PostgreSQL itself behind URL, or "transaction", a transaction pooler such as
-	// PgBouncer, which requires DirectURL.
+	// Pooler is "none", PostgreSQL itself behind URL, or "transaction", a transaction pooler such as PgBouncer, which
+	// requires DirectURL.
 	Pooler string `json:"pooler"`
-	// Dir holds the private server's data. Default data/postgres in the working directory.
+	// Dir holds the private server's data.
 	Dir string `json:"dir"`
-	// Migrate runs pending migrations at the start. Default true.
+	// Migrate runs pending migrations at the start.
 	Migrate bool `json:"migrate"`
-	// MaxConns bounds the pool, besides one connection that listens and two for heartbeats. Default 16, at least 2.
+	// MaxConns bounds the pool, besides one connection that listens and two for heartbeats, at least 2.
 	MaxConns int `json:"max_conns"`
 }
 
@@ -196,17 +192,17 @@ func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 // ShutdownConfig bounds the two long phases of a clean stop. Intake takes up to 3 s to end before them, and cleanup a
 // few seconds after them. A supervisor should wait twice their sum before it kills.
 type ShutdownConfig struct {
-	// Drain bounds the wait for turns in flight, more than 0. Default 20 s.
+	// Drain bounds the wait for turns in flight, more than 0.
 	Drain time.Duration `json:"drain"`
-	// Flush bounds the flushes after that, more than 0. Default 8 s.
+	// Flush bounds the flushes after that, more than 0.
 	Flush time.Duration `json:"flush"`
 }
 
 // LogConfig is for the log on standard error.
 type LogConfig struct {
-	// Level is trace, debug, info (default), warn or error.
+	// Level is trace, debug, info, warn or error.
 	Level string `json:"level"`
-	// Format is json, console, or auto (default): console on a terminal, otherwise json.
+	// Format is json, console, or auto: console on a terminal, otherwise json.
 	Format string `json:"format"`
 }
 

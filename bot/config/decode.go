@@ -16,7 +16,7 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decodeInto records unknown and repeated keys, wrong types and numbers out of range, and the default stays. It walks
+// decodeInto records unknown and repeated keys, wrong types and numbers out of range, and keeps the default. It walks
 // the syntax tree itself: encoding/json accepts repeated keys and keys in other letter case, and stops at the first
 // wrong type.
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
@@ -276,7 +276,7 @@ func setScalar(dst reflect.Value, text string) (want string) {
 	return ""
 }
 
-// daysForm is a number of days, which Go's durations do not have.
+// Go's durations have no days.
 var daysForm = regexp.MustCompile(`^(\d{1,5})d$`)
 
 func parseDuration(text string) (time.Duration, error) {

@@ -26,7 +26,7 @@ type GroupConfig struct {
 	Policy string `json:"policy"`
 	// Tools are the tools that the model may use. Empty: all.
 	Tools []string `json:"tools"`
-	// Admins are the staff ids of those who see and act on this group in the console. Default none.
+	// Admins are the staff ids of those who see and act on this group in the console.
 	Admins []string `json:"admins"`
 }
 
@@ -96,7 +96,7 @@ func (c *Config) compactionGroups() map[string]CompactionSettings {
 	return all
 }
 
-// GroupSettings returns the settings besides those of compactions.
+// GroupSettings returns the settings besides compactions.
 func (c *Config) GroupSettings() map[sessions.ConversationID]reload.Group {
 	groups := make(map[sessions.ConversationID]reload.Group, len(c.Groups))
 	for id, g := range c.Groups {

@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// LimitsConfig bounds turns and tokens. The default is 0, no limit, where nothing else is named.
+// LimitsConfig bounds turns and tokens. 0: no limit.
 type LimitsConfig struct {
 	// PersonTurns is for a minute, in all conversations.
 	PersonTurns int `json:"person_turns_per_minute"`
@@ -15,7 +15,7 @@ type LimitsConfig struct {
 	// GroupTurns is for a minute.
 	GroupTurns int `json:"group_turns_per_minute"`
 	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour. So two bots that answer
-	// each other come to an end. Default 20.
+	// each other come to an end.
 	UnidentifiedTurns int `json:"unidentified_turns_per_hour"`
 	// Tokens is for all conversations in a day (UTC), upkeep included.
 	Tokens int `json:"tokens_per_day"`
@@ -40,10 +40,10 @@ func (l LimitsConfig) Limits() sessions.Limits {
 
 // ScheduleConfig is about reminders.
 type ScheduleConfig struct {
-	// Enabled allows reminders. Default true. Stored ones wait while it is false.
+	// Enabled allows reminders. Stored ones wait while it is false.
 	Enabled bool `json:"enabled"`
-	// QuietHours, such as "22:00-08:00", postpone repeated reminders and scheduled questions to their end. A single reminder is sent
-	// at its time. Default none.
+	// QuietHours, such as "22:00-08:00", postpone repeated reminders and scheduled questions to their end. A single
+	// reminder is sent at its time.
 	QuietHours string `json:"quiet_hours"`
 }
 
@@ -52,7 +52,7 @@ func (s ScheduleConfig) check(k checker) {
 	k.want(err == nil, "schedule.quiet_hours", s.QuietHours, `hours such as "22:00-08:00", or "" for none`)
 }
 
-// Settings returns the settings of the scheduler.
+// Settings returns the scheduler's settings.
 func (s ScheduleConfig) Settings() schedule.Settings {
 	quiet, _ := when.ParseQuiet(s.QuietHours) // checked before
 	return schedule.Settings{Enabled: s.Enabled, Quiet: quiet}

@@ -18,9 +18,8 @@ import (
 // maxSize keeps a wrong path (a log, a database) from being parsed; a config has a few kilobytes.
 const maxSize = 256 << 10
 
-// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. An empty path means the
-// defaults alone. overrides are command-line flags. The error is a *Error with all faults, each with file, line and
-// column.
+// Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. An empty path means
+// the defaults alone. The error is a *Error with all faults, each with file, line and column.
 func Load(path string, getenv func(string) string, need Need, overrides ...Override) (*Config, error) {
 	if path == "" {
 		return load(newSource("", nil, getenv), need, overrides...)
@@ -36,7 +35,7 @@ func Load(path string, getenv func(string) string, need Need, overrides ...Overr
 	return parseConfig(path, data, getenv, need, overrides...)
 }
 
-// CheckSyntax returns the first syntax error of a text in JSON with comments, as a *FieldError, or nil.
+// CheckSyntax returns the first syntax error of JSON with comments, as a *FieldError, or nil.
 func CheckSyntax(name string, data []byte) error {
 	src := newSource(name, data, nil)
 	src.parse()
@@ -46,7 +45,7 @@ func CheckSyntax(name string, data []byte) error {
 	return src.errs[0].err
 }
 
-// Override is a value of agent.compaction from a flag. It replaces the file's value, in every group too.
+// Override is a flag's value of agent.compaction. It replaces the file's, in every group too.
 type Override struct {
 	Flag string // such as --policy
 	Key  string // such as policy

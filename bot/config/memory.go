@@ -11,29 +11,28 @@ import (
 
 // MemoryConfig has the settings of memory and its recall.
 type MemoryConfig struct {
-	// Recall searches before a model call: "questions" (default), for a message that asks about something earlier;
-	// "always"; or "off".
+	// Recall searches before a model call: "questions", for a message that asks about something earlier; "always"; or
+	// "off".
 	Recall string `json:"recall"`
-	// RecallTokens bounds the recalled text, at most an eighth of a request. Default 800.
+	// RecallTokens bounds the recalled text, at most an eighth of a request.
 	RecallTokens int `json:"recall_tokens"`
-	// RecallTimeout bounds the wait for a search. Default 300 ms.
+	// RecallTimeout bounds the wait for a search.
 	RecallTimeout time.Duration `json:"recall_timeout"`
-	// PinnedTokens bounds pinned memory, at most a twelfth of AutoCompactThreshold. Default 600; 0: none.
+	// PinnedTokens bounds pinned memory, at most a twelfth of AutoCompactThreshold. 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
-	// Order is the order of a request's parts between the system prompt and the question. Default "pinned",
-	// "summaries", "raw", "recall".
+	// Order is the order of a request's parts "pinned", "summaries", "raw" and "recall" between the system prompt and
+	// the question.
 	Order []string `json:"order"`
-	// Extract is "flush" (default), before a compaction and in an idle session with promising or enough new messages;
-	// or "every_turn", after each answer.
+	// Extract is "flush", before a compaction and in an idle session with promising or enough new messages; or
+	// "every_turn", after each answer.
 	Extract string `json:"extract"`
-	// Candidates is the number of promising messages that triggers an extraction. Default 0: they wait for the idle
-	// session.
+	// Candidates is the number of promising messages that triggers an extraction. 0: they wait for the idle session.
 	Candidates int `json:"candidates"`
-	// MaxPerScope facts of a person, group or session trigger a consolidation. Default 500.
+	// MaxPerScope facts of a person, group or session trigger a consolidation.
 	MaxPerScope int `json:"max_per_scope"`
-	// TaskTTL is the lifetime of task facts. Default 336 h, two weeks.
+	// TaskTTL is the lifetime of task facts.
 	TaskTTL time.Duration `json:"task_ttl"`
-	// Digest is the time of day of a group's daily digest; empty: never. Default "04:00".
+	// Digest is the time of day of a group's daily digest; empty: never.
 	Digest string `json:"digest"`
 	// Embeddings let a search find texts of similar meaning without a common word.
 	Embeddings EmbeddingsConfig `json:"embeddings"`
@@ -41,19 +40,19 @@ type MemoryConfig struct {
 
 // EmbeddingsConfig is an OpenAI-compatible endpoint for embeddings.
 type EmbeddingsConfig struct {
-	// BaseURL ends with its version. Default empty: searches use words only.
+	// BaseURL ends with its version. Empty: searches use words only.
 	BaseURL Endpoint `json:"base_url"`
 	// APIKey is sent as a bearer token. Empty is allowed.
 	APIKey Secret `json:"api_key"`
 	// Model is the provider's name. Required with a BaseURL.
 	Model string `json:"model"`
-	// Dimensions is the requested length of a vector. Default 0: the model's own.
+	// Dimensions is the requested length of a vector. 0: the model's own.
 	Dimensions int `json:"dimensions"`
-	// Batch is the number of texts in one request, 1 to 2,048. Default 64.
+	// Batch is the number of texts in one request, 1 to 2,048.
 	Batch int `json:"batch"`
-	// RequestsPerMinute bounds the background requests. Default 60.
+	// RequestsPerMinute bounds the background requests.
 	RequestsPerMinute int `json:"requests_per_minute"`
-	// Weight is that of a semantic hit relative to a lexical one, 0 to 1. Default 0.5.
+	// Weight is that of a semantic hit relative to a lexical one, 0 to 1.
 	Weight float64 `json:"weight"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// checkModelURL refuses a base_url with the path of an API function, because clients append it.
+// checkModelURL refuses a base_url with the path of an API function, which clients append.
 func (k checker) checkModelURL(path, got string) {
 	k.httpURL(path, got)
 	if u, err := url.Parse(got); err == nil && strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions") && !k.failed(path) {
@@ -41,8 +41,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// warnOfTimes warns of timeouts over the model's share: the time of a turn, or of other work, is divided among the
-// models.
+// warnOfTimes warns of timeouts over the model's share of the time of a turn, or of other work, which is divided
+// among the models.
 func (c *Config) warnOfTimes(src *source) {
 	n := len(c.LLM.Models)
 	isGiven := func(path string) bool { _, given := src.at[path]; return given }

@@ -14,7 +14,7 @@ import (
 	"ebb/compaction"
 )
 
-// ruleAliases are key names of older bots in agent.compaction, valid in place of ours.
+// ruleAliases are keys of older bots in agent.compaction, valid in place of ours.
 var ruleAliases = map[string]string{
 	"compression_window_size":  "window_messages",
 	"tail_keep_size":           "tail_messages",
@@ -48,7 +48,7 @@ func canonicalKey(t reflect.Type, key string) string {
 	return key
 }
 
-// contextWindowKey is an older bot's object for the turns of its window, next to agent.compaction.
+// contextWindowKey is an older bot's object for its window's turns, next to agent.compaction.
 const contextWindowKey = "contextWindow"
 
 func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {

@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// Own resolves a conversation's own settings, a JSON object, on top of its group's or the common ones, with the file's
-// checks. Variables are not expanded, because the settings may come from a chat.
+// Own resolves a conversation's own settings, a JSON object, on top of its group's or the common ones, with the
+// file's checks. Variables are not expanded: the settings may come from a chat.
 func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 	set, ok := c.compactionGroups()[string(id)]
 	if !ok {

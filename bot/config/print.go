@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// JSON returns the effective config in the order of the reference file, with secrets as *** and the policy's rules
-// explicit. Load accepts the output, apart from secrets.
+// JSON returns the effective config in the order of the reference file, with secrets as *** and explicit rules of the
+// policy. Load accepts it, apart from secrets.
 func (c *Config) JSON() ([]byte, error) {
 	var compact, pretty bytes.Buffer
 	if err := writeJSON(&compact, reflect.ValueOf(c.inForce())); err != nil {
@@ -96,7 +96,7 @@ func separator(i int, open byte) string {
 	return ","
 }
 
-// writeLeaf leaves & and < unescaped, because URLs contain them.
+// URLs contain & and <, which stay unescaped.
 func writeLeaf(w *bytes.Buffer, x any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -8,16 +8,14 @@ import (
 
 // RetentionConfig has the periods after which data is deleted. 0: it is kept.
 type RetentionConfig struct {
-	// Events is for the log and its summaries. Default 0.
+	// Events is for the log and its summaries.
 	Events time.Duration `json:"events"`
-	// Memories is since a fact was last said. Default 0.
-	Memories time.Duration `json:"memories"`
-	// CompactionLog defaults to 0.
+	// Memories is since a fact was last said.
+	Memories      time.Duration `json:"memories"`
 	CompactionLog time.Duration `json:"compaction_log"`
-	// Replies is since they were sent or given up. Default 7 days.
+	// Replies is since they were sent or given up.
 	Replies time.Duration `json:"replies"`
-	// Audit defaults to 365 days.
-	Audit time.Duration `json:"audit"`
+	Audit   time.Duration `json:"audit"`
 }
 
 const day = 24 * time.Hour

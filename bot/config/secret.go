@@ -13,10 +13,10 @@ const mask = "***"
 // Secret is a string that fmt, JSON encoders and loggers print as ***, or as nothing when it is empty.
 type Secret string
 
-// Reveal returns the secret itself.
+// Reveal returns the secret.
 func (s Secret) Reveal() string { return string(s) }
 
-// String shows whether the secret is set: *** or nothing.
+// String returns ***, or nothing for an empty secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -33,7 +33,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // DSN is a database URL, or keyword string, that prints with its password as ***.
 type DSN string
 
-// Reveal returns it with passwords, for the driver.
+// Reveal returns it with passwords.
 func (d DSN) Reveal() string { return string(d) }
 
 var (
@@ -70,7 +70,7 @@ func (d DSN) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 // there.
 type Endpoint string
 
-// Reveal returns it with its secrets, for the client.
+// Reveal returns it with its secrets.
 func (e Endpoint) Reveal() string { return string(e) }
 
 // String returns it with every possible secret as ***.

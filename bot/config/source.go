@@ -38,7 +38,7 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
-// maxErrors bounds the reported faults; a file with more is probably no config.
+// A file with more faults is probably no config.
 const maxErrors = 100
 
 // Error holds all faults of a config file, at most a hundred, in the order of the file.
@@ -53,15 +53,15 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// source records the position of each value, and the environment variables that it lacked, so that checks of the
-// finished Config can report them. Paths have the form llm.models[0].api_key.
+// source records the position of each value, and the environment variables that it lacked, for checks of the finished
+// Config. Paths have the form llm.models[0].api_key.
 type source struct {
 	name   string
 	data   []byte
 	getenv func(string) string
 	at     map[string]int      // path of a value -> offset in data
 	unset  map[string][]string // path of a value -> its empty variables without a default
-	// written holds the name of a value in the file or on the command line, if that is not its path.
+	// written holds a value's name in the file or on the command line, if it is not its path.
 	written map[string]string
 	errs    []located
 	bad     map[string]bool // paths with an error
@@ -165,7 +165,7 @@ func (s *source) expand(path, value string) string {
 	return out
 }
 
-// maxSecret keeps a wrong path from being read whole.
+// A wrong path is not read whole.
 const maxSecret = 64 << 10
 
 // readSecret drops line breaks at the end. Errors never show the content.
@@ -190,8 +190,8 @@ func readSecret(path string) (string, error) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expandEnv replaces ${NAME}. ${NAME:-default} has a default for unset or empty variables, ${file:PATH} is the content
-// of a file, and $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a
+// expandEnv replaces ${NAME}. ${NAME:-default} has a default for unset or empty variables, ${file:PATH} is a file's
+// content, and $${ stands for ${ itself. The result is not expanded again. unset lists empty variables without a
 // default. Errors never show the value, which may be a secret.
 func expandEnv(value string, getenv func(string) string) (out string, unset []string, err error) {
 	var b strings.Builder

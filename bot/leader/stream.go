@@ -54,12 +54,12 @@ type Config struct {
 	Transport chat.Transport
 }
 
-// New returns a stream that passes the messages it receives to accept.
+// New returns a stream that passes its messages to accept.
 func New(cfg Config, leases *lease.Holder, accept chat.Accept) *Stream {
 	return &Stream{cfg: cfg, leases: leases, accept: accept, changed: make(chan struct{}, 1)}
 }
 
-// Changed triggers a check of the leader at once.
+// Changed triggers a check at once.
 func (s *Stream) Changed() {
 	select {
 	case s.changed <- struct{}{}:
@@ -73,7 +73,7 @@ func (s *Stream) Leads() bool {
 	return l != nil && l.Replica == s.leases.Owner()
 }
 
-// StandsBy reports whether another replica was the leader at the last check, so that this one needs no connection.
+// StandsBy reports whether another replica was the leader at the last check: this one needs no connection.
 func (s *Stream) StandsBy() bool {
 	l := s.leader.Load()
 	return l != nil && l.Replica != "" && l.Replica != s.leases.Owner()
@@ -210,8 +210,8 @@ func (s *Stream) disconnectNow(ctx context.Context) {
 	}
 }
 
-// Leave announces that this replica accepts no more messages, after Receive has returned. It is repeated until it is
-// stored or ctx ends, since other replicas may wait for it.
+// Leave announces after Receive that this replica accepts no more messages. It is repeated until it is stored or ctx
+// ends, since other replicas may wait for it.
 func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaStatus{Draining: true}) }
 
 func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
@@ -223,8 +223,8 @@ func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
 	})
 }
 
-// handOver gives up the lead, and keeps the connection until the next leader is connected, so that no message arrives
-// without a receiver.
+// handOver gives up the lead, and keeps the connection until the next leader's: no message arrives without a
+// receiver.
 func (s *Stream) handOver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, handOverTime)
 	defer stop()

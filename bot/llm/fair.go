@@ -189,7 +189,6 @@ func SessionOf(ctx context.Context) sessions.Key {
 	return who.session
 }
 
-// Places for model calls, and for turns.
 const (
 	upkeepShare  = 4 // upkeep has a quarter of the places
 	TurnsPerCall = 4 // turns in progress for each place, because some run tools or commit
