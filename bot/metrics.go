@@ -94,8 +94,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	return m
 }
 
-// begin sets the counters that alerts read to 0: Prometheus sees no increase in a series that begins with its first
-// event.
+// begin sets the counters of alerts to 0: Prometheus sees no increase in a series that begins with its first event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
 		m.accepted: {"new", "duplicate", "error"},
@@ -136,7 +135,7 @@ func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions
 	}
 }
 
-// noWay labels replies of which no part arrived, because an empty label is no label.
+// noWay labels replies of which no part arrived: an empty label is none.
 const noWay = "none"
 
 // ToolCalled implements turn.Stats.

@@ -19,7 +19,7 @@ import (
 const (
 	// refusalEvery holds for one group or person, over all replicas.
 	refusalEvery = time.Hour
-	// refusalRest is the time for which a replica does not ask the storage again whether a refusal is due.
+	// refusalRest is the time until a replica asks the storage again whether a refusal is due.
 	refusalRest = time.Minute
 	refusalTime = 30 * time.Second
 	// maxRefusing bounds the refusals in delivery, and maxRefused those that are remembered.
@@ -27,7 +27,7 @@ const (
 	maxRefused  = 10_000
 )
 
-// refuser answers messages that access rules refuse. Their words are neither stored nor shown to a model, and a message
+// refuser answers messages that access rules refuse. Their words are neither stored nor shown to a model. A message
 // beyond the bounds gets no answer.
 type refuser struct {
 	ctx    context.Context // ends with the replies at a stop
@@ -75,7 +75,7 @@ func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal
 	})
 }
 
-// sendRefusal sends a refusal that is due. One that is lost with the process is due again in an hour.
+// A refusal that is lost with the process is due again in an hour.
 func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) error {
 	due, err := b.store.Notify(ctx, sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery})
 	if err != nil || !due {
@@ -99,7 +99,6 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 	})
 }
 
-// Wait returns when no refusal is being delivered, or with ctx's cause.
 func (r *refuser) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.work.Wait(); close(done) }()

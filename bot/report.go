@@ -35,7 +35,7 @@ type eventRow struct {
 	id  int64
 }
 
-// accepted is acknowledged, so it must be in the log.
+// accepted is acknowledged: it must be in the log.
 type accepted struct {
 	key sessions.Key
 	id  int64
@@ -130,8 +130,8 @@ func (b *Bot) writeReport(ctx context.Context, opened *bool) error {
 	return r.KeepRestart(ctx, me, sessions.Running, b.restarts.figures())
 }
 
-// endReport records a clean stop while the heartbeat still runs: a process without either counts as killed. It reports
-// whether the record is stored.
+// endReport records a clean stop while the heartbeat still runs: a process without either counts as killed. It
+// reports whether the record is stored.
 func (b *Bot) endReport(ctx context.Context) bool {
 	if b.cfg.Reporter == nil {
 		return false
@@ -145,8 +145,7 @@ func (b *Bot) endReport(ctx context.Context) bool {
 	return true
 }
 
-// closeReport looks up the acknowledged messages in the log after all other work. It skips that if stored is false,
-// because the storage has just failed.
+// closeReport looks up the acknowledged messages in the log after all other work, unless the storage has just failed.
 func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 	log := zerolog.Ctx(ctx)
 	if stored {
@@ -171,7 +170,7 @@ func (b *Bot) countLost(ctx context.Context) error {
 	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures())
 }
 
-// logReport writes the line that operators read after a restart: at the stop, and once more by the successor.
+// Operators read the line at the stop; the successor writes it once more.
 func logReport(log *zerolog.Logger, r sessions.Restart) {
 	f, level := r.Figures, zerolog.InfoLevel
 	if r.Ending == sessions.Killed {

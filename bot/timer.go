@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// newTimer connects the reminders with the log: their messages wake sessions as those of people do.
+// newTimer stores reminders as messages, which wake sessions as those of people do.
 func (b *Bot) newTimer() *schedule.Runner {
 	return schedule.NewRunner(schedule.RunnerConfig{
 		Store: b.cfg.Schedules, Replica: b.leases.Owner(), Leads: b.leads, Now: b.now, Location: b.cfg.Location, Grace: b.cfg.StaleAfter,

@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// Metrics counts the model calls of all kinds, because each passes the gate.
+// Metrics counts all model calls, which pass the gate.
 type Metrics struct {
 	calls      *prometheus.CounterVec
 	errors     *prometheus.CounterVec
@@ -27,7 +27,7 @@ var (
 	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}
 )
 
-// CallBuckets returns histogram bounds in seconds, up to more than the time of a turn.
+// CallBuckets returns histogram bounds in seconds, beyond the time of a turn.
 func CallBuckets(first float64) []float64 {
 	var bounds []float64
 	for b := first; b < 1100; b *= 2 {
@@ -81,7 +81,7 @@ func (c *Metrics) expect(models map[string]State) {
 	}
 }
 
-// modelStates collects at each scrape, because a reload of the configuration changes the models.
+// modelStates collects at each scrape: a reload changes the models.
 type modelStates struct {
 	States
 	counts *Metrics
@@ -104,7 +104,7 @@ func (s modelStates) Collect(all chan<- prometheus.Metric) {
 func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) {
 	kind := string(cmp.Or(r.Kind, KindTurn))
 	parts := resp.Parts
-	if parts == nil { // a model that reports no parts
+	if parts == nil {
 		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
 		if m, ok := errors.AsType[*CallError](err); ok {
 			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)

@@ -11,8 +11,8 @@ import (
 	"ebb/sessions"
 )
 
-// Model answers chat requests, also concurrently. Generate retries within ctx's deadline and then tries the next model
-// of its list, so that an error is final for the turn. With an error, the response has Usage, Cost and Parts of the
+// Model answers chat requests, also concurrently. Generate retries within ctx's deadline and then tries the next
+// model of its list: an error is final for the turn. With an error, the response has Usage, Cost and Parts of the
 // unusable answers. If the caller ended the call, Text is what the last answer had said.
 type Model interface {
 	Generate(ctx context.Context, r Request) (Response, error)
@@ -24,13 +24,13 @@ type Request struct {
 	Messages  []Message
 	Tools     []ToolSpec
 	Force     string // tool that must be called; empty for the model's own choice
-	MaxOutput int    // tokens; 0 for the configured limit
+	MaxOutput int    // tokens; 0: as configured
 	Requests  int    // bound of requests to all models together; 0: as configured
-	Kind      Kind   // purpose of the call
+	Kind      Kind
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the
 	// text from its beginning, announced by reset. It may be nil.
 	Delta func(text string, reset bool)
-	// Thought receives the streamed reasoning like Delta, for display only. It may be nil, and is not called without
+	// Thought receives the streamed reasoning likewise, for display only. It may be nil, and is not called without
 	// Delta, whose reset drops the reasoning too.
 	Thought func(text string)
 }
@@ -69,7 +69,8 @@ type Response struct {
 	Parts []Part
 }
 
-// UsedModel returns the model that the usage is counted for: the one that answered, or after an error the last one that used tokens.
+// UsedModel returns the model that the usage is counted for: the one that answered, or after an error the last one that used
+// tokens.
 func (r Response) UsedModel() string {
 	if r.Model != "" {
 		return r.Model
@@ -144,7 +145,7 @@ const (
 	FinishFilter Finish = "content_filter"
 )
 
-// CallError is a failed call. The provider's text is for the log only, because it may hold keys.
+// CallError is a failed call. The provider's text is for the log only: it may hold keys.
 type CallError struct {
 	Class  ErrorClass
 	Model  string
@@ -179,7 +180,7 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("model %s: %s: %v", e.Model, class, e.Err)
 }
 
-// Overflow reports whether the request was larger than the model's window.
+// Overflow reports whether the request exceeded the model's window.
 func (e *CallError) Overflow() bool { return e.Class == Overflow }
 
 // RequestFault reports whether the request itself would fail again. Other statuses, such as a missing model or a login
@@ -215,5 +216,5 @@ func ClassOf(err error) ErrorClass {
 	return Busy
 }
 
-// ErrStop is the cancellation cause of work at a stop. It is no failure of the work.
+// ErrStop is the cause of cancelled work at a stop. It is no failure of the work.
 var ErrStop = errors.New("bot is stopping")

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Fact returns a memory that the actor may see, or [sessions.ErrNotFound]. An operator sees each one.
+// Fact returns a memory that the actor may see, or [sessions.ErrNotFound]. Operators see each one.
 func (m *Manager) Fact(ctx context.Context, a Actor, id int64) (memory.Known, error) {
 	switch {
 	case a.Role == Operator:

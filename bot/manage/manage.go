@@ -28,8 +28,8 @@ type Actor struct {
 	Role   Role
 	Name   string          // an operator's name in the audit
 	Person sessions.UserID // empty for an operator
-	Reader memory.Reader   // conversation that the actor asks in; zero for an operator
-	Asking memory.Asking   // turn that asks; zero for an operator
+	Reader memory.Reader   // conversation of the request; zero for an operator
+	Asking memory.Asking   // turn of the request; zero for an operator
 }
 
 func (a Actor) owns(key sessions.Key) bool {
@@ -57,7 +57,7 @@ func (a Actor) asker() memory.Asker {
 	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
 }
 
-// Refusal is why an action was refused. Nothing has changed then.
+// Refusal is why an action was refused, and nothing changed.
 type Refusal string
 
 // The refusals.
@@ -100,13 +100,13 @@ type IdleSetting struct {
 // Error implements error.
 func (e *IdleSetting) Error() string { return e.Key + ": does nothing without " + e.Needs }
 
-// Ambiguous is a name that several people have.
+// Ambiguous is a name of several people.
 type Ambiguous struct{ People []memory.Person }
 
 // Error implements error.
 func (e *Ambiguous) Error() string { return "several people have the name" }
 
-// ErrUnavailable is returned where no memory is configured.
+// ErrUnavailable means that no memory is configured.
 var ErrUnavailable = errors.New("memory is not available")
 
 // Turns writes under the lease of the turn that asks; see [sessions.Store].
@@ -146,8 +146,8 @@ type Config struct {
 	Turns     Turns
 	Upkeep    Upkeep
 	Operators Operators
-	Schedules sessions.Schedules // nil: there are none
-	Audit     pages.Audit        // keeps the actions of operators, and the ends of reminders that others set; nil: the caller keeps them
+	Schedules sessions.Schedules // nil without schedules
+	Audit     pages.Audit        // keeps operators' actions, and ends of reminders that others set; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

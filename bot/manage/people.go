@@ -99,15 +99,15 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 
 const exportBatch = 200
 
-// Reader gets the rows of an export.
+// Reader gets an export's rows.
 type Reader struct {
 	Fact    func(memory.Memory) error
 	Message func(memory.PersonMessage) error
 	Record  func(memory.Record) error
 }
 
-// Export reads everything that is kept of a person at a robot, or at every one for an operator: memories, messages,
-// then other records. It ends with the first error of the reader.
+// Export reads all that is kept of a person at a robot, or at every one for an operator: memories, messages, then
+// other records. It ends with the reader's first error.
 func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, to Reader) error {
 	switch {
 	case m.cfg.Rights == nil:

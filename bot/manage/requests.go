@@ -16,8 +16,7 @@ type Resolve func(id sessions.ConversationID, settings string) (compaction.Setti
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)
 
 // Overrides parses the leading KEY=VALUE words of a request for a compaction. It returns the session's settings with
-// them, and the rest as the focus. key is that of an error, if it is of one. Without resolve all of the text is the
-// focus.
+// them, and the rest as the focus: all of the text without resolve. key is that of an error, if it is of one.
 func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focus, key string, err error) {
 	settings = s.Settings
 	words := strings.Fields(text)
@@ -47,8 +46,8 @@ func Overrides(s sessions.Session, text string, resolve Resolve) (settings, focu
 	return settings, strings.Join(words, " "), "", nil
 }
 
-// RequestCompact asks for a compaction outside of a turn, by the replica that has the session. text has settings as
-// KEY=VALUE, and then the summary's focus. It returns [sessions.ErrConflict] while one waits or runs.
+// RequestCompact asks the replica that has the session for a compaction. text has settings as KEY=VALUE, and then the
+// summary's focus. It returns [sessions.ErrConflict] while one waits or runs.
 func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Session, text string) error {
 	if err := m.operates(ctx, a, s.Key); err != nil {
 		return err
@@ -61,7 +60,7 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 }
 
 // ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the
-// organization bought more. Replies that wait are tried again at once.
+// organization bought more. Waiting replies are tried at once.
 func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessions.ResumedCalls, error) {
 	if a.Role < Operator {
 		return sessions.ResumedCalls{}, NotAllowed
@@ -71,7 +70,7 @@ func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessi
 	})
 }
 
-// RetryDebt lets the background repeat a session's owed flush without its pause.
+// RetryDebt lets the background repeat an owed flush without its pause.
 func (m *Manager) RetryDebt(ctx context.Context, a Actor, key sessions.Key) error {
 	if a.Role < Operator {
 		return NotAllowed

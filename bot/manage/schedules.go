@@ -9,9 +9,9 @@ import (
 	"ebb/sessions"
 )
 
-// CancelSchedule ends an active schedule of a session. A member may end those that they set, and in their private chat all of it. It
-// returns [sessions.ErrNotFound] without an active one, and [NotSetter] for another person's. The end of another person's is in the
-// audit.
+// CancelSchedule ends an active schedule. A member may end those that they set, and in their private chat all. It
+// returns [sessions.ErrNotFound] without an active one, and [NotSetter] for another person's. The end of
+// another person's is in the audit.
 func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.scheduleOf(ctx, a, key, id)
 	if err != nil {
@@ -45,13 +45,13 @@ func (a Actor) set(s sessions.Schedule) bool {
 	return a.Person != "" && slices.Contains([]sessions.UserID{s.Creator.SenderID, s.Creator.StaffID}, a.Person)
 }
 
-// MayChangeSchedule returns nil for an active schedule that the actor may change, else the errors of [Manager.CancelSchedule].
+// MayChangeSchedule returns nil for an active schedule that the actor may change, or an error like
+// [Manager.CancelSchedule].
 func (m *Manager) MayChangeSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) error {
 	_, err := m.scheduleOf(ctx, a, key, id)
 	return err
 }
 
-// scheduleOf returns an active schedule that the actor may change or end, with the errors of [Manager.CancelSchedule].
 func (m *Manager) scheduleOf(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.cfg.Schedules.Schedule(ctx, key, id)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"ebb/sessions"
 )
 
-// Compact compacts the actor's conversation at once; settings replace the session's own for it. Without a commit the
-// error has the reason.
+// Compact compacts the actor's conversation at once; settings replace its own for it. Without a commit the error
+// has the reason.
 func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focus, settings string) (upkeep.Compacted, error) {
 	if err := a.actsIn(s.Key); err != nil {
 		return upkeep.Compacted{}, err
@@ -23,8 +23,8 @@ func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focu
 	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, asked, 0, func(sessions.View) string { return upkeep.TriggerManual })
 }
 
-// NewContext flushes the memory of the actor's conversation and begins a new context. The log stays. owed reports that
-// events are left to the next flush, which reads them from the log.
+// NewContext flushes the memory of the actor's conversation and begins a new context. The log stays. owed: the next
+// flush reads the remaining events from it.
 func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (owed bool, err error) {
 	if err := a.actsIn(s.Key); err != nil {
 		return false, err
@@ -59,7 +59,7 @@ func (m *Manager) ViewFact(ctx context.Context, a Actor, f memory.Memory, values
 }
 
 // Undo reverts the newest compaction and returns its row in the log, or [sessions.ErrNotFound] for none. The session
-// then rests, because the next turn would repeat the compaction.
+// then rests: its next turn would repeat the compaction.
 func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessions.LogEntry, error) {
 	switch {
 	case !a.owns(s.Key):
@@ -75,7 +75,7 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
 }
 
-// UndoCompaction is [Manager.Undo] of an operator for the compaction with an id, or for the newest one if id is 0. It
+// UndoCompaction is an operator's [Manager.Undo] of the compaction with an id, or of the newest one if id is 0. It
 // returns [sessions.ErrConflict] if another one is the newest.
 func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Session, id int64) (sessions.LogEntry, error) {
 	if a.Role < Operator {
@@ -93,7 +93,7 @@ func (m *Manager) restAfterUndo(s sessions.Session) int {
 const lastMessages = 500
 
 // ForgetLast erases the actor's last message in the conversation before they asked, with its answer. It passes over
-// messages that skip accepts, and returns [sessions.ErrNotFound] if no other one is left.
+// messages that skip accepts, and returns [sessions.ErrNotFound] if none is left.
 func (m *Manager) ForgetLast(ctx context.Context, a Actor, skip func(sessions.Event) bool) (sessions.Event, memory.Forgotten, error) {
 	if m.cfg.Rights == nil {
 		return sessions.Event{}, memory.Forgotten{}, ErrUnavailable
@@ -111,7 +111,7 @@ func (m *Manager) ForgetLast(ctx context.Context, a Actor, skip func(sessions.Ev
 	return sessions.Event{}, memory.Forgotten{}, sessions.ErrNotFound
 }
 
-// ForgetSession deletes the memory from a session. Its log stays.
+// ForgetSession deletes a session's memory. Its log stays.
 func (m *Manager) ForgetSession(ctx context.Context, a Actor, key sessions.Key) (memory.Forgotten, error) {
 	if err := m.operates(ctx, a, key); err != nil {
 		return memory.Forgotten{}, err
@@ -131,7 +131,7 @@ func (m *Manager) EraseEvents(ctx context.Context, a Actor, key sessions.Key, se
 	})
 }
 
-// DeleteSession deletes a session with all it has. A later message creates it again.
+// DeleteSession deletes all of a session. A later message creates it again.
 func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) (sessions.Deleted, error) {
 	if a.Role < Operator {
 		return sessions.Deleted{}, NotAllowed
@@ -149,8 +149,8 @@ func (m *Manager) ImportSession(ctx context.Context, a Actor, key sessions.Key, 
 	return m.Record(ctx, a, Imported, key, fmt.Sprintf("%d messages", messages), do)
 }
 
-// RetryDeadLetter queues a message that was set aside, and returns its session. key is the session as far as it is
-// known before, for the audit.
+// RetryDeadLetter queues a message that was set aside, and returns its session. key is the session for the audit, if
+// it is known before.
 func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Key, error) {
 	if a.Role < Operator {
 		return "", NotAllowed

@@ -17,8 +17,7 @@ var settingNames = map[string]string{
 	"a": "full_context_turns", "b": "cached_context_turns", "策略": "policy", "模式": "mode", "threshold": "auto_compact_threshold",
 }
 
-// fileOnly lists keys of agent.compaction that only the file sets: those of costs, of the model and of all
-// conversations.
+// fileOnly are keys of agent.compaction about costs, the model and all conversations.
 var fileOnly = []string{
 	"context_window", "reserve_tokens", "daily_tokens", "inline_deadline", "deadline", "retries", "retry_backoff", "notify", "groups",
 }
@@ -27,10 +26,10 @@ var errModelCommand = errors.New("model: no such key, want the command /model")
 
 var defaultWords = []string{"default", "默认"}
 
-// modelKey is the key of the model among a conversation's own settings; see [Manager.ChooseModel].
+// modelKey is the model's key among a conversation's own settings; see [Manager.ChooseModel].
 const modelKey = "model"
 
-// SettingKey returns the key that a word means, or [FileOnly] with it.
+// SettingKey returns the key of a word, or [FileOnly] with it.
 func SettingKey(word string) (string, error) {
 	key := strings.ToLower(word)
 	if name, ok := settingNames[key]; ok {
@@ -111,7 +110,7 @@ func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, ke
 	return settings, nil
 }
 
-// ChooseModel is [Manager.Configure] for the model that answers. The caller has checked the name.
+// ChooseModel is [Manager.Configure] for the answering model. The caller has checked the name.
 func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, name string) (string, error) {
 	if !a.owns(s.Key) {
 		return s.Settings, NotAllowed
@@ -125,7 +124,7 @@ func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, 
 }
 
 // ChooseScope sets who shares the contexts of the actor's group; empty stands for the configured scope. It affects
-// messages that arrive later.
+// later messages.
 func (m *Manager) ChooseScope(ctx context.Context, a Actor, s sessions.Session, scope sessions.Scope) error {
 	switch {
 	case s.ConversationType == sessions.Private:

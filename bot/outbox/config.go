@@ -14,8 +14,8 @@ type Config struct {
 	Store         sessions.Outbox
 	Transport     chat.Transport
 	Leases        *lease.Holder
-	CommitTimeout time.Duration    // for one claim or mark
-	Now           func() time.Time // the storage's clock
+	CommitTimeout time.Duration    // one claim or mark
+	Now           func() time.Time // storage's clock
 	Stats         Stats
 	WakeSession   func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
 }

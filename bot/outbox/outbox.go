@@ -16,8 +16,8 @@ import (
 )
 
 // Outbox sends committed replies. A reply goes out from memory once, right after its commit; each later attempt and
-// each later part claims its row first. The queues keep the order of each conversation's replies and the time of the
-// next attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
+// part claims its row first. The queues keep the order of each conversation's replies and the time of the next
+// attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
 	ctx         context.Context
 	store       sessions.Outbox
@@ -26,11 +26,11 @@ type Outbox struct {
 	stats       Stats
 	wakeSession func(sessions.Key)
 	timeout     time.Duration
-	now         func() time.Time // the storage's clock
+	now         func() time.Time // storage's clock
 
 	mu      sync.Mutex
 	queues  map[channel]*queue
-	resumed map[sessions.Key]int64 // the term under which a session's unsent rows were read
+	resumed map[sessions.Key]int64 // terms under which unsent rows were read
 	left    chan struct{}          // closed when replies leave a queue, and replaced
 	closed  bool
 	wg      sync.WaitGroup
@@ -41,8 +41,8 @@ type rowID struct {
 	id  int64
 }
 
-// Send implements turn.Outbox, and never blocks. The attempt that the commit counted goes from memory if the
-// conversation's queue is empty.
+// Send implements turn.Outbox, and never blocks. The attempt that the commit counted goes from memory if the conversation's queue is
+// empty.
 func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Outgoing, then func()) {
 	if len(outs) == 0 {
 		then()
@@ -99,14 +99,14 @@ func (o *Outbox) Invalidate(key sessions.Key) {
 	delete(o.resumed, key)
 }
 
-// Forget removes the state of sessions that are not held: the next term reads their rows again.
+// Forget removes the state of sessions that are not held: their next terms read the rows again.
 func (o *Outbox) Forget(held func(sessions.Key) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
 }
 
-// push returns the replies that were not queued before, and gives the session's queued ones the newer lease.
+// push returns newly queued replies, and gives the session's queued ones the newer lease.
 func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if len(replies) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (o *Outbox) push(replies []*pending) (added []*pending) {
 	return added
 }
 
-// Close sends the replies that are due; those that wait for a retry stay in the storage.
+// Close sends the replies that are due; the others stay in the storage.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -272,7 +272,7 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 
 var errBetweenParts = errors.New("interrupted between two parts")
 
-// claim returns the rows as they are now. Replies without a row are dropped.
+// claim returns the rows as they are now, and drops replies without one.
 func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) {
 	if first := batch[0].fresh; first != nil {
 		batch[0].fresh = nil
@@ -320,7 +320,7 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 	return outs, nil
 }
 
-// restartChanged sends a message from its first part again if an erasure changed one of its replies.
+// restartChanged sends a message again from its first part if an erasure changed one of its replies.
 func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 
 const giveUpAfter = 24 * time.Hour
 
-// maxRefusals is the number of certain refusals, without a known cause, after which a reply is given up: about four
-// minutes. The text is the likeliest cause.
+// After maxRefusals certain refusals without a known cause, in about four minutes, a reply is given up. Its text is
+// the likeliest cause.
 const maxRefusals = 10
 
 type sendResult struct {
@@ -26,15 +26,15 @@ type sendResult struct {
 	more    bool      // a part arrived, others follow
 	split   bool      // the joined message was refused: each reply goes alone
 	refused bool      // certainly, without a known cause: another reply may pass
-	aside   bool      // the transport makes only this message wait
+	aside   bool      // only this message waits
 	failed  bool      // without a pause by the transport: another reply may pass
 	maybe   bool      // may have arrived, or has in part: the same message again
-	part    int       // parts that arrived
-	via     string    // path of the part that arrived
+	part    int       // number that arrived
+	via     string    // path of the arrived part
 	retry   time.Time // next attempt, by the storage's clock
 }
 
-// expiryMargin is the time before its expiry from which a webhook is not used, for clocks that disagree.
+// expiryMargin is the time before its expiry from which a webhook is not used: clocks disagree.
 const expiryMargin = time.Minute
 
 // sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
@@ -113,7 +113,7 @@ func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s ses
 	}
 }
 
-// storeMark reports whether a mark was stored. With must it retries until the process ends: without the mark the next
+// storeMark reports whether a mark was stored. With must it retries until the process ends: without it the next
 // process would send the reply again.
 func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) bool {
 	err := retry.Do(ctx, retry.Storage, func() error {
@@ -132,7 +132,7 @@ func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) b
 	return err == nil
 }
 
-// sendPauses are from 1 s to 1 min, and up to a fifth more.
+// sendPauses are 1 s to 1 min, and up to a fifth more.
 var sendPauses = retry.Pauses{First: 1100 * time.Millisecond, Max: 66 * time.Second, Jitter: 1.0 / 11}
 
 func pauseAfter(attempts int, failed *chat.SendError) time.Duration {

@@ -49,7 +49,7 @@ func (o *Outbox) signalLeft() {
 	o.left = make(chan struct{})
 }
 
-// HasUnmarked reports whether the outcome of some waiting reply's last attempt is not stored.
+// HasUnmarked reports whether the outcome of a waiting reply's last attempt is not stored.
 func (o *Outbox) HasUnmarked() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,8 +82,8 @@ func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 
 const maxQueued = 2 * maxJoined
 
-// Backpressured implements turn.Outbox, from maxQueued replies of the session's conversation on. The session is woken
-// when there is room.
+// Backpressured implements turn.Outbox, from maxQueued replies of the session's conversation on. Room there wakes the
+// session.
 func (o *Outbox) Backpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
@@ -112,7 +112,7 @@ func (o *Outbox) wakeTurnedAway(q *queue) {
 	q.turnedAway = nil
 }
 
-// behind lets a Markdown reply follow the session's card whose end is not sent: that reply may become Markdown too. The
+// behind lets a Markdown reply follow the session's card without a sent end: that reply may become Markdown too. The
 // lock is held.
 func (o *Outbox) behind(c channel, key sessions.Key) channel {
 	cards := c
@@ -123,7 +123,7 @@ func (o *Outbox) behind(c channel, key sessions.Key) channel {
 	return c
 }
 
-// unknown returns the replies that are in no queue of their conversation, and hands the newer leases to the others. The
+// unknown returns the replies that are in no queue of their conversation, and hands newer leases to the others. The
 // lock is held.
 func (o *Outbox) unknown(c channel, replies []*pending) (added []*pending) {
 	for _, p := range replies {
