@@ -26,12 +26,12 @@ func Migrations() fs.FS {
 	return sub
 }
 
-// Migration is one step of the schema.
+// Migration is one step.
 type Migration struct {
 	Version   int64
 	Name      string
 	Applied   bool
-	AppliedAt time.Time // zero while it is not applied
+	AppliedAt time.Time // zero until applied
 }
 
 // Migrate brings the schema up to date and returns the applied steps. Concurrent migrations wait for each other under

@@ -54,7 +54,7 @@ func trace(ctx context.Context, url string) (Lead, error) {
 		defer func() { _ = conns[i].Close(context.WithoutCancel(ctx)) }()
 	}
 	var lead Lead
-	var pids [2]int // processes behind the two connections
+	var pids [2]int
 	for n := range asks {
 		i := (n + 1) / 2 % 2 // each connection asks twice in a row: a pooler may use its processes in turn
 		who, err := dbsqlc.New().ServerIdentity(ctx, conns[i])

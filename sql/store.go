@@ -43,8 +43,7 @@ type Options struct {
 	URL string
 	// DirectURL leads to the server itself where URL leads to a pooler, since LISTEN needs that. Empty: URL.
 	DirectURL string
-	// Pooler says that URL leads to a transaction pooler without prepared statements, as PgBouncer before 1.21. The
-	// server then parses every statement again.
+	// Pooler says that URL leads to a transaction pooler without prepared statements, as PgBouncer before 1.21.
 	Pooler bool
 	// MaxConns bounds the connections. The listening one and two for heartbeats are extra. 0: 10.
 	MaxConns int
@@ -78,7 +77,7 @@ type (
 	lists         = admin.Store
 )
 
-// Store keeps sessions and memory in PostgreSQL: a store for each aggregate, over one pool.
+// Store joins a store for each aggregate over one pool.
 type Store struct {
 	db       *pg.DB
 	comparer *vectors.Comparer

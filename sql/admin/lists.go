@@ -77,7 +77,7 @@ func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, er
 
 // CompactionEnd is the remaining state of a compaction attempt.
 type CompactionEnd struct {
-	SummaryID int64 // newest summary that it made; 0 for none
+	SummaryID int64 // newest one; 0 for none
 	Erased    bool  // an erasure, not an undo, removed it
 }
 

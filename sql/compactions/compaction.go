@@ -68,7 +68,7 @@ func within(row *dbsqlc.Session, gen int, from, through int64) error {
 	return nil
 }
 
-// unchanged compares the source events with those that the summaries were made from.
+// unchanged fails unless the source events are as they were summarized.
 func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
 	if c.Source == "" {
 		return nil
@@ -89,9 +89,8 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 	return nil
 }
 
-// unforgotten locks the pinned rows of memory until the transaction ends, so that an erasure of one of them follows
-// the write and sees the pin. The write fails when an erasure came first or is in progress. It never waits for an
-// erasure, which may wait for the session's row.
+// unforgotten locks the pinned rows of memory until the transaction ends, so that a later erasure sees the pin. It
+// fails when an erasure came first or is in progress. It never waits for an erasure, which may wait for the session's row.
 func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
 	rows := convert.PinnedRows(p)
 	if len(rows) == 0 {
@@ -153,7 +152,7 @@ func (s *Store) compact(
 	})
 }
 
-// notice writes an outbox row that is sent once its owner claims it.
+// notice is sent once its owner claims the row.
 func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
 	out := sessions.Outgoing{Key: row.SessionKey, Reply: r}
 	target, err := pg.CleanJSON(r.Target)
@@ -189,10 +188,9 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 	return nil
 }
 
-// attempt holds the columns of an attempt that only the storage knows.
 type attempt struct {
 	gen     int
-	summary *int64      // the newest one
+	summary *int64      // newest
 	before  *ViewBefore // for an undo
 	askedBy int64       // the message that asked for an undo
 }

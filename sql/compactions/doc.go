@@ -1,2 +1,2 @@
-// Package compactions commits compactions of a session's view, undoes them, and logs each attempt.
+// Package compactions commits, undoes and logs compactions of views.
 package compactions

@@ -14,7 +14,6 @@ import (
 	"ebb/sql/pg"
 )
 
-// viewSummary has the columns that the successors of a summary need.
 type viewSummary struct {
 	start, end  int64
 	level       int
@@ -26,8 +25,8 @@ type viewSummary struct {
 	replaces    []*viewSummary
 }
 
-// summarise stores a compaction's summaries in place of those within their ranges, and marks their events in the log.
-// It returns the id of the newest, nil without any, and records the former view in before.
+// summarise replaces the summaries within the ranges of new ones. It returns the id of the newest, nil without any, and
+// records the former view in before.
 func (s *Store) summarise(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction, before *ViewBefore,
 ) (*int64, error) {

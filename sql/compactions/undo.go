@@ -45,14 +45,12 @@ func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, 
 	return entry, nil
 }
 
-// asker is a message, or a person outside of the conversation.
 type asker struct {
 	event int64
 	name  string
 }
 
-// undo reverts the newest compaction of a locked session, if it has the id or the id is 0. It returns the earlier
-// undo when the same message asked for it before.
+// undo expects a locked session. It returns the earlier undo when the same message asked for it before.
 func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int64, by asker, rest int) (sessions.LogEntry, error) {
 	key := row.SessionKey
 	again, err := s.undoneBy(ctx, tx, key, by.event)
@@ -96,7 +94,7 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int
 	}, attempt{gen: row.Gen, askedBy: by.event})
 }
 
-// undoneBy is the undo that a message requested in an earlier attempt at its turn, or pgx.ErrNoRows.
+// undoneBy is the undo of an earlier attempt at the same turn, or pgx.ErrNoRows.
 func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event int64) (sessions.LogEntry, error) {
 	if event == 0 {
 		return sessions.LogEntry{}, pgx.ErrNoRows

@@ -14,7 +14,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// show changes the view's text of events, keeps the bodies that it refers to, and returns the former texts.
+// show keeps moved bodies, and returns the former texts.
 func (s *Store) show(
 	ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction,
 ) ([]ShownBefore, error) {
@@ -49,7 +49,7 @@ func (s *Store) show(
 	return before, s.showAs(ctx, tx, key, after, c.Through)
 }
 
-// showAs writes the view's texts, and keeps the bodies that events after a place refer to.
+// showAs keeps the bodies that events after a place refer to.
 func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []ShownBefore, after int64) error {
 	if len(list) > 0 {
 		p := &dbsqlc.EventsShowParams{SessionKey: key}

@@ -1,2 +1,2 @@
-// Package console stores what the console needs: paged lists, logins, and the audit of actions.
+// Package console stores paged lists, logins, and the audit of actions for the console.
 package console

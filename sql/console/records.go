@@ -132,7 +132,7 @@ func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy
 	return list, next, nil
 }
 
-// usageAfter reads the page of usage after a row, nil for the first one. Usage with all divisions is stored as it is.
+// The first page is after nil. Usage with all divisions is stored as it is.
 func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageBy, after *pages.Usage, limit int) ([]pages.Usage, error) {
 	p, place := groupsOf(since, by, limit), pages.Usage{}
 	if after != nil {
@@ -199,12 +199,11 @@ func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) 
 	return list, next, nil
 }
 
-// mostNames bounds the names or ids of people that one page is searched in.
+// mostNames bounds the names and ids of one page's search.
 const mostNames = 5000
 
-// peopleLike lists people by a part of a name or an id. People with exactly that name or id come first, since they
-// may have left only memories. A page can have fewer rows than its limit, or none, while the search of more names
-// goes on with the cursor.
+// People with exactly that name or id come first, since they may have left only memories. A page can have fewer rows
+// than its limit, or none, while the search of more names goes on with the cursor.
 func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pages.Speaker, string, error) {
 	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// Accept implements sessions.Inbox in one statement, repeated by [pg.DB.RetryWhileDown]. A message that an earlier
-// try stored counts as new when the answer to that try was lost, since its caller received nothing.
+// Accept implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
+// new when the answer to that try was lost, since its caller received nothing.
 func (s *Store) Accept(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (a sessions.Accepted, err error) {
@@ -101,8 +101,8 @@ func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int
 // listenCheck is the silence after which the listening connection is checked.
 const listenCheck = 15 * time.Second
 
-// Listen implements sessions.Inbox on a connection of its own. It calls wake with the empty key once it listens,
-// since earlier notifications were missed.
+// Listen implements sessions.Inbox. It calls wake with the empty key once it listens, since earlier notifications were
+// missed.
 func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
@@ -140,8 +140,8 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 }
 
-// nextNotification returns nil after a long silence if the connection lives and leads to the writable server. Without
-// this check it would wait forever for a vanished or demoted server.
+// nextNotification returns nil after a long silence if the connection lives and leads to the writable server. A
+// vanished or demoted server would never notify.
 func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*pgconn.Notification, error) {
 	silence, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()

@@ -102,7 +102,6 @@ func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessio
 }
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
-// Concurrent results share one transaction.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	state := waiting
 	if t.Sent {

@@ -15,7 +15,7 @@ import (
 // A reply is identified by its time, within this difference of DingTalk's clock and the server's.
 const quoteSkew = 2 * time.Second
 
-// replyLife exceeds the time that a reply waits for delivery, which is a day.
+// replyLife exceeds the day that a reply waits for delivery.
 const replyLife = 25 * time.Hour
 
 // Quoted implements sessions.Store.

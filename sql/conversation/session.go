@@ -12,7 +12,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store keeps messages, leases, turns and replies.
+// Store keeps conversations.
 type Store struct {
 	*pg.DB
 	identities *identity.Store

@@ -15,12 +15,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// Begin implements sessions.Store in two statements.
+// Begin implements sessions.Store.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, false)
 }
 
-// BeginAlone implements sessions.Store as Begin does.
+// BeginAlone implements sessions.Store.
 func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, true)
 }
@@ -89,8 +89,8 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 	return nil
 }
 
-// Commit implements sessions.Store in one statement. After an error other than sessions.ErrLeaseLost and ErrConflict
-// the turn may be committed and only the answer lost. A repeated commit then returns ErrConflict.
+// Commit implements sessions.Store. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
+// committed and only the answer lost. A repeated commit then returns ErrConflict.
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
@@ -187,7 +187,7 @@ func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
 	return pg.ArrayText(index.EventTerms(key, content))
 }
 
-// observedEvents is the number of a turn's events in the prompt of its last model call: those before the answer.
+// observedEvents counts a turn's events before the answer.
 func observedEvents(events []sessions.Event) int {
 	for i, e := range slices.Backward(events) {
 		if e.Role == sessions.RoleAssistant {

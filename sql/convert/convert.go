@@ -68,7 +68,7 @@ func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 	return s
 }
 
-// Shown is an event as the view shows it.
+// Shown converts an event of a view.
 func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
 	e, err := Event(&dbsqlc.Event{
 		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
@@ -95,7 +95,6 @@ func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
 	return events, nil
 }
 
-// summaryJSON is a row of session_summaries as PostgreSQL writes it in JSON.
 type summaryJSON struct {
 	SessionKey sessions.Key           `json:"session_key"`
 	ID         int64                  `json:"id"`
@@ -128,7 +127,6 @@ func Summaries(b []byte) ([]sessions.Summary, error) {
 	return summaries, nil
 }
 
-// runJSON is a row of tool_runs as PostgreSQL writes it in JSON.
 type runJSON struct {
 	EventID   int64  `json:"event_id"`
 	CallID    string `json:"call_id"`

@@ -20,8 +20,7 @@ func (s *Store) withDerived(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([
 	return s.Q.MemoriesDerived(ctx, db, ids)
 }
 
-// deleteFacts deletes memories. Other facts consolidated into one of them are in force again, or superseded by its
-// corrections.
+// Facts consolidated into a deleted one are in force again, or superseded by its corrections.
 func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsqlc.MemoriesForgetRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -47,8 +46,7 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	return rows, s.Q.MemoriesRestore(ctx, tx, p)
 }
 
-// unmake deletes memories and everything derived from them, vectors included. It returns the memories' texts and the
-// number of vectors.
+// unmake also deletes what was derived from memories. It returns the memories' texts and the number of vectors.
 func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
 	if len(ids) == 0 {
 		return nil, 0, nil

@@ -21,8 +21,7 @@ import (
 // A digest of this age can be summarized again, with a day left for the work.
 const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
 
-// trimDigests drops forgotten content from digests. It deletes recent ones, whose days are summarized again from the
-// remaining log, and trims older ones.
+// trimDigests deletes recent digests, whose days are summarized again from the remaining log, and trims older ones.
 func (s *Store) trimDigests(
 	ctx context.Context, tx pgx.Tx, p *dbsqlc.DigestsTellingParams, repeats func(string) bool,
 ) (deleted, removed int, err error) {
@@ -67,7 +66,7 @@ var (
 	sentence = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
 )
 
-// without drops the list items and sentences that repeat something. The result is empty when only headings remain.
+// without is empty when only headings remain.
 func without(text string, repeats func(string) bool) string {
 	var kept []string
 	hasText := false

@@ -84,7 +84,7 @@ func (s *Store) eraseEvents(
 	return e.done, err
 }
 
-// placed adds the places of ids, in order and each once. Ids of events without a place are returned aside.
+// placed adds the places of ids, in order. Ids without a place are returned aside.
 func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
 	rows, err := s.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
@@ -132,7 +132,7 @@ func (e *erasure) do(ctx context.Context) error {
 	return err
 }
 
-// viewTokens is the size of the part of the view that the erasure may change. Quotes of an event stand after it.
+// viewTokens is the size of the changed part of the view. Quotes of an event stand after it.
 func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	after := e.row.CompactedSeq
 	if len(e.seqs) > 0 {
@@ -141,7 +141,7 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
-// quotes wipes repeats of the events outside of summaries and memory.
+// quotes wipes repeats outside of summaries and memory.
 func (e *erasure) quotes(ctx context.Context) error {
 	key := e.row.SessionKey
 	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
@@ -257,7 +257,7 @@ func (e *erasure) schedules(ctx context.Context) error {
 	})
 }
 
-// undo removes the events and all memory from undo data, as from the view.
+// undo removes the events and all memory from undo data.
 func (e *erasure) undo(ctx context.Context) error {
 	key := e.row.SessionKey
 	rows, err := e.Q.CompactionsWithView(ctx, e.tx, key)
@@ -314,7 +314,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, nil
 }
 
-// delete keeps the message that asks for it, later ones, and some answers to these.
+// delete keeps the asking message, later ones, and some answers to these.
 func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	events, err := s.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})

@@ -13,12 +13,11 @@ import (
 	"ebb/sql/pg"
 )
 
-// The page size of the log is in events.
+// logPage counts events.
 const logPage = 200
 
-// reading finds the person's messages, everything that answers them, and the bot's repeats. Messages that were
-// answered together have one answer, which repeats any of them. The log is read before the session is locked, and its
-// new part under the lock.
+// Messages that were answered together have one answer, which repeats any of them. The log is read before the session
+// is locked, and its new part under the lock.
 type reading struct {
 	key     sessions.Key
 	theirs  func(*dbsqlc.LogWalkRow) bool
@@ -69,8 +68,7 @@ func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	return wipe
 }
 
-// answersAfter lists answers to messages after the asking one. One that also answers earlier messages or repeats
-// unsaid content does not count.
+// An answer that also answers earlier messages or repeats unsaid content does not count.
 func (s *Store) answersAfter(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
 ) (answered []int64, err error) {
@@ -128,7 +126,6 @@ func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, afte
 	}
 }
 
-// keepAsking returns the session to the asking turn, when the row is that turn's.
 func (s *Store) keepAsking(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, from memory.Asking, done *memory.Forgotten,
 ) error {

@@ -17,20 +17,20 @@ import (
 	"ebb/sql/pg"
 )
 
-// A message with this many source events or more is a memory's source only if it says the memory. With fewer, all
-// messages of the author are the source where none says it: a model can use other words.
+// From this many source events, only a message that says the memory is its source. Below, all messages of the author
+// are, where none says it: a model can use other words.
 const wideSource = 8
 
-// tellingRows is the page size of sessions that repeat a memory.
+// tellingRows is a page of sessions that repeat a memory.
 const tellingRows = 200
 
 type memoryErasure struct {
 	*Store
 	from  memory.Asking
-	only  []string                 // senders whose messages may be wiped; empty: all
-	rows  []dbsqlc.MemorySourceRow // memories to delete
-	ids   map[int64][]string       // all ids of each memory's author
-	grown bool                     // rows changed after the affected sessions were listed
+	only  []string // senders whose messages may be wiped; empty: all
+	rows  []dbsqlc.MemorySourceRow
+	ids   map[int64][]string // all ids of each memory's author
+	grown bool               // rows changed after the affected sessions were listed
 	like  similarity.Set
 	// Memories that no source message says, although the source is small.
 	unsaid map[int64]bool
@@ -133,8 +133,7 @@ func (u *memoryErasure) rowIDs() []int64 {
 	return ids
 }
 
-// refresh locks the source sessions and reads again which rows they saved. They save no row until the transaction
-// ends.
+// The locked source sessions save no row until the transaction ends.
 func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	for _, key := range u.sources() {
 		if _, err := u.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -158,7 +157,7 @@ func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	return u.addSame(ctx, tx)
 }
 
-// A digest summarizes many messages, and has no source.
+// A digest has no source.
 func (u *memoryErasure) sources() []sessions.Key {
 	said := map[sessions.Key]bool{}
 	for _, m := range u.rows {
@@ -169,7 +168,7 @@ func (u *memoryErasure) sources() []sessions.Key {
 	return slices.Sorted(maps.Keys(said))
 }
 
-// held wipes one session, unless key is empty. The function also runs in the same transaction.
+// held also runs the function in its transaction. An empty key wipes nothing.
 func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
 	return repeated(errStale, func(final bool) error {
 		var p *prepared
@@ -216,7 +215,7 @@ func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 	return u.forgetFacts(ctx, tx, u.rowIDs(), u.from.Lease.Key, u.done)
 }
 
-// values reads the memory and the values that it corrected. A later value is another fact to its people.
+// A later value is another fact to its people.
 func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) error {
 	m, err := u.Q.MemorySource(ctx, db, id)
 	if err != nil {
@@ -238,8 +237,7 @@ func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) er
 	return nil
 }
 
-// before lists the values that a memory corrected, and those consolidated or similar facts that it repeats. The other
-// facts lost nothing by its content.
+// before includes consolidated and similar facts that the memory repeats. The others lost nothing by its content.
 func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
 	older, err := u.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
@@ -280,9 +278,8 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	return u.learn(ctx, db, m)
 }
 
-// learn adds the words of a memory's source messages, and notes whether one of them says the memory. An erased one
-// counts: an erasure of another fact of it, or an earlier try, took it. If it was erased for another reason, less is
-// wiped.
+// An erased source message counts as saying the memory: an erasure of another fact of it, or an earlier try, took it.
+// If it was erased for another reason, less is wiped.
 func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
@@ -330,8 +327,7 @@ func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Me
 	return m, nil
 }
 
-// addSame adds memories with the same content and source events: a flush may save a turn's fact again in its own
-// words.
+// addSame adds repeats from the same events: a flush may save a turn's fact again in its own words.
 func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 	for _, m := range slices.Clone(u.rows) {
 		if m.Kind == memory.KindDigest {
@@ -400,7 +396,7 @@ type prepared struct {
 	draft *draft
 }
 
-// prepare reads and compares before the session is locked. It returns nil when the session was deleted with its log.
+// prepare runs before the session is locked. It returns nil for a deleted session.
 func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {

@@ -107,7 +107,7 @@ func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSa
 	return said, pg.AsNotFound(err)
 }
 
-// scheduled has the places of the messages of the schedules that the message set, by their ids.
+// scheduled has the places of messages by the ids of their schedules, which the message set.
 func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (map[int64]int64, error) {
 	rows, err := m.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
 	places := make(map[int64]int64, len(rows))
@@ -117,7 +117,7 @@ func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (map[int64]i
 	return places, err
 }
 
-// facts are the memories from the message, and the content that must not be repeated.
+// facts are the memories from the message; gone must not be repeated.
 func (m *retraction) facts(
 	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
 ) (ids []int64, gone unsaid, err error) {
@@ -168,8 +168,8 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	})
 }
 
-// drawn lists the memories that repeat a message, and those that no other message of its person can be the source of.
-// A message without a place is in no range, yet its broken turn may have saved a memory of it.
+// drawn includes memories that no other message of the person can be the source of. A message without a place is in no
+// range, yet its broken turn may have saved a memory of it.
 func (u *memoryErasure) drawn(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
 ) ([]dbsqlc.MemorySourceRow, error) {

@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// A member chooses a nick freely. So only a nick of this length is searched for, and only as a whole word.
+// A nick is chosen freely. So only one of this length is searched for, and as a whole word.
 const (
 	minNickHan   = 2
 	minNickLatin = 4
@@ -51,8 +51,7 @@ func names(text, name string) bool {
 	}
 }
 
-// ends reports whether a word ends between its outermost character and the neighbour. Chinese has no blanks: a name
-// continues into other words, and a common word would match in every text.
+// Chinese has no blanks: a name continues into other words, and a common word would match in every text.
 func ends(outer, beside rune, apart bool, shape nameShape, joining string) bool {
 	switch {
 	case apart || beside == utf8.RuneError:

@@ -18,8 +18,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// ForgetPerson implements memory.Rights. Each session is one transaction. The asking one comes last, with memory, so
-// that an interrupted process is asked again.
+// ForgetPerson implements memory.Rights. Each session is one transaction; the asking one and memory come last.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
 	g, done, err := s.forgetting(ctx, f)
 	if err != nil {
@@ -52,7 +51,6 @@ type forgetting struct {
 	done     *memory.Forgotten
 }
 
-// maxCompared bounds the facts that are compared approximately.
 const maxCompared = 200
 
 // The caller calls done at the end, which frees the place of the erasure.
@@ -107,7 +105,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 	return err
 }
 
-// hashes are keys for each id, since the erasure forgets which ids are one person's.
+// hashes are separate by id, since the erasure forgets which ids are one person's.
 func (g *forgetting) hashes() [][]byte {
 	keys := make([][]byte, len(g.who.ids))
 	for i, id := range g.who.ids {
@@ -211,7 +209,7 @@ func (g *forgetting) robotSessions() string {
 	return pg.SessionPrefix(g.f.Robot)
 }
 
-// alone reports whether a session is the person's private chat, or their session in a group.
+// alone reports a private chat, or the person's session in a group.
 func (g *forgetting) alone(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
@@ -258,8 +256,7 @@ func (g *forgetting) messagesUpTo(
 	})
 }
 
-// session wipes the person from a shared session. Without a survey they never spoke there: quotes of them and
-// memories go, and nothing of the bot's own.
+// Without a survey they never spoke there: quotes of them and memories go, and nothing of the bot's own.
 func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
 	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
 	messages := 0
@@ -361,7 +358,7 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	return g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
-// runs wipes tool calls of the open turn when it has the person's messages or the calls repeat them.
+// runs wipes tool calls of the open turn.
 func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	runs, err := g.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
@@ -415,7 +412,7 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	return g.remake(ctx, tx, &row)
 }
 
-// remake creates a deleted session again for the asking turn. Its log holds the messages after that turn's.
+// remake creates a deleted session again for the asking turn, with the messages after it.
 func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
 	last := int64(0)
 	for _, base := range []int64{row.LastSeq, 0} { // through free numbers
@@ -460,8 +457,7 @@ func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
 	return g.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }
 
-// records covers schedules that a turn set meanwhile, usage, requested compactions, the audit and logins. All rows but schedules and
-// logins stay without the name.
+// All rows but schedules and logins stay without the name.
 func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err := g.schedules(ctx, tx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"ebb/sql/identity"
 )
 
-// scopeIDs are the ids of memories' scopes, by kind. The lists are never nil, which would be NULL in a statement.
+// The lists are never nil, which would be NULL in a statement.
 type scopeIDs struct {
 	teams, groups, sessions []string
 	users                   identity.ByRobot

@@ -12,8 +12,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// replies removes the words of the erased messages, and unsaid content, from unsent replies. The rest of a reply is
-// sent. It counts the changed replies.
+// The rest of a reply is sent. The number of changed replies is returned.
 func (e *erasure) replies(ctx context.Context) (int, error) {
 	open, err := e.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 	if err != nil || len(open) == 0 {
@@ -48,8 +47,7 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// ownOnly lists the distinctive erased messages that no other person said. A common sentence must not remove answers
-// to others.
+// A common sentence must not remove answers to others.
 func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
 	said, err := e.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
 	if err != nil {
@@ -74,8 +72,7 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 	}), err
 }
 
-// repliesWithout removes distinctive facts from unsent replies of the locked sessions that may have read them. A
-// reply in another session repeats something else.
+// A reply in another session repeats something else.
 func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []string) error {
 	facts = distinctive(facts)
 	if len(facts) == 0 {

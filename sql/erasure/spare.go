@@ -12,8 +12,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// awaitSend returns a [pg.OpenWork] while a reply of a locked session is being sent: its text was read before the
-// erasure. No try begins while the session is locked.
+// awaitSend returns a [pg.OpenWork] while a reply is being sent: its text was read before the erasure. The caller's
+// lock lets no try begin.
 func (s *Store) awaitSend(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
 	return s.await(ctx, tx, &pg.OpenWork{Key: key, Reply: true})
 }
@@ -26,8 +26,8 @@ func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	return o
 }
 
-// spare returns a [pg.OpenWork] if an erasure must not end the running work of a locked session, or if a reply is
-// being sent. The turn that asks for the erasure goes on anyway.
+// spare returns a [pg.OpenWork] for running work that an erasure must not end, or a reply being sent. The turn that
+// asks for the erasure goes on anyway.
 func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
 	if err := s.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, askin
 	})
 }
 
-// restoreTime bounds the restoration of a turn's marks after its erasure ended.
+// restoreTime bounds the restoration of a turn's marks.
 const restoreTime = 5 * time.Second
 
 // While the asking turn waits, other erasures need not spare it: two turns that ask would wait for each other.

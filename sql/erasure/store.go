@@ -11,13 +11,12 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxErasing is the number of people that one process forgets or previews at a time. Arriving messages need
-// connections too.
+// Arriving messages need connections too.
 const maxErasing = 2
 
 func never(string) bool { return false }
 
-// Store erases events, forgets facts, messages and people, and deletes sessions.
+// Store erases, forgets and deletes.
 type Store struct {
 	*pg.DB
 	identities *identity.Store
@@ -35,8 +34,8 @@ type erasure struct {
 	tx      pgx.Tx
 	row     *dbsqlc.Session
 	seqs    []int64 // in order, each once
-	aside   []int64 // ids of messages without a place, each once
-	draft   *draft  // nil when no event with a place is erased
+	aside   []int64 // messages without a place
+	draft   *draft  // nil when no placed event is erased
 	who     person  // zero when only events are erased
 	vectors int
 	done    sessions.Erased
@@ -46,7 +45,7 @@ type erasure struct {
 type unsaid struct {
 	// It is nil when the facts go with the events; otherwise the caller deletes them.
 	repeats func(string) bool
-	own     bool     // repeats finds only the words of the erased messages, which others may have said too
+	own     bool     // repeats finds only words, which others may have said too
 	facts   []string // memories from the events
 }
 
@@ -57,8 +56,8 @@ type person struct {
 
 func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, string(id)) }
 
-// draft has the remaining text of each summary. It is made before the session is locked: a comparison takes seconds
-// for a long range, and a lock would block turns.
+// A draft is made before the session is locked: a comparison takes seconds for a long range, and a lock would block
+// turns.
 type draft struct {
 	version int      // version of the view
 	facts   []string // in order
@@ -67,7 +66,7 @@ type draft struct {
 }
 
 type healed struct {
-	seqs   []int64 // erased events of its range
+	seqs   []int64
 	text   string
 	tokens int
 }

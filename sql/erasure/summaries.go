@@ -11,8 +11,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// Bounds of the search for words that remaining events share with erased ones: the newest events of a range, and the
-// beginning of each. A missed word removes a line too many from a summary, and never one too few.
+// Shared words are sought in the newest events of a range, and the beginning of each. A missed word removes a line too
+// many from a summary, and never one too few.
 const (
 	stayingEvents = 5000
 	stayingChars  = 2000
@@ -32,7 +32,6 @@ func repeated(because error, erase func(final bool) error) error {
 	}
 }
 
-// draft heals the summaries of some events: see [erase.Erasure]. It takes no lock, and reads in pages.
 func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
 	version, err := s.Q.ViewVersion(ctx, s.Pool, key) // read first: any later change makes the draft stale
 	if err != nil {
@@ -67,7 +66,7 @@ func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, 
 	})
 }
 
-// inRange expects a sorted list.
+// seqs are sorted.
 func inRange(seqs []int64, first, last int64) []int64 {
 	from, _ := slices.BinarySearch(seqs, first)
 	to, _ := slices.BinarySearch(seqs, last+1)
@@ -86,7 +85,7 @@ func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tok
 	return "", 0, errStale
 }
 
-// A summary that can't be healed is emptied in place, so that the view shows its range once it is written again.
+// A summary that can't be healed is emptied in place until it is written again.
 func (e *erasure) summaries(ctx context.Context) error {
 	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
@@ -116,7 +115,7 @@ func (e *erasure) summaries(ctx context.Context) error {
 	return nil
 }
 
-// words reads the erased and the remaining texts in the ranges of some summaries. An event after them is in no range.
+// An event after the summaries is in no range.
 func (s *Store) words(
 	ctx context.Context, key sessions.Key, rows []dbsqlc.SummariesCoveringRow, seqs []int64, facts []string,
 ) (*erase.Erasure, error) {

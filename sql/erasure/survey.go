@@ -16,18 +16,17 @@ type survey struct {
 	through int64
 	found   []wiped // their messages, the answers to these, and texts that name their id
 	perhaps []repeat
-	said    int // their own messages in found
-	aside   int // their messages without a place
+	said    int // their own messages
+	aside   int // those without a place
 	draft   *draft
 }
 
-// repeat is an event that repeats the person.
 type repeat struct {
 	event wiped
 	what  []*trait
 }
 
-// survey takes no lock: [forgetting.look] reads later messages under the session's lock.
+// No lock is held: [forgetting.look] reads later messages under it.
 func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
 	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
 	asked := int64(0)

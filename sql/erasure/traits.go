@@ -15,8 +15,7 @@ type trait struct {
 	shared bool      // others said it too, or the bot said it first
 }
 
-// traits find repeats of a person in the texts of one session. Content that others said too, or the bot said first,
-// is not the person's.
+// Content that others said too, or the bot said first, is not the person's.
 type traits struct {
 	labels  []string // ids, as the bot writes them
 	names   map[string]*trait
@@ -130,7 +129,7 @@ func (t *traits) labelled(text string) bool {
 	return slices.ContainsFunc(t.labels, func(l string) bool { return strings.Contains(text, l) })
 }
 
-// repeats judges a text of the bot, after the whole session was read.
+// repeats needs the whole session to be read.
 func (t *traits) repeats(text string) bool {
 	return t.labelled(text) || own(t.said(text)) || own(t.named(text))
 }
@@ -139,8 +138,7 @@ func own(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 
-// minLabel is the shortest id that identifies a person when the bot writes it in brackets. Shorter ones such as (1)
-// and (2026) stand in texts about anything.
+// Shorter ones such as (1) and (2026) stand in texts about anything.
 const minLabel = 6
 
 // labelsOf are the bot's notations of a person's ids. A short id counts only with a nick. A person from outside has

@@ -39,8 +39,7 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 	return turns, nil
 }
 
-// turnAt is the turn that was open at an instant: the first committed after it. It returns false when the log has no
-// such turn yet.
+// turnAt is the first turn committed after an instant, or false.
 func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	i := sort.Search(len(turns), func(i int) bool { return turns[i].answered.IsZero() || !turns[i].answered.Before(at) })
 	if i == len(turns) {
@@ -49,8 +48,8 @@ func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
 	return turns[i], true
 }
 
-// memoriesOf expects events in order. A memory is from an event when a flush found it in a range with one of them, or
-// when the event's turn saved it.
+// Events are in order. A memory is from an event when a flush found it in a range with one of them, or when the event's
+// turn saved it.
 func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
 	rows, err := s.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 	if err != nil {

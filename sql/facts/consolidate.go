@@ -15,19 +15,18 @@ import (
 	"ebb/sql/pg"
 )
 
-// expiredRest is the time that an expired fact is kept unread, since it returns when it is said again.
+// An expired fact is kept unread, since it returns when it is said again.
 const expiredRest = 30 * 24 * time.Hour
 
-// maxSenderIDs is the number of encrypted ids kept of a person for each robot, besides those under which rows are
-// stored.
+// maxSenderIDs bounds encrypted ids by person and robot, besides those under which rows are stored.
 const maxSenderIDs = 10
 
 // The buttons of a settled card work for this time.
 const cardsKept = 30 * 24 * time.Hour
 
-// DeleteExpired deletes and counts memories that expired long ago. It also deletes old cards, day-old marks of
-// deleted messages, surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages
-// loses their names, and that of deleted sessions is deleted.
+// DeleteExpired deletes and counts long expired memories. It also deletes old cards, day-old marks of deleted messages,
+// surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages loses their names,
+// and that of deleted sessions is deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
 	if err != nil {
@@ -158,7 +157,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 		if len(gone) < len(ids) {
 			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
 		}
-		// Only words are compared, since the old facts had the same content as the new ones.
+		// The old facts had the same content, so only words are compared.
 		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: pg.RobotOf(at.SourceSession)}
 		for _, d := range drafts {
 			d.Content = pg.Clean(d.Content)

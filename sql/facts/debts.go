@@ -12,8 +12,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// debtRest is the pause of an owed flush after its first failure, and debtMost the longest pause. A quiet session is
-// flushed without a new message until its last one is idleOldest old.
+// A quiet session is flushed without a new message until its last one is idleOldest old.
 const (
 	debtRest   = time.Minute
 	debtMost   = time.Hour

@@ -19,12 +19,10 @@ import (
 	"ebb/sql/spend"
 )
 
-// digestPortion is the number of days that one statement reads. Finding that many takes as long as reading a
-// thousand.
+// digestPortion is the number of days of one statement. Finding that many takes as long as reading a thousand.
 const digestPortion = 1000
 
-// DigestsDue implements memory.Digests. It reads days in portions until one has days to summarize. It returns all of
-// that portion, so that no day is counted twice for being listed.
+// DigestsDue implements memory.Digests. It returns all due days of one portion, so that none is counted twice.
 func (s *Store) DigestsDue(
 	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
@@ -175,7 +173,6 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 	return nil
 }
 
-// maxDigests bounds one read.
 const maxDigests = 100
 
 // DigestsOf implements memory.Digests.

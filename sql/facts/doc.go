@@ -1,3 +1,2 @@
-// Package facts stores facts, digests, receipts of flushes, and owed flushes. [Reader] selects the facts that a reader
-// may see.
+// Package facts stores facts, digests, receipts of flushes, and owed flushes.
 package facts

@@ -15,7 +15,7 @@ import (
 	"ebb/sql/spend"
 )
 
-// Store keeps facts, digests, and ranges that wait for a flush.
+// Store keeps facts, digests and owed flushes.
 type Store struct {
 	*pg.DB
 	identities *identity.Store

@@ -19,13 +19,13 @@ type FlushReceipt struct {
 	Key     sessions.Key
 	Trigger string
 	Gen     int
-	Epoch   int   // the session's compaction count at that time
-	From    int64 // it read the events after this one
-	Through int64 // up to this one
+	Epoch   int   // the session's compaction count then
+	From    int64 // exclusive
+	Through int64 // inclusive
 	Receipt memory.Receipt
 	Model   string
-	Usage   sessions.Usage // usage of its model calls
-	Cost    float64        // in the unit of the configured prices
+	Usage   sessions.Usage
+	Cost    float64 // in the unit of the configured prices
 	Created time.Time
 }
 

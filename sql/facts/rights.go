@@ -78,7 +78,7 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 type MemoryFilter struct {
 	Scope   memory.Scope
 	ScopeID string
-	Session sessions.Key    // session of the source
+	Session sessions.Key    // the source's
 	Person  sessions.UserID // its subject or author
 	Every   bool            // also superseded and expired ones
 }
@@ -168,8 +168,8 @@ func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memo
 	return m, err
 }
 
-// promote stores a group's memory as the team's. It corrects the team's memories from that group, as the group did. A
-// fact that the team has already, in the same or nearly the same words, is reused.
+// promote corrects the team's memories from that group, as the group did. A fact that the team has already, in the same
+// or nearly the same words, is reused.
 func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
 	m, err := s.Q.MemoryPromotable(ctx, tx, id)
 	if err != nil {

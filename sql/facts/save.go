@@ -18,8 +18,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// maxCompared is the number of newest memories of a scope that a draft is compared with. Those with its key or words
-// are extra.
+// maxCompared bounds a scope's newest memories, without those that have a draft's key or words.
 const maxCompared = 1000
 
 type keeper struct {
@@ -28,15 +27,14 @@ type keeper struct {
 	tx         pgx.Tx
 	source     sessions.Key
 	start, end int64 // source range of drafts without source events
-	// strict refuses drafts that replace a fact missing in their scope. A flush stores these, since no caller could
-	// correct them and the fact counts.
+	// strict refuses drafts that replace a fact missing in their scope. A flush stores these: no caller could correct
+	// them.
 	strict  bool
 	robot   sessions.RobotCode // owner of the team and the people
 	ledgers map[place]*reconcile.Ledger
 	receipt memory.Receipt
 }
 
-// place is a scope that may hold the same fact.
 type place struct {
 	scope memory.Scope
 	id    string
@@ -66,8 +64,7 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 }
 
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
-	// A nil slice would be NULL, which equals nothing. That suits all of them but places, which has at least one
-	// element.
+	// A nil slice would be NULL, which equals nothing. That suits all but places, which is never empty.
 	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: pg.SessionPrefix(k.robot), SourceGroups: []string{}}
 	k.ledgers = map[place]*reconcile.Ledger{}
 	open := func(at place) {
@@ -107,7 +104,7 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	return nil
 }
 
-// The team may already know a group's draft. A group does not learn its fact again after a promotion to the team.
+// A group does not learn its fact again after a promotion to the team.
 func (k *keeper) shared(d memory.Draft) bool {
 	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
 }
@@ -174,8 +171,8 @@ func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
 	})
 }
 
-// insert stores a draft as a row; by, when set, is the row that corrected it already. When another session has just
-// stored the same text, that row becomes the receipt.
+// The row by, when set, corrected the draft already. When another session has just stored the same text, that
+// row becomes the receipt.
 func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64, stored bool, err error) {
 	start, end := d.StartSeq, d.EndSeq
 	if start == 0 {

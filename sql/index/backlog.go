@@ -21,9 +21,8 @@ const backlogBytes = 4 << 20
 const MaxRead = 200_000
 
 // IndexBacklog indexes up to limit events, fewer when they are long, and as many memories, and returns their number.
-// Less than limit means that nothing is left. It takes rows without terms, of an import or a change of scope, and
-// rows of an older release. Meanwhile searches read the newest events without terms, and find outdated ones by words
-// that both stemmers reduce alike.
+// Less than limit means that nothing is left. Imports, changes of scope and older releases leave such rows. Meanwhile
+// searches find outdated rows by words that both stemmers reduce alike.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	events, err := s.indexEvents(ctx, limit)
 	if err != nil {

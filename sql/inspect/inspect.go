@@ -17,7 +17,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// Inspector reads a whole database, and injects faults into it. It is for test databases only.
+// Inspector is for test databases only.
 type Inspector struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
@@ -41,7 +41,7 @@ type Standing struct {
 	Compactions, Flushes              int
 }
 
-// Undone counts open work, and the replies that were given up.
+// Undone counts open work and given-up replies.
 type Undone struct{ Messages, Replies, Cards, GivenUp int64 }
 
 // Kept is a fact that is in force.
@@ -63,8 +63,8 @@ type Letter struct {
 // TableSize is the size of one table.
 type TableSize struct {
 	Name       string
-	Bytes      int64 // with its indexes
-	Live, Dead int64 // rows, as the server's statistics have them
+	Bytes      int64 // indexes included
+	Live, Dead int64 // the server's estimates
 }
 
 var (
@@ -161,7 +161,7 @@ func (i *Inspector) Gaps(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Facts reads the facts in force, without digests.
+// Facts leaves out digests.
 func (i *Inspector) Facts(ctx context.Context) ([]Kept, error) {
 	rows, err := i.q.InspectFacts(ctx, i.pool)
 	if err != nil {
@@ -174,7 +174,7 @@ func (i *Inspector) Facts(ctx context.Context) ([]Kept, error) {
 	return out, nil
 }
 
-// Replies reads all replies of all turns, session by session in their order.
+// Replies reads all replies by session, in their order.
 func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	rows, err := i.q.InspectReplies(ctx, i.pool)
 	if err != nil {
@@ -199,7 +199,7 @@ func (i *Inspector) Restarts(ctx context.Context) ([]sessions.Restart, error) {
 	return convert.Restarts(rows), nil
 }
 
-// Sizes returns the sizes of the tables, the largest first.
+// Sizes lists tables, the largest first.
 func (i *Inspector) Sizes(ctx context.Context) ([]TableSize, error) {
 	rows, err := i.pool.Query(ctx, inspectSizes)
 	if err != nil {

@@ -24,7 +24,6 @@ func subject(kind string, robot sessions.RobotCode, id string) []byte {
 	return sum[:]
 }
 
-// windows are the arrays of a statement.
 type windows struct {
 	dbsqlc.LimitsAdmitParams
 	reached map[string]sessions.Reached // by subject, without a time

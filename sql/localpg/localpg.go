@@ -1,5 +1,4 @@
-// Package localpg supervises a PostgreSQL of Ebb's own, on a socket that only its user can open. It is the default
-// for the demo, tests, and installations without a database server.
+// Package localpg supervises a PostgreSQL of Ebb's own, on a socket that only its user can open.
 package localpg
 
 import (
@@ -32,9 +31,9 @@ const (
 
 // Options name the data and settings of a local PostgreSQL.
 type Options struct {
-	// Dir is the folder of the data, created at the first start. Dir.lock is its lock and Dir.log the server's log.
-	// PostgreSQL refuses to run as root. A process of root gives the folder to another user, or uses one under
-	// /var/lib/ebb when that user cannot reach Dir.
+	// Dir holds the data and is created at the first start. Dir.lock is its lock, Dir.log the server's log. PostgreSQL refuses to
+	// run as root. A process of root gives the folder to another user, or uses one under /var/lib/ebb when that user
+	// cannot reach Dir.
 	Dir string
 	// NoSync trades safety against a crash of the machine for speed.
 	NoSync bool
@@ -53,7 +52,7 @@ type Server struct {
 	lock    *os.File
 	log     *os.File
 
-	stop    chan struct{} // closed by the first Stop
+	stop    chan struct{}
 	stopped chan struct{} // closed when the server has ended and will not restart
 	once    sync.Once
 
@@ -123,7 +122,7 @@ func Made(dir string) (bool, error) {
 		return false, err
 	}
 	_, err = os.Stat(filepath.Join(path, "PG_VERSION"))
-	return !errors.Is(err, os.ErrNotExist), nil // Opening a folder that we may not enter gives a better error.
+	return !errors.Is(err, os.ErrNotExist), nil // An open by us gives a better error.
 }
 
 // Running is the connection string of another process's server on dir, or empty.
@@ -179,7 +178,7 @@ func (p *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Discard stops the server and deletes its data, for measurements.
+// Discard also deletes the data.
 func (p *Server) Discard(ctx context.Context) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
@@ -261,7 +260,7 @@ func (p *Server) initdb(ctx context.Context, dir, locale string) error {
 	return nil
 }
 
-// The socket is in the data's folder, which is closed to others, unless its path would be too long.
+// The socket is in the data's folder unless its path would be too long.
 func (p *Server) placeSocket() error {
 	const longest = 103 // limit of macOS; Linux takes 107
 	p.sockets = p.dir
@@ -314,11 +313,10 @@ func (p *Server) makeDatabase(ctx context.Context) error {
 	return err
 }
 
-// maintenance is the database for statements about other databases.
 const maintenance = "postgres"
 
-// NewDatabase creates a copy of template, and returns its address. An empty template gives an empty database. The
-// template must have no connections.
+// NewDatabase returns the address of a copy of template. An empty template gives an empty database. The template
+// must have no connections.
 func (p *Server) NewDatabase(ctx context.Context, name, template string) (string, error) {
 	if template == "" {
 		template = "template1"
@@ -330,7 +328,7 @@ func (p *Server) NewDatabase(ctx context.Context, name, template string) (string
 	return p.url(name), nil
 }
 
-// DropDatabase deletes a database, and closes its connections.
+// DropDatabase closes the database's connections first.
 func (p *Server) DropDatabase(ctx context.Context, name string) error {
 	if err := p.order(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)

@@ -19,7 +19,6 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// account is the user that runs a server.
 type account struct {
 	uid, gid int
 	switched bool // we are root, and it is not
@@ -45,8 +44,8 @@ func serverAccount() (*account, error) {
 	return nil, errors.New("PostgreSQL refuses to run as root, and no user postgres exists to run it")
 }
 
-// The program gets only the search path from our environment. Ebb's secrets do not belong there, and variables of
-// PostgreSQL clients would mislead the server.
+// Only the search path is passed on. Ebb's secrets do not belong there, and variables of PostgreSQL clients would
+// mislead the server.
 func (a *account) prepareCommand(cmd *exec.Cmd, dir string) {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C"}
@@ -97,7 +96,7 @@ func (a *account) canEnter(dir string) bool {
 // sharedHome holds data that a server's user could not reach elsewhere.
 const sharedHome = "/var/lib/ebb"
 
-// dataPath is absolute. It is moved when the account can't enter the given place.
+// The place is another when the account can't enter dir.
 func dataPath(dir string, a *account) (path string, moved bool, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", false, err
@@ -137,8 +136,7 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
 	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
 
-// findBinaries is the folder of the programs in the version that made the data. For new data it is the first on the
-// search path, or the newest in the usual places.
+// The version is the one that made the data. For new data the search path comes before the newest in usual places.
 func findBinaries(ctx context.Context, dir string) (string, error) {
 	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
 	want := strings.TrimSpace(string(made))

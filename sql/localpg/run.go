@@ -19,8 +19,7 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// keep restarts the server until Stop: nothing of Ebb works without it. The first end also goes to failed, for the
-// wait at the start.
+// keep restarts the server until Stop: Ebb needs it. The first end also goes to failed, for the wait at the start.
 //
 // The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
 func (p *Server) keep(ctx context.Context, failed chan<- error) {
@@ -61,7 +60,7 @@ func (p *Server) run() error {
 	cmd := exec.Command(filepath.Join(p.bin, "postgres"), args...) //nolint:noctx // Stop ends it, gently
 	p.user.prepareCommand(cmd, p.dir)
 	cmd.Stderr = p.log
-	// In a process group of its own the server gets no Ctrl-C of the terminal. Ebb stops it last.
+	// A process group of its own keeps Ctrl-C away. Ebb stops it last.
 	cmd.SysProcAttr.Setpgid = true
 	endWithParent(cmd.SysProcAttr)
 
@@ -115,7 +114,7 @@ func lockData(path string) (*os.File, error) {
 	return f, nil
 }
 
-// A server runs on the data although we hold its lock when its former process was killed.
+// A killed process may have left its server on the data.
 func endLeftover(ctx context.Context, dir string) error {
 	pid := leftover(ctx, dir)
 	if pid == 0 {
@@ -131,8 +130,8 @@ func endLeftover(ctx context.Context, dir string) error {
 	return nil
 }
 
-// leftover is the id of the server that runs on the data, or 0. The id in the server's file may be stale and reused.
-// So only a process that works in the data folder, as PostgreSQL does, counts.
+// leftover is a process id, or 0. The id in the server's file may be stale and reused. So only a process that works in
+// the data folder, as PostgreSQL does, counts.
 func leftover(ctx context.Context, dir string) int {
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Batcher runs requests that arrive while it is busy as one batch, in one round trip and one commit. A single request
-// runs alone, at once.
+// Batcher runs requests that arrive while it is busy as one batch, in one round trip and one commit. A single request runs at once.
 type Batcher[T any] struct {
 	// Do runs the requests, in one transaction or one after another, and returns the error of each.
 	Do func(ctx context.Context, all []T) []error

@@ -15,7 +15,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// DB is the connections, statements and kinds of transactions. Each store embeds it.
+// DB is the base of each store.
 type DB struct {
 	Pool         *Pool
 	ListenConfig *pgx.ConnConfig // for the listening connection
@@ -57,7 +57,7 @@ func (d *DB) Close() {
 	d.Pool.Heartbeats.Close()
 }
 
-// After a message could not be stored, the database counts as failing for this time.
+// failingTime follows each message that could not be stored.
 const failingTime = 2 * time.Second
 
 var errFailing = errors.New("a message could not be stored a moment ago")
@@ -97,7 +97,7 @@ func (d *DB) WithLease(ctx context.Context, l sessions.Lease, do func(pgx.Tx, *d
 	})
 }
 
-// AsNotFound converts the absence of a row into sessions.ErrNotFound.
+// AsNotFound converts pgx.ErrNoRows into sessions.ErrNotFound.
 func AsNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.ErrNotFound
@@ -108,7 +108,7 @@ func AsNotFound(err error) error {
 // DivisionByZero is the code by which a statement rolls itself back as a whole; see TurnCommit.
 const DivisionByZero = "22012"
 
-// IsCode reports whether an error of the server has a SQLSTATE.
+// IsCode reports whether an error has a SQLSTATE.
 func IsCode(err error, code string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == code
@@ -199,5 +199,5 @@ func (d *DB) RetryWhileDown(ctx context.Context, try func() error) error {
 	}
 }
 
-// Replanned returns the pool with each statement planned for its own parameters.
+// Replanned plans each statement for its own parameters.
 func (d *DB) Replanned() dbsqlc.DBTX { return planEach{d.Pool} }

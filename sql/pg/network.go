@@ -8,8 +8,7 @@ import (
 )
 
 // A broken network reports nothing to either side. The kernel ends a connection when the server has not acknowledged
-// data for deadAfter, and probes a silent one after askAfter. Otherwise dead connections would fill the pool long
-// after the network is back.
+// data for deadAfter, and probes a silent one after askAfter. Otherwise dead connections would fill the pool.
 const (
 	deadAfter = 3 * time.Second
 	askAfter  = 5 * time.Second

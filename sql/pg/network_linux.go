@@ -8,7 +8,7 @@ import (
 
 const tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT of <linux/tcp.h>, in milliseconds
 
-// giveUpAfter makes the kernel end a connection when sent data is not acknowledged for d.
+// giveUpAfter bounds the time without an acknowledgement.
 func giveUpAfter(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

@@ -12,7 +12,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// cutPoll is the pause between two checks whether the awaited work has ended.
+// cutPoll is the pause between two checks of awaited work.
 const cutPoll = 50 * time.Millisecond
 
 // ClaimTime is the time that a claimed reply belongs to one process. Then the sweep shows it to that process again.
@@ -30,8 +30,8 @@ type OpenWork struct {
 // Error implements error.
 func (o *OpenWork) Error() string { return "the session has work under way" }
 
-// IsWorkOpen reports whether the work is under way in a living replica. A turn or upkeep has the current lease. The
-// try of a reply is not older than [sessions.SendTime].
+// IsWorkOpen requires a living replica. A turn or upkeep has the current lease. The try of a reply is not older than
+// [sessions.SendTime].
 func (d *DB) IsWorkOpen(ctx context.Context, db dbsqlc.DBTX, o *OpenWork) (bool, error) {
 	if o.Reply {
 		return d.Q.SendIsOpen(ctx, db, &dbsqlc.SendIsOpenParams{

@@ -28,7 +28,7 @@ const heartbeatConns = 2
 // A vanished server answers no connection attempt, and a restored one answers the next.
 const connectTime = 5 * time.Second
 
-// connect opens no connection yet. The configuration is that of the listening connection.
+// connect opens no connection yet. The configuration is the listening connection's.
 func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Pool) renew() {
 	p.Heartbeats.Reset()
 }
 
-// writable bounds a connection attempt. It skips read-only hosts when the address names several and does not choose
-// one kind.
+// writable bounds a connection attempt. It also skips read-only hosts when the address names several and does not
+// choose one kind.
 func writable(c *pgx.ConnConfig) {
 	if c.ConnectTimeout <= 0 {
 		c.ConnectTimeout = connectTime
@@ -106,7 +106,6 @@ func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 
 const readOnly = "25006"
 
-// withHint explains an error about an unknown or duplicate prepared statement.
 func withHint(err error) error {
 	if IsCode(err, "26000") || IsCode(err, "42P05") {
 		return fmt.Errorf("%w: where a pooler hands out connections by the transaction, database.pooler must be %q", err, "transaction")
@@ -127,8 +126,8 @@ const maxClashes = 10
 // The pauses sum up to half a second on average, and to one second at most.
 var clashPauses = retry.Pauses{First: time.Millisecond, Max: 256 * time.Millisecond, Jitter: 1}
 
-// Clashed reports whether concurrent transactions rolled this one back, so that it may be repeated. It first waits a
-// short random time, so that the same transactions do not meet again.
+// Clashed reports whether concurrent transactions rolled this one back. It first waits a short random time, lest they
+// meet again.
 func Clashed(ctx context.Context, err error, tries int) bool {
 	if tries >= maxClashes || !IsCode(err, serializationFailure) && !IsCode(err, deadlockDetected) {
 		return false
@@ -180,7 +179,7 @@ type retryingRows struct {
 	pgx.Rows
 	ctx   context.Context //nolint:containedctx // of the one call that the rows belong to
 	again func() (pgx.Rows, error)
-	tries int // 0: a row was seen
+	tries int // 0 after a row
 }
 
 // Next implements pgx.Rows.
@@ -189,7 +188,7 @@ func (r *retryingRows) Next() bool {
 		if r.tries == 0 || !Clashed(r.ctx, r.Err(), r.tries) {
 			return false
 		}
-		rows, _ := r.again() // the rows hold the error too
+		rows, _ := r.again()
 		r.Rows, r.tries = rows, r.tries+1
 	}
 	r.tries = 0

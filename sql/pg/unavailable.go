@@ -33,7 +33,6 @@ func Unavailable(err error) bool {
 	return ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrReadOnly)
 }
 
-// temporaryCodes has the prefixes of broken connections, conflicts, exhausted resources (a full disk, too many
-// connections), unavailable locks, timeouts and idle transactions. They include servers that start, stop, stand by or
-// can't read their files.
+// Prefixes of broken connections, conflicts, exhausted resources (a full disk, too many connections), unavailable
+// locks, timeouts and idle transactions. They include servers that start, stop, stand by or can't read their files.
 var temporaryCodes = []string{"08", "40", "53", "55P03", "57014", "57P", "58", "25P03", readOnly}

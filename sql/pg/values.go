@@ -67,7 +67,7 @@ func OrZero[T any](p *T) T {
 	return *p
 }
 
-// OrNil is nil, and so NULL, for the zero value.
+// OrNil is nil, so NULL, for the zero value.
 func OrNil[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -76,8 +76,7 @@ func OrNil[T comparable](v T) *T {
 	return &v
 }
 
-// Clamp limits n to the non-negative range of the integer columns. Providers may report any number, and none is worth
-// losing a turn.
+// Clamp limits n to the non-negative range of the integer columns. Providers may report any number.
 func Clamp(n int) int { return min(max(n, 0), math.MaxInt32) }
 
 // ClampAll applies [Clamp] to each number.

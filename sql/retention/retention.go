@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// batch is the number of rows that one transaction deletes.
+	// batch is the number of rows of one transaction.
 	batch = 500
-	// Each memory's text is searched in the views that may show it, so its batch is smaller.
+	// Each memory is searched in views, so its batch is smaller.
 	memoryBatch = 100
 	// Longer turns than maxTurn events are deleted before their end.
 	maxTurn = 16 * batch
@@ -68,8 +68,7 @@ func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.
 // place is the last event of a batch. The id covers rows without a place that arrived before it.
 type place struct{ seq, id int64 }
 
-// lastExpired is the last place within the next batch where a view may begin. Answers of a turn that exceed a batch
-// go in parts.
+// A view may begin after the place. Answers of a turn that exceed a batch go in parts.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
 		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
@@ -102,8 +101,7 @@ func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, pe
 	return place{}, nil
 }
 
-// wholeTurns counts the first events that are expired and end where a view may begin. ends reports that the log ends
-// with the rows.
+// wholeTurns counts expired events up to where a view may begin. ends reports that the log ends with the rows.
 func wholeTurns(rows []dbsqlc.EventsOldestRow, ends bool) int {
 	n := 0
 	for n < len(rows) && rows[n].Expired {

@@ -59,7 +59,6 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 	return convert.Schedule(&row), nil
 }
 
-// count checks the bounds of active schedules.
 func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, by sessions.UserID) error {
 	list, err := s.Q.SchedulesOfSession(ctx, tx, &dbsqlc.SchedulesOfSessionParams{SessionKey: session.SessionKey, MaxRows: sessions.MaxSchedules})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxOfFacts  = 1000 // newest memories read for one query term
-	maxNewFacts = 200  // memories without terms that one search reads
+	maxOfFacts  = 1000 // newest memories of a query term
+	maxNewFacts = 200  // memories without terms
 )
 
 func (x *searching) memories(ctx context.Context) error {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	maxGathered  = 400    // texts that one search reads, of events and of memories each
-	maxTermBytes = 80_000 // bytes of the terms of events in one read
+	maxGathered  = 400    // texts of a search, of events and memories each
+	maxTermBytes = 80_000 // bytes of the terms in one read
 )
 
-// gathering chooses among the texts that the indexes on terms name. Scoring reads a text's whole list of terms. So
-// only the texts with most of the query's terms, or with the rarest, are read.
+// Scoring reads a text's whole list of terms. So only the texts with most of the query's terms, or with the rarest, are
+// read.
 type gathering struct {
-	worth []float64 // weight of each query term
+	worth []float64 // by query term
 	texts map[int64]*gathered
 }
 
@@ -44,8 +44,8 @@ func (g *gathering) add(id int64, size int, terms ...int) {
 	}
 }
 
-// best orders the texts by falling weight, then the newest first. As in the scores, a term in a long text weighs
-// less. Otherwise long texts would use up the read budget, and hide an answer of a few words.
+// best orders by falling weight, then the newest first. As in the scores, a term in a long text weighs less. Otherwise
+// long texts would hide an answer of a few words.
 func (g *gathering) best() []int64 {
 	all, sizes := make([]*gathered, 0, len(g.texts)), 0
 	for _, t := range g.texts {

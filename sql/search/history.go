@@ -19,12 +19,12 @@ import (
 
 const (
 	maxTerms      = 32         // terms of one query
-	historyShare  = 0.5        // share of the terms, for a find in the history to count
-	maxBody       = 2000       // characters of an event's body that a search shows
+	historyShare  = 0.5        // share of terms in a match
+	maxBody       = 2000       // shown characters of a body
 	bodyLead      = 10         // divisor: a tenth of a long body's shown characters precede the first hit
-	historyWindow = 5000       // events compared word by word in one read
-	historyBytes  = 20_000_000 // bytes of their contents together
-	historyOlder  = 200        // older events that the search index may add
+	historyWindow = 5000       // events of one read
+	historyBytes  = 20_000_000 // bytes of these
+	historyOlder  = 200        // older events from the index
 )
 
 // History implements memory.Store. An event matches when it holds at least half of the query's terms. The newest part
@@ -75,7 +75,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	return out, err
 }
 
-// olderFinds are the events with all the words, by the search index.
+// olderFinds have all the words.
 func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.LogMatch, error) {
 	keys := rank.Keys(index.EventScope(p.SessionKey), words)
 	if len(keys) == 0 {
@@ -143,7 +143,6 @@ func patternsOf(terms []string) []string {
 	return patterns
 }
 
-// piece marks a text that begins in the middle of a body.
 func piece(text string, place int) string {
 	if place > 1 {
 		return "…" + text

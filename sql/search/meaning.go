@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	embedWait   = 300 * time.Millisecond // for a query's vector; then words alone are used
-	compareWait = 200 * time.Millisecond // for the comparison
-	embedPause  = 15 * time.Second       // pause after a failure, in which no search waits
-	keptQueries = 256                    // cached vectors of queries
-	aboveChance = 2.0                    // standard deviations above the cosine by chance
-	awayChance  = 0.15                   // least share of the distance from there to 1
+	embedWait   = 300 * time.Millisecond // for a query's vector
+	compareWait = 200 * time.Millisecond
+	embedPause  = 15 * time.Second // after a failure; searches then do not wait
+	keptQueries = 256              // cached vectors of queries
+	aboveChance = 2.0              // standard deviations above the cosine by chance
+	awayChance  = 0.15             // least share of the distance from there to 1
 )
 
 // No query is about these texts. Their cosines to a query are its cosine by chance, which differs between models;
@@ -72,8 +72,7 @@ func (m *meaning) vector(ctx context.Context, text string) (v []float32, floor f
 	return v, chanceFloor(v, chance), nil
 }
 
-// A failure that is neither the caller's nor the text's starts a pause, in which searches are as fast as without an
-// endpoint.
+// A failure that is neither the caller's nor the text's starts a pause.
 func (m *meaning) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	embedded, err := m.embedder.Embed(ctx, texts)
 	if err == nil && len(embedded) != len(texts) {
@@ -239,8 +238,7 @@ func head(text string, n int) string {
 	return text
 }
 
-// The returned function, to be called once, waits for the search by meaning and merges both rankings. After a failure
-// it returns words unchanged.
+// The returned function is called once, waits, and merges both rankings. After a failure it returns words unchanged.
 func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
 	if s.meaning.embedder == nil {
 		return func(words []memory.Hit) []memory.Hit { return words }

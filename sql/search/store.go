@@ -28,18 +28,18 @@ type Store struct {
 }
 
 const (
-	maxCandidates = 2000    // memories compared by meaning, the newest first
-	maxOfTerm     = 200     // Events read for one query term, each a page of the table. A term with more is common.
-	maxPaired     = 4       // common terms searched for in pairs
-	recentEvents  = 500     // events at the log's end that are searched for common terms: other hits are the oldest ones
+	maxCandidates = 2000    // newest memories compared by meaning
+	maxOfTerm     = 200     // Events of a query term, each a page of the table. A term with more is common.
+	maxPaired     = 4       // common terms paired
+	recentEvents  = 500     // events at the log's end searched for common terms: other hits are the oldest
 	maxShort      = 1500    // bytes of the terms of a short event: about 400 characters of text
-	maxRecent     = 100     // short recent events that are read
-	maxSaid       = 200     // events read only for their time or person
-	maxUnindexed  = 500     // events without terms that one search reads
-	maxNewChars   = 20_000  // characters read of each of these
-	maxNewBytes   = 500_000 // bytes read of all of them
+	maxRecent     = 100     // short recent events
+	maxSaid       = 200     // events by time or person alone
+	maxUnindexed  = 500     // events without terms
+	maxNewChars   = 20_000  // characters of each
+	maxNewBytes   = 500_000 // bytes of all
 	besideBest    = 24      // hits whose neighbours are read
-	narrowRange   = 4       // maximum source events of a memory that count as saying the same
+	narrowRange   = 4       // most source events of a memory that count as saying the same
 )
 
 type candidate struct {
@@ -59,7 +59,7 @@ type searching struct {
 	last   int64 // place of the session's newest event
 	found  []candidate
 	total  int           // as far as known
-	common map[int64]int // approximate number of texts by key, for keys that are not read in full
+	common map[int64]int // approximate numbers of texts by key that is not read in full
 }
 
 func (x *searching) add(e dbsqlc.EventsBesideRow) {
@@ -74,9 +74,9 @@ type meaning struct {
 	wait     time.Duration // for a query's vector
 	compare  time.Duration // for the comparison
 
-	known *lru.Cache[string, []float32] // vectors of queries by text
+	known *lru.Cache[string, []float32] // by text of the query
 
 	mu      sync.Mutex
-	chance  [][]float32 // vectors of the unrelated texts
+	chance  [][]float32
 	restEnd time.Time
 }

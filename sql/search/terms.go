@@ -8,9 +8,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// terms finds all events with a rarer term or with two common ones, and the newest. Reading all events of a common
-// term would take longer than the rest in a session of fifty thousand. An old event with a single common word is
-// rarely wanted.
+// terms finds events with a rarer term or two common ones, and the newest. Reading all events of a common term would
+// take longer than the rest in a session of fifty thousand. An old event with a single common word is rarely wanted.
 func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
@@ -61,7 +60,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	return x.read(ctx, g.best())
 }
 
-// lists finds the events with all keys of a list, list by list. It reports the number and the last place for each.
+// The number and the last place are by list.
 func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
 	texts := make([]string, len(lists))
 	for i, list := range lists {
@@ -87,7 +86,6 @@ func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists
 	return counts, newest, nil
 }
 
-// Very common terms are searched at the end of the log, in texts with limited bytes of terms.
 func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int, size int) error {
 	of := make([]int64, len(common))
 	for i, k := range common {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Link is the network between one gateway and PostgreSQL. It can drop packets silently, as a dead switch does, and be
-// slow.
+// Link is a network to PostgreSQL that drops packets silently, as a dead switch does, or is slow.
 type Link struct {
 	Listener net.Listener
 	server   func() string // the address of PostgreSQL as it is now
@@ -65,8 +64,8 @@ func (k *Link) Close() {
 	k.wg.Wait()
 }
 
-// Cut drops everything in both directions for a while, and neither side is notified. With forget, all connections are
-// reset at the end. Otherwise they continue.
+// Cut drops all packets of both directions for a while, silently. With forget, connections are reset at the
+// end; otherwise they continue.
 func (k *Link) Cut(d time.Duration, forget bool) {
 	if k.Sever() {
 		time.AfterFunc(d, func() { k.Mend(forget) })
@@ -97,7 +96,7 @@ func (k *Link) Mend(forget bool) {
 	}
 }
 
-// Slow delays each statement for a while.
+// Slow calls Delay for a while.
 func (k *Link) Slow(by, d time.Duration) {
 	k.Delay(by)
 	time.AfterFunc(d, func() { k.Delay(0) })

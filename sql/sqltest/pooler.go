@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Bouncer is a PgBouncer in transaction mode before the server of a database. Three connections to a database make
-// its clients share them.
+// Bouncer is a PgBouncer in transaction mode before the server of a database. Clients share three connections to a
+// database.
 type Bouncer struct {
 	tb      testing.TB
 	server  *pgx.ConnConfig
@@ -26,7 +26,7 @@ type Bouncer struct {
 	cmd     *exec.Cmd
 }
 
-// Pooler puts a PgBouncer before the server of the database at address. It ends with the test.
+// Pooler starts a PgBouncer until the test ends.
 func Pooler(tb testing.TB, address string) *Bouncer {
 	tb.Helper()
 	return PoolerOf(tb, address, `pool_mode = transaction
@@ -36,7 +36,7 @@ ignore_startup_parameters = extra_float_digits
 `)
 }
 
-// PoolerOf is [Pooler] with settings of its own, lines of the section pgbouncer.
+// PoolerOf adds lines of the section pgbouncer.
 func PoolerOf(tb testing.TB, address, settings string) *Bouncer {
 	tb.Helper()
 	b := &Bouncer{tb: tb, server: parse(tb, address), dir: tb.TempDir()}
@@ -67,7 +67,7 @@ server_login_retry = 1
 	return b
 }
 
-// Start returns when the server's database answers through the pooler. It may follow a Stop.
+// Start returns once the database answers. It may follow a Stop.
 func (b *Bouncer) Start() {
 	b.tb.Helper()
 	b.cmd = exec.Command(b.program, filepath.Join(b.dir, "pooler.ini"))
@@ -100,7 +100,7 @@ func (b *Bouncer) Stop() {
 	_ = b.cmd.Wait() // it was killed
 }
 
-// Through makes the address of a database of the server lead through the pooler.
+// Through returns an address through the pooler.
 func (b *Bouncer) Through(address string) string { return b.through(parse(b.tb, address).Database) }
 
 func (b *Bouncer) through(database string) string {

@@ -29,7 +29,7 @@ import (
 	"ebb/sql/localpg"
 )
 
-// A server or a template may take this long on a busy machine.
+// A server or a template takes long on a busy machine.
 const startTime = 2 * time.Minute
 
 // The first test that needs a server starts the one of this process.
@@ -66,8 +66,8 @@ func New(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// URL makes a new database with the newest schema and returns its address. The database is dropped when the test
-// ends. A failed test on a server that outlives it keeps and names the database.
+// URL returns the address of a new database with the newest schema. The database is dropped when the test ends. A
+// failed test on a server that outlives it keeps and names the database.
 func URL(tb testing.TB) string {
 	tb.Helper()
 	return create(tb, func(name, template string) string {
@@ -75,7 +75,7 @@ func URL(tb testing.TB) string {
 	})
 }
 
-// Empty makes a new database with nothing in it and returns its address.
+// Empty returns the address of an empty database.
 func Empty(tb testing.TB) string {
 	tb.Helper()
 	return create(tb, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
@@ -200,8 +200,8 @@ func sweep() {
 	}
 }
 
-// makeTemplate creates the database that tests copy, named by the hash of the migrations, unless it exists. It gets
-// its name when it is complete, since several test processes may share a server.
+// The template is named by the hash of the migrations. It gets its name when it is complete, since several test
+// processes may share a server.
 func makeTemplate(ctx context.Context, base string) (string, error) {
 	sum, err := hashMigrations()
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package vectors stores the vectors of texts and finds the nearest, on a server with pgvector or here.
+// Package vectors stores vectors and finds the nearest, on a server with pgvector or here.
 package vectors

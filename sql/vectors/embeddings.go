@@ -15,7 +15,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Store stores the vectors of texts.
+// Store stores vectors.
 type Store struct {
 	*pg.DB
 	embedMu  sync.Mutex
@@ -29,11 +29,11 @@ func New(db *pg.DB) *Store {
 
 // Bounds of one call.
 const (
-	MaxEmbedded   = 2000 // characters of a text that are embedded
-	memoriesPage  = 2000 // memories in a page
-	eventsPage    = 500  // events of one session in a page
-	sessionsPage  = 64   // sessions in a page
-	outdatedBatch = 5000 // vectors of former models that one statement deletes
+	MaxEmbedded   = 2000 // characters of a text
+	memoriesPage  = 2000 // memories
+	eventsPage    = 500  // events of a session
+	sessionsPage  = 64   // sessions
+	outdatedBatch = 5000 // deletions of a statement
 )
 
 // Hash is the key of a text's vector, equal to sha256(convert_to(content, 'UTF8')) in SQL.

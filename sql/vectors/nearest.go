@@ -29,9 +29,9 @@ var (
 )
 
 const (
-	// Without pgvector one search compares this many events from the log's end.
+	// Without pgvector one search compares the newest events.
 	maxScanned = 50_000
-	// sureNear is the number of extra candidates that are compared exactly.
+	// These extra candidates are compared exactly.
 	sureNear = 32
 )
 
@@ -42,7 +42,7 @@ type Near struct {
 	Score float64
 }
 
-// Comparer finds the nearest vectors, on a server with pgvector or in this process.
+// Comparer finds the nearest vectors.
 type Comparer struct {
 	*pg.DB
 
@@ -51,11 +51,11 @@ type Comparer struct {
 	has   bool
 }
 
-// NewComparer returns a Comparer that asks the server at the first search.
+// NewComparer asks the server at the first search.
 func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
 
 // ServerCompares reports whether the server has pgvector, which it creates when it may. Otherwise this process
-// compares the vectors of a scope, with the same result.
+// compares, with the same result.
 func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 	return c.has, nil
 }
 
-// Place is a search area: the events of a session, or memories by scope and hash.
+// Place is a session's events, or memories by scope and hash.
 type Place struct {
 	Scopes []string
 	Events bool
@@ -110,7 +110,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 	return found, rows.Err()
 }
 
-// Quantized vectors are compared as they arrive, then the nearest of them exactly.
+// The quantized vectors choose those that are compared exactly.
 func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {

@@ -1,3 +1,2 @@
-// Package yardstick measures a server's smallest durable commit, and loads databases for benchmarks. The gateway does not
-// link it.
+// Package yardstick measures a server's smallest durable commit, and loads databases for benchmarks.
 package yardstick

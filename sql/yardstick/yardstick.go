@@ -24,14 +24,13 @@ var (
 	yardstickCheckpoint string
 )
 
-// Yardstick measures the smallest durable write of a server: one changed row, one commit. It creates a table of its
-// own.
+// Yardstick measures the smallest durable write: one changed row, one commit, in a table of its own.
 type Yardstick struct {
 	pool *pgxpool.Pool
 	q    *dbsqlc.Queries
 }
 
-// Open connects with up to conns connections and creates a row for each of as many workers.
+// Open makes up to conns connections, and as many rows.
 func Open(ctx context.Context, url string, conns int) (*Yardstick, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
