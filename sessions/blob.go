@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// blobBytes is the length of an address in bytes: short for models, and still without collisions.
+// blobBytes is short for models, and still without collisions.
 const blobBytes = 16
 
 // BlobOf is the address of a body, a hash of its content.

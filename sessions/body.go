@@ -32,7 +32,7 @@ func Lines(text string) string {
 	return b.String()
 }
 
-// maxLabel bounds the part of a line that is searched for a speaker, in bytes.
+// maxLabel is in bytes.
 const maxLabel = 4*maxNick + 128
 
 // posesAsStructure is broader than real requests, since other brackets and colons mislead a model too.

@@ -15,11 +15,11 @@ type CallMonth struct {
 type ResumedCalls struct {
 	Month        string    // like 2026-11
 	RefusedUntil time.Time // end of the pause until now; zero without one
-	Replies      int       // waiting replies that are tried at once
+	Replies      int       // waiting replies tried at once
 	Calls, Quota int64     // the month's; quota 0: no bound
 }
 
-// CallCount is a number of calls in a month or on a day.
+// CallCount counts calls in a month or on a day.
 type CallCount struct {
 	Period string // a month like 2026-11, or a day like 2026-11-23
 	API    string // empty: all APIs together, in a month

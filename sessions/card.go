@@ -19,7 +19,7 @@ const (
 // CardKind is the kind of a card.
 type CardKind string
 
-// The kinds of cards.
+// The kinds.
 const (
 	ReplyCard    CardKind = "card"
 	ReactionCard CardKind = "reaction" // on the message whose id is its track id, until it is answered

@@ -22,6 +22,6 @@
 //
 // # Decisions
 //
-// A lost wake-up is never a lost message: the sweep over [Inbox.Waiting] finds it.
-// Summaries have no Seq of their own; their place is their range.
+// A lost wake-up is no lost message: the sweep over [Inbox.Waiting] finds it. Summaries have no Seq of their own; their
+// place is their range.
 package sessions

@@ -38,9 +38,9 @@ type Event struct {
 	SenderNick string
 	MsgID      MessageID
 
-	ToolCalls  []ToolCall // an assistant event's
-	ToolCallID string     // id of the call that a tool event answers
-	ToolName   string     // a tool event's
+	ToolCalls  []ToolCall
+	ToolCallID string // id of the call that a tool event answers
+	ToolName   string
 
 	Tokens int // counted at the commit; in a view, of the shown content
 	// Blob is the address of an offloaded tool result, which the log keeps; Content is then its reference.
@@ -65,9 +65,9 @@ type ToolCall struct {
 // ToolRun records a tool call before it runs, so that a crash is detected.
 type ToolRun struct {
 	Call     ToolCall
-	EventID  int64  // the oldest pending message, which links a run to the turn's next attempt
-	Finished bool   // false after a crash: the call may have had an effect
-	Result   string // a finished run's
+	EventID  int64 // the oldest pending message, which links a run to the turn's next attempt
+	Finished bool  // false after a crash: the call may have had an effect
+	Result   string
 }
 
 // HistoryTool is the tool that reads a session's log.

@@ -49,7 +49,7 @@ type Use struct {
 	Until time.Time // zero: no window is running
 }
 
-// Used is the use of the current windows. Use is counted only while its limit is configured, except Tokens.
+// Used is current use. It is counted only while its limit is configured, except Tokens.
 type Used struct {
 	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns Use
 }

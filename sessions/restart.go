@@ -29,8 +29,8 @@ type RestartFigures struct {
 	Answered    int64 `json:"answered"`    // turns committed
 	Drained     int64 `json:"drained"`     // turns that finished during the stop
 	Flushed     int64 `json:"flushed"`     // sessions flushed at the stop, with or without facts
-	Debt        int64 `json:"debt"`        // sessions with an owed flush since the stop
-	Resumed     int64 `json:"resumed"`     // messages and replies taken over from another process
+	Debt        int64 `json:"debt"`        // sessions that owe a flush since the stop
+	Resumed     int64 `json:"resumed"`     // messages and replies taken over
 	Redelivered int64 `json:"redelivered"` // messages
 	Doubled     int64 `json:"doubled"`     // replies sent again that may have arrived, see [Outgoing.Maybe]
 	Lost        int64 `json:"lost"`        // acknowledged messages missing from the log: always 0

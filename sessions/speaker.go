@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// outsider can't be forged or removed: brackets in nicks are dropped.
+// Nicks can't forge or remove the mark: brackets are dropped.
 const outsider = "［外部］"
 
 // maxNick is in characters.

@@ -74,7 +74,7 @@ type Turner interface {
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
 
-// Ledger counts the cost of model calls.
+// Ledger counts costs.
 type Ledger interface {
 	// Charge adds a spending that no other write carries to the session's usage and to the day's. A missing session is
 	// not charged.
@@ -84,7 +84,7 @@ type Ledger interface {
 	Spent(ctx context.Context, key Key, since time.Time) ([]Spending, error)
 }
 
-// MaxTurnBytes bounds the messages of a turn in bytes, unless the first one alone has more.
+// MaxTurnBytes bounds a turn's messages, unless the first alone has more.
 const MaxTurnBytes = 256 << 10
 
 // Compactor changes the view of a session, and keeps the compaction log.
@@ -163,9 +163,9 @@ type Inbox interface {
 	// first [MaxPeek] characters of its content, and no text.
 	Pending(ctx context.Context, key Key, limit int) ([]Event, error)
 
-	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. This sweep
-	// finds every lost wake-up. Sessions without a living owner come before owner's own, which could hide them. Within
-	// each kind the longest waiting comes first.
+	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. Sessions
+	// without a living owner come before owner's own, which could hide them. Within each kind the longest waiting comes
+	// first.
 	Waiting(ctx context.Context, owner ReplicaID, limit int) ([]Key, error)
 
 	// Listen calls wake with the key of an owner's session when another replica accepted a message for it. It calls
@@ -344,7 +344,7 @@ type NewSummary struct {
 	Level    int    `json:"level"` // 0: made from events
 }
 
-// Rewritten is a summary that replaces an emptied one.
+// Rewritten replaces an emptied summary.
 type Rewritten struct {
 	ID     int64
 	Text   string

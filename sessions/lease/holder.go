@@ -35,7 +35,7 @@ type heldLease struct {
 	used time.Time
 }
 
-// clock is the storage's clock, continued by the local monotonic one: changes of the local time have no effect. Its
+// clock is the storage's clock, continued by the local monotonic one: changes of the local time have no effect. The
 // error is half of a round trip.
 type clock struct{ theirs, ours time.Time }
 
@@ -64,7 +64,7 @@ func (l *Holder) Beat(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alive.Before(sent) { // heartbeats may overtake each other
+	if l.alive.Before(sent) { // heartbeats can overtake
 		// The storage's clock decides: the local one stops while the machine is suspended.
 		if theirs.Sub(l.clock.theirs) >= l.ttl {
 			clear(l.held)
@@ -93,7 +93,7 @@ func (l *Holder) Keep(ctx context.Context) {
 	}})
 }
 
-// sendHeartbeat logs each failure, and the first success after failures as the end of an outage.
+// sendHeartbeat logs failures, and the end of an outage.
 func (l *Holder) sendHeartbeat(ctx context.Context) {
 	one, stop := context.WithTimeout(ctx, l.ttl) // later it would be worthless
 	defer stop()
@@ -153,7 +153,7 @@ func (l *Holder) Learn(lease sessions.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held, ok := l.held[lease.Key]; ok && lease.Term < held.Term {
-		return // a late answer with an older term
+		return // a late answer
 	}
 	if lease.Owner == l.owner {
 		l.held[lease.Key] = heldLease{lease, time.Now()}

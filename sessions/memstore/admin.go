@@ -29,7 +29,7 @@ func (m inspection) Blobs(_ context.Context, key sessions.Key) []string {
 	return nil
 }
 
-// SpoilBlob replaces a body, as a fault of a disk does; an empty one deletes it.
+// SpoilBlob replaces a body, or deletes it when body is empty.
 func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

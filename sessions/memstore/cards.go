@@ -26,7 +26,7 @@ func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, ho
 	return row.state, known, nil
 }
 
-// recordCard adds an open card, unless its row exists. The lock is held.
+// The caller holds the lock.
 func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
 	id := cardID{c.Key, c.Track}
 	if row, known = m.cardRows[id]; !known {
@@ -144,10 +144,9 @@ func (m cards) GivenUpCards(context.Context) (int, error) {
 	return n, nil
 }
 
-// outcomeTime is the wait for the delivery of a reply that was given up meanwhile. Its card may end all the same.
+// outcomeTime is awaited, since a card may end after its reply was given up.
 const outcomeTime = 4 * time.Second
 
-// awaits reports whether a turn or an unsent reply will finish a card.
 func (m *tables) awaits(c *cardRow) bool {
 	s := m.sessions[c.Key]
 	if s == nil {

@@ -145,7 +145,7 @@ func (s *sessionRows) recordCompaction(c sessions.Compaction) {
 	s.job = nil
 }
 
-// showEvent keeps the body where the shown text refers to it.
+// showEvent keeps the body that the text refers to.
 func (s *sessionRows) showEvent(sh sessions.Shown) {
 	if sh.Blob != "" {
 		if _, ok := s.blobs[sh.Blob]; !ok {
@@ -163,7 +163,7 @@ func (s *sessionRows) shownEvent(e *sessions.Event) sessions.Event {
 	return v
 }
 
-// sweepBlobs deletes the bodies that no event of the view refers to, and returns their addresses.
+// sweepBlobs returns the addresses of bodies without a reference.
 func (s *sessionRows) sweepBlobs() (deleted []string) {
 	needed := map[string]bool{}
 	for seq, sh := range s.shown {
@@ -180,7 +180,7 @@ func (s *sessionRows) sweepBlobs() (deleted []string) {
 	return deleted
 }
 
-// eventSpan is the events (from, through] that have a place.
+// eventSpan is the placed events (from, through].
 func (s *sessionRows) eventSpan(from, through int64) []*sessions.Event {
 	var events []*sessions.Event
 	for _, e := range s.events {
@@ -242,7 +242,7 @@ func (s *sessionRows) addSpending(one sessions.Spending) {
 	s.spent[of] = s.spent[of].Add(one)
 }
 
-// boundedSum is a usage as a table's columns hold it.
+// Columns of a table bound a usage too.
 func boundedSum(u sessions.Usage) sessions.Usage {
 	bound := func(n int) int { return min(max(n, 0), math.MaxInt32) }
 	return sessions.Usage{Prompt: bound(u.Prompt), Cached: bound(u.Cached), Completion: bound(u.Completion)}

@@ -74,7 +74,6 @@ func (m *Store) sends(s *sessionRows) bool {
 	})
 }
 
-// isSpared reports whether erasures must not end the running work.
 func (m *Store) isSpared(s *sessionRows) bool {
 	return m.isAlive(s.state.Lease.Owner) &&
 		(s.cut >= sessions.MaxCuts && s.turnRuns() || s.upkeep.cut >= sessions.MaxCuts && s.upkeepRuns())
@@ -103,7 +102,7 @@ func (s *sessionRows) viewTokens() int {
 	return n
 }
 
-// eraseSummaries heals those that repeat one of the events, with the log's marks of them.
+// The log's marks of summaries change too.
 func (s *sessionRows) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	words := erase.New()
 	for _, seq := range seqs {
@@ -150,8 +149,7 @@ func (s *sessionRows) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	}
 }
 
-// eraseReplies wipes replies since the first of the erased events, and gives up queued ones that hold an answer among
-// them.
+// eraseReplies gives up queued replies with an erased answer. All since the first erased event are wiped.
 func (s *sessionRows) eraseReplies(seqs []int64, done *sessions.Erased) {
 	first := s.eventAt(seqs[0]).CreatedAt
 	for _, seq := range seqs {
@@ -199,7 +197,7 @@ func (s *sessionRows) eraseEvent(e *sessions.Event) {
 	delete(s.shown, e.Seq)
 }
 
-// eraseUndo removes the events and all memory from the ways back to former views.
+// eraseUndo removes the events and all memory from undo data.
 func (s *sessionRows) eraseUndo(seqs []int64) {
 	for i := range s.log {
 		a := &s.log[i]

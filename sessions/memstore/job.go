@@ -43,7 +43,7 @@ func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.J
 	return src, nil
 }
 
-// restoreState gives an event that was moved out of the view its kept body.
+// restoreState gives an offloaded event its kept body.
 func (s *sessionRows) restoreState(e *sessions.Event) {
 	blob := s.shown[e.Seq].Blob
 	if blob == "" {

@@ -9,7 +9,7 @@ import (
 
 var _ sessions.Elector = (*Store)(nil)
 
-// noteBeat adds a replica at its first beat; the caller holds the mutex.
+// The caller holds the mutex.
 func (m leases) noteBeat(owner sessions.ReplicaID) {
 	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {
 		m.standing = append(m.standing, replicaMark{id: owner})
@@ -34,7 +34,7 @@ func (m leases) Leader(context.Context) (sessions.Leader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var l sessions.Leader
-	for _, s := range m.standing { // the oldest first
+	for _, s := range m.standing {
 		if !s.Draining && m.isAlive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
 			l = sessions.Leader{Replica: s.id, Connected: s.Connected}
 		}

@@ -17,7 +17,7 @@ func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWi
 	return w
 }
 
-// use adds to the current window of a subject, or to a new one with the given end.
+// use opens a window with the given end unless one is current.
 func (m *Store) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
 	w := m.window(string(limit), robot, id)
 	if w.ends.IsZero() {

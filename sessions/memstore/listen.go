@@ -24,7 +24,7 @@ func (l *wakeListener) takeKeys() []sessions.Key {
 	return keys
 }
 
-// Listen implements sessions.Inbox. It calls wake with the empty key once it listens, as the database does.
+// Listen implements sessions.Inbox. It first calls wake with the empty key.
 func (m leases) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	l := &wakeListener{owner: owner, some: make(chan struct{}, 1)}
 	m.mu.Lock()
@@ -48,7 +48,7 @@ func (m leases) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	}
 }
 
-// wakeListeners wakes all listeners where owner is empty; the caller holds the mutex.
+// An empty owner stands for all. The caller holds the mutex.
 func (m *tables) wakeListeners(owner sessions.ReplicaID, key sessions.Key) {
 	for l := range m.listeners {
 		if owner == "" || l.owner == owner {

@@ -34,7 +34,7 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	return sessions.Event{}, fmt.Errorf("looking for a quoted message: %w", sessions.ErrNotFound)
 }
 
-// sentAt is the answer whose reply was sent at a time; nil for none or several.
+// sentAt is nil for none or several.
 func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
 	const skew = 2 * time.Second
 	var found []*outboxRow

@@ -115,7 +115,7 @@ func (m *Store) Accept(
 	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.staff.learn(msg)}, nil
 }
 
-// learnStaff notes the kind of a conversation: a group stays one, and shows nothing that a private chat had pinned.
+// A group stays one, and shows nothing that a private chat had pinned.
 func (s *sessionRows) learnStaff(kind sessions.ConversationType) {
 	switch was := s.state.ConversationType; {
 	case kind == sessions.Unknown || kind == was || was == sessions.Group:
@@ -127,7 +127,7 @@ func (s *sessionRows) learnStaff(kind sessions.ConversationType) {
 	s.state.ConversationType = kind
 }
 
-// sentAt is the send time, or the time of receipt where that is unknown or can't be true.
+// The time of receipt stands for an unknown or impossible one.
 func sentAt(msg sessions.Message) time.Time {
 	switch off := time.Since(msg.SentAt); {
 	case off >= -time.Hour && off <= time.Hour:

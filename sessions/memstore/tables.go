@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// tables are the rows of all sessions and replicas, which the parts of a Store share.
 type tables struct {
 	mu        sync.Mutex
 	ttl       time.Duration
@@ -45,7 +44,7 @@ type sessionRows struct {
 	sent      map[int64]time.Time      // send time by the id of a message
 	blobs     map[string]string
 	job       *compactionJob
-	spentOn   string // day of state.SpentToday
+	spentOn   string
 	spent     map[spentKind]sessions.Spending
 	marks     map[int64]turnMark
 	fallen    int64 // term of the last lease taken from a replica without a heartbeat
@@ -55,9 +54,8 @@ type sessionRows struct {
 
 type spentKind struct{ day, kind string }
 
-// upkeep is a flush, a compaction or a rewriting of a session.
 type upkeep struct {
-	term  int64 // term of its lease
+	term  int64 // its lease's
 	until time.Time
 	cut   int // runs that erasures ended since the last one that stored something
 }
@@ -73,7 +71,7 @@ type outboxRow struct {
 	answer   *sessions.Event // nil: a notice
 }
 
-// handTime is how long a reply counts as being sent before the sweep shows it to its own sender again.
+// handTime passes before the sweep shows a reply to its own sender again.
 const handTime = time.Minute
 
 func (m *tables) isAlive(owner sessions.ReplicaID) bool {
@@ -81,8 +79,7 @@ func (m *tables) isAlive(owner sessions.ReplicaID) bool {
 	return ok && time.Since(beat) < m.ttl
 }
 
-// lockSession locks the store and returns the session that a lease covers. The caller unlocks, unless there is an
-// error.
+// The caller unlocks, unless there is an error.
 func (m *tables) lockSession(ctx context.Context, l sessions.Lease) (*sessionRows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -112,7 +109,7 @@ func copyAll[T any](list []*T) []T {
 	return c
 }
 
-// Store keeps sessions in memory. Its clock is time.Now, which a synctest bubble stops.
+// Its clock is time.Now, which a synctest bubble stops.
 type Store struct {
 	*tables
 	leases
@@ -123,11 +120,9 @@ type Store struct {
 	groupScopes
 }
 
-// inspection shows rows to tests, and changes them.
 type inspection struct{ *tables }
 
-// deletedMessage was deleted with its session. The conversation is without the member, whose id may differ in the next
-// delivery.
+// The conversation is without the member, whose id may differ in the next delivery.
 type deletedMessage struct {
 	robot        sessions.RobotCode
 	conversation sessions.ConversationID
@@ -139,7 +134,7 @@ func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
 	return deletedMessage{robot, conversation, id}
 }
 
-// turnMark has terms: of the turn that has a message, and of the last one counted because its process seemed dead.
+// turnMark has the term of the message's turn, and of the last one counted because its process seemed dead.
 type turnMark struct{ attempt, counted int64 }
 
 type cardID struct {
@@ -151,14 +146,14 @@ type cardRow struct {
 	sessions.Card
 	state  sessions.CardState
 	rating sessions.Rating
-	next   time.Time // next attempt to close it in the background
+	next   time.Time // next attempt in the background
 }
 
 type loggedAttempt struct {
 	sessions.LogEntry
 	gen     int
-	before  *viewBefore // view before a committed compaction
-	askedBy int64       // message that asked for the undo; 0 for none
+	before  *viewBefore
+	askedBy int64 // message that asked for the undo; 0 for none
 }
 
 type compactionJob struct {
@@ -172,7 +167,6 @@ type replicaMark struct {
 	sessions.ReplicaStatus
 }
 
-// limitSubject is a person, a group or a notice about one of them.
 type limitSubject struct {
 	kind  string
 	robot sessions.RobotCode
@@ -185,7 +179,7 @@ type limitWindow struct {
 	noticed sessions.MessageID
 }
 
-// wakeListener is one call of Listen: its pending keys, and a signal that there are some.
+// wakeListener is one call of Listen.
 type wakeListener struct {
 	owner sessions.ReplicaID
 	some  chan struct{}
@@ -198,7 +192,7 @@ type staffIDs map[senderID][]sessions.UserID
 
 type viewBefore struct {
 	cursor    int64
-	summaries []int64 // the active ones
+	summaries []int64 // active ones
 	pinned    string
 	shown     map[int64]sessions.Shown // zero: the original content
 }

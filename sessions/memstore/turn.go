@@ -52,8 +52,7 @@ func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alon
 	return v, nil
 }
 
-// takePending counts attempts of the fallen term and marks the messages of a turn. suspect is the count of the oldest
-// message; more says that others wait.
+// suspect is the count of the oldest message; more says that others wait.
 func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
 	free, n, bytes := true, 0, 0
 	for _, e := range s.waitingMessages() {
@@ -85,7 +84,7 @@ func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event
 	return taken, suspect, more
 }
 
-// waitingMessages lists marked messages, then others in the order of sending.
+// Marked messages come first, then the others as they were sent.
 func (s *sessionRows) waitingMessages() []*sessions.Event {
 	var waiting []*sessions.Event
 	for _, e := range s.events {
@@ -243,22 +242,22 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 	}
 }
 
-// addUsage writes the turn's counters; first is the place before its first event.
+// first is the place before the turn's first event.
 func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
-	st.Candidates += len(t.Marked) // candidates of all flushes: memory is kept elsewhere
+	st.Candidates += len(t.Marked) // candidates of all flushes
 	s.addSpending(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}
-	if st.ViewVersion != t.ViewVersion { // the view of the turn is outdated
+	if st.ViewVersion != t.ViewVersion {
 		st.TotalTokens += t.Appended
 		return
 	}
 	st.TotalTokens = max(t.TotalTokens, 0)
 	if t.Pinned != nil {
-		st.Pinned, st.PinnedDue = t.Pinned.Text, false // memory is kept elsewhere: its rows are not looked at
+		st.Pinned, st.PinnedDue = t.Pinned.Text, false // memory's rows are elsewhere
 	}
 	if t.ObservedTokens > 0 {
 		seen := len(t.Events)

@@ -85,8 +85,8 @@ func (t *Task) pause(outage *retry.Series, err error) time.Duration {
 	return d
 }
 
-// Poll calls f at once and then at intervals until it reports true or an error. When ctx ends first, it returns ctx's
-// cause.
+// Poll calls f at once and then at intervals until it reports true or an error. It returns ctx's cause when ctx ends
+// first.
 func Poll(ctx context.Context, interval time.Duration, f func() (bool, error)) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -19,7 +19,7 @@ type Filter struct {
 	assumed  bool // no tag opened the reasoning
 	decided  bool // hold begins behind a closing tag in code, which counts if no other follows
 	opened   int  // tags that the reasoning opened besides its own
-	pairs    int  // open tags that are text, without their closing tags
+	pairs    int  // open tags that are text
 	dropped  bool
 	untagged bool
 }
@@ -29,12 +29,10 @@ type state uint8
 const (
 	answering state = iota
 	thinking
-	// doubting follows reasoning that opened more tags than it closed. Its text is reasoning if another closing tag
-	// follows, otherwise the answer.
+	// More tags were opened than closed. The text is reasoning if another closing tag follows, otherwise the answer.
 	doubting
 )
 
-// tags are opening and closing tags in pairs.
 var tags = []string{
 	"<think>", "</think>", "<thinking>", "</thinking>", "<thought>", "</thought>", "<seed:think>", "</seed:think>",
 }
@@ -115,7 +113,7 @@ func (f *Filter) add(c byte) {
 	}
 }
 
-// flushTag makes text of a tag, or of the beginning of one.
+// flushTag makes text of a tag or its beginning.
 func (f *Filter) flushTag() {
 	for _, c := range f.tag {
 		f.text(c)
@@ -135,7 +133,6 @@ func (f *Filter) text(c byte) {
 	}
 }
 
-// show omits blanks in front of the answer.
 func (f *Filter) show(b []byte) {
 	if f.out.Len() == 0 {
 		b = []byte(strings.TrimLeft(string(b), " \t\r\n"))

@@ -1,9 +1,9 @@
 package reasoning
 
-// line tracks the code that a text is in. The zero value is the beginning of a text.
+// line tracks the code that a text is in.
 type line struct {
 	fence mark // code block that is open
-	lead  mark // first run of backticks or tildes of the line
+	lead  mark // first run of backticks or tildes
 	span  int  // length of the backticks that opened a code span
 	run   int  // backticks so far
 	place place
@@ -61,8 +61,7 @@ func (l *line) endRun() {
 	l.run = 0
 }
 
-// next ends the line. Its first run may open or close a code block. A code span ends with its line, so that a single
-// backtick has no effect beyond it.
+// A code span ends with its line, so that a single backtick has no effect beyond it.
 func (l *line) next() {
 	fence := l.fence
 	switch {
@@ -75,7 +74,6 @@ func (l *line) next() {
 	*l = line{fence: fence}
 }
 
-// blank ignores the signs of quotes.
 func (l *line) blank() bool { return l.place == margin }
 
 func (l *line) inCode() bool {

@@ -39,7 +39,6 @@ var (
 // maxPurpose bounds the purpose between a password's name and its joining word, in bytes.
 const maxPurpose = 48
 
-// plainWords follow the word password and are no password.
 var plainWords = strings.Fields(`required optional null none nil true false string text empty blank expired expires expire reset resets changed change
 	wrong invalid incorrect unknown tbd todo hidden masked redacted policy policies manager managers vault rotation rotates field fields login logins app ui
 	api sdk bug page form length rules rule strength prompt prompts was is are has the and for not must should will can too hash hashes hashed bcrypt argon
@@ -52,11 +51,11 @@ var (
 	hanNames   = []string{"密码", "密碼", "口令", "证码", "證碼", "校验码", "动态码", "门禁码", "授权码", "解锁码", "pin码"}
 	keyNames   = []string{"secret", "token", "密钥", "令牌"}
 	accountees = []string{"root", "admin", "administrator", "sa", "oracle"}
-	// latinRE finds the whole name around a hint, since "pin" and "code" are common.
+	// latinRE finds whole names, since "pin" and "code" are common.
 	latinRE = ruleFile.Regexp("latin")()
 )
 
-// Maximum bytes of a name in Latin letters, before its hint and from there on.
+// Bytes of a name before its hint, and from there on.
 const (
 	beforeSign = 16
 	fromSign   = 16
@@ -89,7 +88,6 @@ func namesLatin(low string) bool {
 	return false
 }
 
-// namesAccount reports whether an account's name may precede a slash.
 func namesAccount(low string) bool {
 	for before, rest, ok := strings.Cut(low, "/"); ok; before, rest, ok = strings.Cut(rest, "/") {
 		before = strings.TrimRightFunc(before, unicode.IsSpace)
@@ -142,7 +140,7 @@ func Secrets(text string) string {
 // findSecrets returns byte offsets, in order and without overlap.
 func findSecrets(text string) [][2]int { return findKinds(text, signsOf(text)) }
 
-// secretHints are the kinds of credentials that a text may contain: a scan is faster than a search.
+// A scan for hints is faster than a search.
 type secretHints struct{ shapes, framed, account, bearer, key, latin, han bool }
 
 var allSigns = secretHints{true, true, true, true, true, true, true}
@@ -199,7 +197,7 @@ func findKinds(text string, by secretHints) [][2]int {
 	return mergeSpans(found)
 }
 
-// findAccounts lists passwords behind an account's name and a slash: letters with digits and signs, not a path.
+// findAccounts accepts letters with digits and signs behind a slash, not paths.
 func findAccounts(text string) [][2]int {
 	var found [][2]int
 	for _, m := range accountRE.FindAllStringSubmatchIndex(text, -1) {
@@ -211,7 +209,6 @@ func findAccounts(text string) [][2]int {
 	return found
 }
 
-// findNamed lists credentials that a word joins to their name.
 func findNamed(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
 	for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -231,8 +228,7 @@ func findNamed(re *regexp.Regexp, text string) [][2]int {
 	return found
 }
 
-// findBare lists passwords that only a blank separates from their name. A value may be the next name, so the search
-// continues at the value.
+// A value may be the next name, so the search continues at the value.
 func findBare(re *regexp.Regexp, text string) [][2]int {
 	var found [][2]int
 	for at := 0; ; {
@@ -253,9 +249,9 @@ func findBare(re *regexp.Regexp, text string) [][2]int {
 	}
 }
 
-// isBare judges a value right behind a password's name: four digits or more, or letters mixed with digits or signs.
-// Letters alone count only at the end behind a Chinese name and a blank. parted: a blank precedes. goesOn: a word
-// follows, as in "密码 90 天一换" and "password policy changes".
+// A bare password has four digits or more, or letters mixed with digits or signs. Letters alone count only at the
+// end behind a Chinese name and a blank. parted: a blank precedes. goesOn: a word follows, as in "密码 90 天一换" and
+// "password policy changes".
 func isBare(name, value string, parted, goesOn bool) bool {
 	letters, others := countLetters(value)
 	digits := strings.ContainsFunc(value, unicode.IsDigit)
@@ -273,7 +269,7 @@ func isBare(name, value string, parted, goesOn bool) bool {
 	return digits || !isCode(name) && strings.ContainsAny(value, "!@#$%^&*+=")
 }
 
-// isCode accepts names of sent or set codes, not of chosen passwords.
+// isCode accepts no names of chosen passwords.
 func isCode(name string) bool {
 	return strings.HasPrefix(name, "pin") || name == "otp" || strings.HasSuffix(name, "code") && name != "passcode" ||
 		slices.Contains([]string{"验证码", "校验码", "动态码", "驗證碼", "门禁码", "授权码", "解锁码"}, name)
@@ -281,7 +277,7 @@ func isCode(name string) bool {
 
 func isPlainWord(value string) bool { return slices.Contains(plainWords, strings.ToLower(value)) }
 
-// isAbout finds descriptions of how passwords are kept or made: "密码是 bcrypt 加密的".
+// isAbout accepts texts such as "密码是 bcrypt 加密的".
 func isAbout(value, rest string) bool {
 	_, others := countLetters(value)
 	return others == 0 && aboutRE.MatchString(rest)
@@ -312,7 +308,7 @@ func findPrivateKeys(text string) [][2]int {
 	return found
 }
 
-// valueOf narrows a run of ASCII to its value: up to the closing quote, or without surrounding punctuation.
+// A value ends at the closing quote, or without punctuation around it.
 func valueOf(text string, quote, from, to int) (start, end int) {
 	if q := strings.IndexAny(text[quote:from], "\"'`"); q >= 0 {
 		if n := strings.IndexByte(text[from:to], text[quote+q]); n >= 0 {
@@ -329,7 +325,7 @@ func valueOf(text string, quote, from, to int) (start, end int) {
 	return from, to
 }
 
-// isNamed judges a value behind a name; counted: a Chinese word follows it.
+// counted: a Chinese word follows the value.
 func isNamed(name, joint, value string, counted bool) bool {
 	switch {
 	case isCode(name):
@@ -341,7 +337,7 @@ func isNamed(name, joint, value string, counted bool) bool {
 	return isToken(value)
 }
 
-// isPasswordName accepts names of chosen passwords, not of generated tokens.
+// isPasswordName accepts no names of generated tokens.
 func isPasswordName(name string) bool {
 	switch name {
 	case "password", "passwd", "passphrase", "passcode", "pwd", "密码", "密碼", "口令", "secret":
@@ -388,7 +384,7 @@ func isPassword(joint, value string, counted bool) bool {
 	return len(value) >= 3
 }
 
-// isToken accepts generated values: long, and mixed or without words.
+// Generated values are long, and mixed or without words.
 func isToken(value string) bool {
 	letters, others := countLetters(value)
 	return letters > 0 && (len(value) >= 8 && others > 0 && strings.ContainsFunc(value, unicode.IsDigit) || len(value) >= 20)

@@ -12,7 +12,7 @@ var shapes = newShapes(ruleFile.All())
 
 type shapeRule struct {
 	framed bool
-	// hints are first letters, one of which every match has. A search for them is much faster than the expression.
+	// hints are first letters, one of which every match has. A search for them is much faster.
 	hints []string
 	re    *regexp.Regexp
 }

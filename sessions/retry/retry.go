@@ -15,7 +15,7 @@ type Pauses struct {
 	Jitter     float64
 }
 
-// Storage are the pauses during an outage of the storage. Work resumes within a second after it.
+// Storage are the pauses during an outage. Work resumes within a second.
 var Storage = Pauses{First: 50 * time.Millisecond, Max: time.Second}
 
 // Series are the pauses of one series of failures.

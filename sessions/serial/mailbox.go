@@ -45,7 +45,7 @@ func NewMailboxes(ctx context.Context, work Work) *Mailboxes {
 	return &Mailboxes{ctx: ctx, work: work, boxes: map[sessions.Key]*box{}}
 }
 
-// Wake starts the session's work. It never blocks; after Close it reports the work as left.
+// Wake starts the session's work. It never blocks. Work after Close is reported as left.
 func (m *Mailboxes) Wake(key sessions.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,8 @@ func (m *Mailboxes) Wait(ctx context.Context) error {
 	}
 }
 
-// pausesAfterError are from 50 ms to 800 ms, and up to a quarter more: work resumes within a second after an outage.
+// pausesAfterError are from 50 ms to 800 ms, and up to a quarter more: work resumes within a
+// second after an outage.
 var pausesAfterError = retry.Pauses{First: 56250 * time.Microsecond, Max: 900 * time.Millisecond, Jitter: 1.0 / 9}
 
 func (m *Mailboxes) run(key sessions.Key, b *box) {
@@ -128,7 +129,7 @@ func (m *Mailboxes) run(key sessions.Key, b *box) {
 	}
 }
 
-// finishBox checks and removes the box under one lock, so that no wake-up is lost.
+// One lock covers check and removal, so that no wake-up is lost.
 func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +146,7 @@ func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 
 var errPanicked = errors.New("work panicked")
 
-// runOnce turns a panic into an error, so that sessions do not affect each other.
+// A panic becomes an error, so that sessions do not affect each other.
 func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// runaways keep careless code busy: runs without a break, and repeated beginnings of something that is searched for.
+// runaways keep careless code busy: runs without a break, and repeated beginnings of something searched for.
 var runaways = map[string]string{
 	"one letter":         "a",
 	"one figure":         "7",
@@ -45,15 +45,13 @@ const (
 	tenths = 10
 	// mostTimes bounds the time of a text over that of its tenths together. Quadratic work takes ten times as long.
 	// Linear work was measured at up to 4.6 times, where its result no longer fits the processor's cache.
-	mostTimes = 6
-	// negligible is a time that holds nothing up.
+	mostTimes  = 6
 	negligible = 20 * time.Millisecond
-	// measurable is a time that systems measure well: some count the processor's time in steps of 10 ms.
+	// Some systems count the processor's time in steps of 10 ms.
 	measurable = 100 * time.Millisecond
 )
 
-// CheckGrowth fails the test if f takes out of proportion longer for one text than for ten tenths of it. Both are
-// repeated until the clock can separate the two.
+// CheckGrowth fails the test if f takes out of proportion longer for one text than for ten tenths of it.
 func CheckGrowth(tb testing.TB, what string, size int, f func(text string)) {
 	tb.Helper()
 	CheckGrowthOf(tb, what, size, runaways, f)

@@ -11,48 +11,46 @@ import (
 	"ebb/sessions"
 )
 
-// Storage is the part of a storage that bot and administrators use.
+// Storage is what bot and administrators use.
 type Storage interface {
 	sessions.Store
 	sessions.Eraser
 	sessions.Elector
 }
 
-// Harness is one fresh storage under test.
+// Harness is one fresh storage.
 type Harness struct {
-	// Store and Other are the storage as two replicas have it. They may be the same.
+	// Store and Other are two replicas' storage, perhaps the same.
 	Store Storage
 	Other Storage
 	// Expire makes owner's heartbeat older than the time to live.
 	Expire func(t *testing.T, owner sessions.ReplicaID)
 	// FailFlush sets the consecutive failed flushes of the session.
 	FailFlush func(t *testing.T, l sessions.Lease, failures int)
-	// Log reads a session's whole log in order of arrival: pending and dead messages and summaries too.
+	// Log reads a session's whole log in order of arrival, with all states and summaries.
 	Log func(t *testing.T, key sessions.Key) []sessions.Event
-	// Summaries reads all of a session's summaries in the order of storing.
+	// Summaries reads summaries in the order of storing.
 	Summaries func(t *testing.T, key sessions.Key) []sessions.Summary
 	// Blobs lists the addresses of the session's bodies, sorted.
 	Blobs func(t *testing.T, key sessions.Key) []string
-	// SpoilBlob replaces a body, as a fault of a disk does; an empty one deletes it.
+	// SpoilBlob replaces a body; an empty one deletes it.
 	SpoilBlob func(t *testing.T, key sessions.Key, blob, body string)
 	// Histories is the number of random histories; 0: rapid's number, and a failing one is made smaller.
 	Histories int
-	// Edit changes the content of an event.
-	Edit func(t *testing.T, key sessions.Key, seq int64, content string)
+	Edit      func(t *testing.T, key sessions.Key, seq int64, content string)
 }
 
-// The replicas of the suite.
 const (
 	replicaA sessions.ReplicaID = "replica-a"
 	replicaB sessions.ReplicaID = "replica-b"
 )
 
-// suite is one test with its storage. Steps that must work end the test.
+// Steps that must work end the test.
 type suite struct {
 	*testing.T
 	Harness
 	ctx   context.Context
-	tries []sessions.Outgoing // replies of commits whose first try endTries has not ended
+	tries []sessions.Outgoing // replies whose first try endTries has not ended
 }
 
 var key = sessions.NewKey("robot", "cidGroup==", "")
@@ -99,7 +97,7 @@ func (b *suite) acquireLease(owner sessions.ReplicaID) sessions.Lease {
 	return l
 }
 
-// leaseWithMessages accepts n messages for a living replica A and returns its lease.
+// leaseWithMessages accepts n messages for a living replica A.
 func (b *suite) leaseWithMessages(n int) sessions.Lease {
 	b.Helper()
 	b.sendBeat(replicaA)
@@ -124,7 +122,7 @@ func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed
 	return c
 }
 
-// endTries ends the first tries of replies, for which erasures wait. The replies stay open.
+// endTries ends first tries, for which erasures wait. The replies stay open.
 func (b *suite) endTries() {
 	b.Helper()
 	for _, o := range b.tries {

@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 )
 
-// checkCounts compares the attempts of the log's messages, in order of arrival.
 func (b *suite) checkCounts(what string, want ...int) {
 	b.Helper()
 	var got []int
@@ -124,7 +123,7 @@ func testAttemptsSpared(b *suite) {
 		},
 	} {
 		v := b.beginTurn(l, 10)
-		if len(v.Pending) == 3 { // there must be something to erase
+		if len(v.Pending) == 3 {
 			t := newAnswer(v)
 			t.Taken, t.TakenTokens = t.Taken[:1], t.TakenTokens[:1]
 			b.commitTurn(l, t)
@@ -193,8 +192,7 @@ func testAttemptsOfTheFrozen(b *suite) {
 	}
 }
 
-// A claim of an abandoned card counts as an attempt, unless it is postponed without a call. A postponed card comes
-// back after its pause, and a later claim stays as it is.
+// A claim of an abandoned card counts as an attempt, unless it is postponed without a call.
 func testCardTries(b *suite) {
 	l := b.leaseWithMessages(1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "tried", EventID: b.beginTurn(l, 1).Pending[0].ID}

@@ -31,7 +31,6 @@ func (b *suite) compactSession(l sessions.Lease, c sessions.Compaction) sessions
 	return done
 }
 
-// checkSummaries checks range, count of events and level of each active summary.
 func (b *suite) checkSummaries(l sessions.Lease, want string) {
 	b.Helper()
 	var got strings.Builder
@@ -304,7 +303,7 @@ func testBacklogs(b *suite) {
 	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{
 		Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(time.Hour), Usage: sessions.Usage{Prompt: 30, Completion: 4},
 	}))
-	list(replicaA, tokens, "") // it rests by the clock
+	list(replicaA, tokens, "")
 	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
 	list(replicaA, tokens, "", key)
 	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 10); err != nil || got[0].SpentToday != 34 {

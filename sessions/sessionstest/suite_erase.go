@@ -9,7 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// secret must be found nowhere after an erasure.
 const secret = "Zq7-secret"
 
 func (b *suite) checkHidden() {
@@ -37,8 +36,8 @@ func (b *suite) checkHidden() {
 	}
 }
 
-// P75: an erased text is in no body, blob or summary. A summary that repeats it loses these lines and stays in the
-// view with all others; one with nothing else in it is emptied until it is written again.
+// P75: an erased text is in no body, blob or summary. A summary loses its lines and stays, or is emptied until it is
+// written again.
 func testErase(b *suite) {
 	l := b.runTools(1, bigBody+secret, otherBody) // 1 to 5, the secret at 3
 	b.offloadResults(l, 3, 4)
@@ -88,7 +87,7 @@ func testErase(b *suite) {
 	b.checkHidden()
 }
 
-// A summary that repeats little else is emptied. It keeps its place until its range is written again, once.
+// A summary that repeats little else is emptied until its range is written again, once.
 func testEraseRewrite(b *suite) {
 	l := b.runTools(1, bigBody+secret, otherBody)
 	b.compactSession(l, newCompaction(0, 1))
@@ -128,7 +127,7 @@ func testEraseRewrite(b *suite) {
 	b.checkSummaries(l, "1-1:1:0 2-3:2:0 ")
 }
 
-// Events in no summary yet are wiped in place, and no undo shows them again.
+// Events in no summary are wiped in place, and no undo shows them again.
 func testEraseTail(b *suite) {
 	l := b.runTools(1, bigBody+secret, otherBody) // 1 to 5
 	v := b.beginTurn(l, 0)
@@ -204,7 +203,7 @@ func testEraseReplies(b *suite) {
 	}
 }
 
-// Erasures end a few consecutive turns. The next one waits for the end of its turn, or of the erasure's context.
+// Erasures end a few consecutive turns. The next one waits.
 func testEraseWaits(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
@@ -253,7 +252,7 @@ func testEraseWaits(b *suite) {
 	b.checkError(err)
 }
 
-// Erasures end upkeep a few times. The next one waits for its end, also if turns commit meanwhile.
+// Erasures end upkeep a few times; then they wait, also if turns commit meanwhile.
 func testEraseWaitsForUpkeep(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
@@ -279,12 +278,12 @@ func testEraseWaitsForUpkeep(b *suite) {
 		erased <- err
 	}
 	go erase()
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 0)) // it failed
+	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 0))
 	b.checkError(<-erased)
 	l = b.acquireLease(replicaA)
 	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
 	go erase()
-	b.compactSession(l, newCompaction(0, 2)) // there may be more: the mark stays
+	b.compactSession(l, newCompaction(0, 2)) // the mark stays
 	b.checkError(<-erased)
 	l = b.acquireLease(replicaA)
 	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
@@ -293,7 +292,7 @@ func testEraseWaitsForUpkeep(b *suite) {
 		l = b.acquireLease(replicaA)
 		b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
 	}
-	b.eraseEvent(1) // waits for the limit: the mark is not ended
+	b.eraseEvent(1) // waits for the limit
 	l = b.acquireLease(replicaA)
 	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
 	b.Expire(b.T, replicaA)
@@ -307,8 +306,8 @@ func (b *suite) eraseEvent(seq int64) {
 	b.checkError(err)
 }
 
-// P93: an erasure or a deletion waits for the outcome of a reply that a replica sends, since its text was read before.
-// A replica without a heartbeat may still send.
+// P93: an erasure or a deletion waits for the outcome of a reply under way. A replica without a heartbeat may still
+// send.
 func testEraseWaitsForReply(b *suite) {
 	l := b.leaseWithMessages(3)
 	b.runTurn(l, 1) // 1 and 2
@@ -363,7 +362,7 @@ func testDelete(b *suite) {
 
 	again := func() {
 		b.Helper()
-		for _, n := range []int{1, 2} { // delivered again, as the acknowledgement may have been lost
+		for _, n := range []int{1, 2} {
 			if a := b.acceptMessage(replicaA, n); a.New || a.EventID != 0 {
 				b.Errorf("deleted message %d was accepted again: %+v", n, a)
 			}

@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// historyStep is an operation; A and B choose among the possible ones.
+// A and B choose among the possible operations.
 type historyStep struct {
 	Do   int
 	A, B int
@@ -52,7 +52,6 @@ func testHistories(b *suite) {
 	}
 }
 
-// history is a session and its expected state.
 type history struct {
 	*suite
 	t      failingTest
@@ -94,7 +93,7 @@ func (h *history) readView() sessions.View {
 	return v
 }
 
-// checkView cuts off events behind place n.
+// checkView ignores events behind place n.
 func (h *history) checkView(v sessions.View, n int) string {
 	v.Tail = slices.DeleteFunc(slices.Clone(v.Tail), func(e sessions.Event) bool { return e.Seq > int64(n) })
 	return checkShown(v)
@@ -206,7 +205,7 @@ func wordOf(seq int) string {
 	return string(word) + "q "
 }
 
-// nextSummary has a line for the word of each message in a range.
+// nextSummary has a line for each message's word.
 func (h *history) nextSummary(first, last int64, n int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d to %d, %d", first, last, n)
@@ -218,7 +217,7 @@ func (h *history) nextSummary(first, last int64, n int) string {
 	return text.String()
 }
 
-// eraseSome wipes an event. No summary repeats it then; other lines and all summaries stay.
+// No summary repeats the event then; other lines and all summaries stay.
 func (h *history) eraseSome(seq int64) {
 	h.t.Helper()
 	before, size := map[int64]sessions.Summary{}, h.readView().Session.TotalTokens
@@ -350,7 +349,7 @@ func (h *history) checkInvariants(s historyStep) {
 	h.checkReadable(s)
 }
 
-// checkWhole checks that an event's view leads to its original words.
+// An event's view leads to its original words.
 func (h *history) checkWhole(e sessions.Event, needed map[string]bool) {
 	h.t.Helper()
 	want := h.said[e.Seq-1]
@@ -384,7 +383,7 @@ func (h *history) checkLogged(st sessions.Session) {
 	}
 }
 
-// checkReadable checks that all summaries that were ever in a view can still be read.
+// Summaries that were ever in a view stay readable.
 func (h *history) checkReadable(s historyStep) {
 	h.t.Helper()
 	now := map[int64]string{}

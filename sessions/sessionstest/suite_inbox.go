@@ -404,7 +404,6 @@ func testResign(b *suite) {
 	}
 }
 
-// A replica keeps the leases of sessions with work, and releases those of idle ones.
 func testRest(b *suite) {
 	keys := []sessions.Key{key, "robot/elsewhere"}
 	rest := func(owner sessions.ReplicaID, rest, unflushed time.Duration) int {

@@ -51,7 +51,7 @@ func testJob(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading the job after its compaction")
 }
 
-// A job that a crash left staged is found by the same job over the same events only.
+// A staged job is found by the same job over the same events only.
 func testJobStaged(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)
@@ -72,7 +72,7 @@ func testJobStaged(b *suite) {
 	}
 	first := open(job, 1, "")
 	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
-	b.Expire(b.T, replicaA) // it died
+	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
 	if again := open(job, 2, "text"); again.Hash != first.Hash {
@@ -82,11 +82,10 @@ func testJobStaged(b *suite) {
 	open(job, 3, "")
 	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("new text"), sessions.Spending{}))
 	open(sessions.Job{Through: 2, Version: "v2"}, 1, "")
-	open(job, 1, "") // the other job took its place
+	open(job, 1, "")
 }
 
-// The cost of a draft is charged with its staging, and not again with its compaction: an erasure of the draft takes
-// nothing back.
+// The cost of a draft is charged with its staging, not again with its compaction.
 func testStagedCost(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)

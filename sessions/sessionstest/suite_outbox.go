@@ -90,8 +90,7 @@ func testOutboxNotify(b *suite) {
 	}
 }
 
-// A claim returns the open parts as they are now, and counts the attempt. A mark of an earlier attempt then changes
-// nothing.
+// A claim returns the open parts as they are now, and counts the attempt. Marks of earlier attempts change nothing.
 func testOutboxClaim(b *suite) {
 	l := b.leaseWithMessages(3)
 	var ids []int64
@@ -132,8 +131,8 @@ func testOutboxClaim(b *suite) {
 	}
 }
 
-// A claim for a later part keeps the number of arrived parts. A later claim with fewer changes nothing, nor does one
-// with parts of another text.
+// A claim for a later part keeps the number of arrived parts. Later claims with fewer, or with parts of another text,
+// change nothing.
 func testOutboxParts(b *suite) {
 	l := b.leaseWithMessages(1)
 	reply := b.runTurn(l, 1).Replies[0]
@@ -317,7 +316,7 @@ func testCardsOfReplies(b *suite) {
 }
 
 // A click is of a person who asked, or not, during the turn and after it. A turn of several messages has several such
-// people, in any order. Those of other turns are others.
+// people.
 func testClickedCards(b *suite) {
 	accept := func(n int) {
 		b.Helper()
@@ -391,7 +390,6 @@ func testLeftCards(b *suite) {
 }
 
 // The end of a card is prepaid from its opening, through the commit and each claim, until a call that ends it failed.
-// A card that the commit recorded is prepaid before its delivery.
 func testPrepaidCards(b *suite) {
 	l := b.leaseWithMessages(2)
 	v := b.beginTurn(l, 1)

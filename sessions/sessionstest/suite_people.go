@@ -9,7 +9,6 @@ import (
 
 const encrypted sessions.UserID = "$:LWCP_v1:$one"
 
-// withStaff is a message with both ids of its sender.
 func withStaff(n int, staff sessions.UserID) sessions.Message {
 	m := newMessage(n)
 	m.SenderID, m.StaffID, m.EncryptedID = staff, staff, encrypted
@@ -119,7 +118,6 @@ func testKnownUnderOtherID(b *suite) {
 	}
 }
 
-// checkEarlier checks that a message is found under the first of its keys.
 func (b *suite) checkEarlier() {
 	b.Helper()
 	of := func(conversation sessions.ConversationID, sender sessions.UserID) sessions.Key {

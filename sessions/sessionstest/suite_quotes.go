@@ -59,7 +59,7 @@ func testQuoted(b *suite) {
 	bot("not the answer whose reply waits behind it", time.Now(), "答复")
 	b.wantError(b.Store.Requote(b.ctx, l, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting in a message that was taken")
 
-	// Two replies may have been sent at the time: either may be meant.
+	// Either of two replies may be meant.
 	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
 	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
 }

@@ -67,7 +67,7 @@ func (b *suite) keptBlobs(bodies ...string) {
 	}
 }
 
-// P76: a result that was moved out of the view can be read, and is summarized in its original words.
+// P76: an offloaded result can be read, and is summarized in its original words.
 func testOffload(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	before := b.beginTurn(l, 0)
@@ -104,7 +104,7 @@ func testOffload(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 }
 
-// A missing or spoilt body is read from the log, until that has it no more either.
+// A missing or spoilt body is read from the log, while that has it.
 func testBlobLogged(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	before := b.beginTurn(l, 0)
@@ -136,7 +136,7 @@ func testBlobLogged(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "reading a result that was erased")
 }
 
-// P76: a result that neither body nor log still holds is reported as unavailable, and the rest is summarized.
+// P76: a result that is lost is reported as unavailable, and the rest is summarized.
 func testBlobFaults(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
 	b.offloadResults(l, 3, 4)
@@ -165,7 +165,7 @@ func testBlobFaults(b *suite) {
 	b.compactSession(l, c) // the log still has the source
 }
 
-// P77, P78: a body is kept as long as an event of the view refers to it, and no longer.
+// P77, P78: a body is kept exactly as long as an event of the view refers to it.
 func testBlobsCounted(b *suite) {
 	l := b.runTools(1, bigBody, otherBody) // 1 to 5
 	b.runTools(2, bigBody)                 // 6 to 9: the same result again

@@ -55,7 +55,7 @@ func testBeginSent(b *suite) {
 	if got := eventContents(v.Pending); got != "0:user:问题 7 0:user:问题 5 0:user:问题 6 0:user:问题 4 0:user:问题 2 0:user:问题 3 " {
 		b.Fatalf("a turn of six sees %q", got)
 	}
-	// A message that arrives now and was sent before those stands behind them: they are in a turn.
+	// A late message sent before those stands behind them: they are in a turn.
 	late := newMessage(8)
 	late.SentAt = now.Add(-time.Minute)
 	_, err := b.Store.Accept(b.ctx, replicaA, key, late)
@@ -117,7 +117,6 @@ func testCommitPlaces(b *suite) {
 	}
 }
 
-// The result of a command is kept with its message, and with no other.
 func testCommitOutcome(b *suite) {
 	l := b.leaseWithMessages(2)
 	first := newAnswer(b.beginTurn(l, 1))
@@ -208,8 +207,8 @@ func testCommitCounters(b *suite) {
 	}
 }
 
-// A session's day has each kind of work with its tokens and cost. Answers are not part of the limited upkeep, and a
-// turn that does not commit counts nothing.
+// A session's day has each kind of work with its tokens and cost. Answers are no upkeep, and only committed turns
+// count.
 func testSpent(b *suite) {
 	l := b.leaseWithMessages(3)
 	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}

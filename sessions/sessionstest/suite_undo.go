@@ -7,7 +7,6 @@ import (
 	"ebb/sessions"
 )
 
-// checkShown is a whole view as text.
 func checkShown(v sessions.View) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "gen %d after %d, summarized to %d |", v.Session.Gen, v.Session.BaseSeq, v.Session.CompactedSeq)
@@ -109,7 +108,7 @@ func testUndoOnce(b *suite) {
 	if by := string(newMessage(7).SenderID); first.RequestedBy != by || rows[0].RequestedBy != by || rows[1].RequestedBy != "" {
 		b.Errorf("the undo was asked for by %q, in the log by %q, want %q; the compaction before by %q", first.RequestedBy, rows[0].RequestedBy, by, rows[1].RequestedBy)
 	}
-	b.Expire(b.T, replicaA) // it died before it could say so
+	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
 	again := undo(b.Other, asked, "1-1:1:0 2-2:1:0 3-3:1:0 ")

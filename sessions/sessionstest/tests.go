@@ -2,7 +2,7 @@ package sessionstest
 
 import "testing"
 
-// TestStore tests the contract of sessions.Store. open makes a new storage for each test.
+// TestStore tests the contract. open makes a new storage for each test.
 func TestStore(t *testing.T, open func(t *testing.T) Harness) {
 	t.Parallel()
 	for _, tt := range storeTests {

@@ -10,8 +10,8 @@ import (
 
 var unknownPart = regexp.MustCompile(`(?:^|[^pP])\{[A-Za-z]+\}`)
 
-// Examples checks that each rule matches its first example, and not its second. matches applies a rule as its package
-// does; nil searches the text for the expression.
+// Examples checks each rule's examples. matches applies a rule as its package does; nil searches the text for the
+// expression.
 func Examples(t *testing.T, f rules.File, matches func(r rules.Rule, text string) bool) {
 	t.Helper()
 	if matches == nil {
