@@ -91,10 +91,11 @@ func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, k
 	return nil
 }
 
-// auditFields are in their order on the page, see summarize.Report.
+// auditFields are in their order on the page, see upkeep.AuditRecord. The storage adds the last two.
 var auditFields = []string{
 	"recall", "missing", "added", "healed", "repaired", "invented", "precision", "source_tokens", "summary_tokens", "trimmed", "rolled_up",
-	"roll_up_failed", "calls", "fallback", "unavailable",
+	"roll_up_failed", "calls", "fallback", "unavailable", "preserved_count", "pinned_growth", "memories",
+	"offloads_deleted", "deleted_files",
 }
 
 // auditRows lists values with a name in the catalog first. Numbers keep their digits.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"ebb/bot/upkeep"
 	"ebb/compaction"
-	"ebb/compaction/summarize"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/extract"
@@ -27,10 +27,15 @@ func TestAuditFieldsHaveNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fields []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[summarize.Report]()) {
+	fields := []string{"offloads_deleted", "deleted_files"} // package sessions writes these
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[upkeep.AuditRecord]()) {
+		if f.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields = append(fields, name)
+	}
+	for _, name := range fields {
 		for lang, words := range r.words {
 			if key := "check." + name; words.T(key) == key {
 				t.Errorf("%s has no name in %s", name, lang)
@@ -50,8 +55,8 @@ func TestAuditRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := auditRows(`{"recall": 0.875, "missing": ["PO-7", "3%"], "healed": true, "calls": 2, "newer": {"a": 1}}`, r.words["zh"])
-	want := []auditRow{{"保留的标识", "88 %"}, {"模型漏掉、已补回的标识", "PO-7, 3%"}, {"不经模型修正", "是"}, {"模型调用次数", "2"}, {"newer", `{"a":1}`}}
+	got := auditRows(`{"recall": 0.875, "missing": ["PO-7", "3%"], "healed": true, "calls": 2, "newer": {"a": 1}, "memories": [7, 12], "preserved_count": 0}`, r.words["zh"])
+	want := []auditRow{{"保留的标识", "88 %"}, {"模型漏掉、已补回的标识", "PO-7, 3%"}, {"不经模型修正", "是"}, {"模型调用次数", "2"}, {"保留原文的消息数", "0"}, {"这次整理存下的记忆编号", "7, 12"}, {"newer", `{"a":1}`}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

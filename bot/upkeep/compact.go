@@ -366,7 +366,8 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) e
 	return nil
 }
 
-type auditRecord struct {
+// AuditRecord is the audit of a committed compaction, as JSON in its log entry.
+type AuditRecord struct {
 	summarize.Report
 	Memories  []int64 `json:"memories,omitempty"` // saved by its flush
 	Preserved int     `json:"preserved_count"`    // events that stay raw
@@ -376,7 +377,7 @@ type auditRecord struct {
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
 	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
-	text, err := json.Marshal(auditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
+	text, err := json.Marshal(AuditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)
 	}

@@ -68,7 +68,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	if err != nil {
 		return err
 	}
-	report, err := json.Marshal(auditRecord{Report: r.Report})
+	report, err := json.Marshal(AuditRecord{Report: r.Report})
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)
 	}
