@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"time"
 
 	"ebb/sessions"
@@ -64,6 +65,15 @@ type Memory struct {
 
 // Private reports whether the memory was said in a private chat.
 func (m Memory) Private() bool { return m.SourceGroup == "" }
+
+// PrivateSource returns the session of the first private value of a fact; ok is false if all were said in groups.
+func PrivateSource(values []Memory) (key sessions.Key, ok bool) {
+	i := slices.IndexFunc(values, Memory.Private)
+	if i < 0 {
+		return "", false
+	}
+	return values[i].SourceSession, true
+}
 
 // Draft is a fact before it is stored.
 type Draft struct {

@@ -38,8 +38,8 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	v := memoryView{m, values}
-	private := slices.ContainsFunc(v.Values, memory.Memory.Private)
-	err = c.opened(r, private, v.Memory.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
+	key, private := memory.PrivateSource(v.Values)
+	err = c.opened(r, private, key, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
 		v.Memory, v.Values, err = lists.Memory(ctx, m.ID)
 		return err
 	})

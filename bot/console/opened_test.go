@@ -53,6 +53,23 @@ func TestPrivateFactIsInTheAudit(t *testing.T) {
 	}
 }
 
+// A fact that was said in a private chat first, and in a group later, is in the audit under the private chat.
+func TestEarlierPrivateValueIsInTheAuditOfItsChat(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, start_seq, end_seq, said_by, source_group, superseded_by)
+		SELECT 'group', 'robot/cidGroup', 'decision', 'secretword 5 月 18 日', '\x03', '` + privateKey + `', 1, 2, 'staff0002', '', m.id FROM memories m WHERE m.scope = 'group'`)
+	now := number(scan[int64](w, "SELECT id FROM memories WHERE scope = 'group' AND superseded_by IS NULL"))
+	b := w.enter(w.serve(nil), adminToken)
+	if _, page := b.get("/memories/" + now); !strings.Contains(page, "secretword") || !strings.Contains(page, "5 月 20 日") {
+		t.Errorf("the page lacks a value of the fact: %s", around(page, "5 月"))
+	}
+	want := "view_private " + privateKey + " memory " + now
+	if got := scan[string](w, "SELECT coalesce(string_agg(action || ' ' || session_key || ' ' || detail, ', '), '') FROM audit"); got != want {
+		t.Errorf("audit: %s, want %s", got, want)
+	}
+}
+
 // plantSecret puts a word into each text of a private chat and of a fact from it, also into those that groups refer to.
 func (w *world) plantSecret(word string) {
 	w.t.Helper()

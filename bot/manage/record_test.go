@@ -84,3 +84,24 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 }
 
 func ignore[T any](T) error { return nil }
+
+// The view of a fact with a private value is in the audit of that private chat, and that of group values is not.
+func TestViewsOfFactsAreInTheAuditOfThePrivateChat(t *testing.T) {
+	t.Parallel()
+	of := func(key sessions.Key, group string) memory.Memory {
+		return memory.Memory{ID: 3, SourceSession: key, SourceGroup: group}
+	}
+	for want, values := range map[string][]memory.Memory{
+		"": {of("group", "g"), of("group", "g")},
+		"cli:root view_private private memory 3: done": {of("private", ""), of("group", "g")},
+		"cli:root view_private chat memory 3: done":    {of("group", "g"), of("chat", ""), of("private", "")},
+	} {
+		kept := &audit{}
+		m := newTestManager(&storage{})
+		m.cfg.Audit = kept
+		err := m.ViewFact(t.Context(), Actor{Role: Operator, Name: "cli:root"}, values[len(values)-1], values, func(context.Context) error { return nil })
+		if got := strings.Join(kept.rows, "; "); err != nil || got != want {
+			t.Errorf("audit %q and error %v, want %q", got, err, want)
+		}
+	}
+}

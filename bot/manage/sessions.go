@@ -3,7 +3,6 @@ package manage
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/rs/zerolog"
@@ -50,12 +49,13 @@ func (m *Manager) View(ctx context.Context, a Actor, s sessions.Session, read fu
 	return m.Record(ctx, a, ViewedPrivate, s.Key, "", read)
 }
 
-// ViewFact is [Manager.View] for a memory with all values of its fact.
+// ViewFact is [Manager.View] for a memory with all values of its fact. The row has the private chat of an earlier value too.
 func (m *Manager) ViewFact(ctx context.Context, a Actor, f memory.Memory, values []memory.Memory, read func(context.Context) error) error {
-	if !slices.ContainsFunc(values, memory.Memory.Private) {
+	key, private := memory.PrivateSource(values)
+	if !private {
 		return read(ctx)
 	}
-	return m.Record(ctx, a, ViewedPrivate, f.SourceSession, memoryDetail(f.ID), read)
+	return m.Record(ctx, a, ViewedPrivate, key, memoryDetail(f.ID), read)
 }
 
 // Undo reverts the newest compaction and returns its row in the log, or [sessions.ErrNotFound] for none. The session
