@@ -226,20 +226,37 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 func TestPagePlanOfSchedules(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)
-	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, created_at)
-		SELECT 'robot/s' || i % 2000, i, 'remind', now(), 'x', 'x', 'u1', '{}', 'o' || i, now() - interval '1 minute' * i FROM generate_series(1, 20000) i`)
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, state, due_at, settled_at, spec, text, created_by, creator, origin)
+		SELECT 'robot/s' || i % 2000, i, 'remind', CASE WHEN i % 2 = 0 THEN 'active' ELSE 'done' END, now() + interval '1 minute' * i,
+			CASE WHEN i % 2 = 1 THEN now() - interval '1 minute' * i END, 'x', 'x', 'u1', '{}', 'o' || i FROM generate_series(1, 20000) i`)
 	execute(t, pool, "ANALYZE schedules")
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
-	far := time.Now().AddDate(1, 0, 0)
-	for name, filter := range map[string]dbsqlc.PageSchedulesParams{
-		"all": {}, "of a state": {State: "active"}, "of a group": {OnlyKeys: []string{"robot/s9", "robot/s11"}}, "of a session": {SessionKey: "robot/s9", State: "active"},
+	far, groups := time.Now().AddDate(1, 0, 0), []string{"robot/s9", "robot/s11"}
+	active := func(f dbsqlc.PageSchedulesParams) func() error {
+		return func() error {
+			f.Words, f.MaxRows = []string{}, 51
+			_, err := q.PageSchedules(t.Context(), p, &f)
+			return err
+		}
+	}
+	ended := func(f dbsqlc.PageSchedulesEndedParams) func() error {
+		return func() error {
+			f.BeforeAt, f.BeforeKey, f.Words, f.MaxRows = far, "z", []string{}, 51
+			_, err := q.PageSchedulesEnded(t.Context(), p, &f)
+			return err
+		}
+	}
+	for name, run := range map[string]func() error{
+		"active": active(dbsqlc.PageSchedulesParams{}), "active of groups": active(dbsqlc.PageSchedulesParams{OnlyKeys: groups}),
+		"active of a session": active(dbsqlc.PageSchedulesParams{SessionKey: "robot/s9"}), "active after a row": active(dbsqlc.PageSchedulesParams{AfterAt: far, AfterKey: "z"}),
+		"ended": ended(dbsqlc.PageSchedulesEndedParams{}), "ended of groups": ended(dbsqlc.PageSchedulesEndedParams{OnlyKeys: groups}),
+		"ended of a state": ended(dbsqlc.PageSchedulesEndedParams{State: "done"}),
 	} {
-		filter.BeforeAt, filter.BeforeKey, filter.Words, filter.MaxRows = far, "z", []string{}, 51
-		if _, err := q.PageSchedules(t.Context(), p, &filter); err != nil {
+		if err := run(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if strings.Contains(p.plan, "Seq Scan on schedules") {
-			t.Errorf("the list %s reads all schedules:\n%s", name, p.plan)
+			t.Errorf("the list of %s reads all schedules:\n%s", name, p.plan)
 		}
 	}
 }

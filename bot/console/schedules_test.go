@@ -1,9 +1,11 @@
 package console_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,5 +71,52 @@ func TestSchedules(t *testing.T) {
 	}
 	if all := scan[string](w, "SELECT string_agg(action || ' ' || detail || ' ' || outcome, ', ' ORDER BY id) FROM audit WHERE action <> 'view_private'"); all != "cancel_schedule schedule 1 done, cancel_schedule schedule 1 error.not_found" {
 		t.Errorf("the audit has %q", all)
+	}
+}
+
+// Active reminders come first, by their next time; ended ones follow, the last ended first. Pages show each once, with its number.
+func TestSchedulesAreInTheOrderOfTheirTimes(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for id := range 7 {
+		w.addSchedule(groupKey, id+1, "remind", "喝水")
+	}
+	w.execute(`UPDATE schedules SET due_at = now() + interval '1 hour' * (ARRAY[5, 1, 3, 1, 9, 9, 9])[id], state = CASE WHEN id > 4 THEN 'done' ELSE 'active' END,
+		settled_at = CASE WHEN id > 4 THEN now() - interval '1 hour' * (ARRAY[2, 1, 3])[id - 4] END`)
+	b := w.enter(w.serve(nil), adminToken)
+	pages := func(query string) (ids []int64) {
+		for cursor := ""; ; {
+			_, text := b.do("GET", "/api/v1/schedules?limit=2&q="+query+"&cursor="+cursor, "", "Authorization", "Bearer "+adminToken)
+			var v struct {
+				Items []struct{ ID int64 }
+				Next  string
+			}
+			if err := json.Unmarshal([]byte(text), &v); err != nil || len(ids) > 7 {
+				t.Fatalf("%s after %v: %v", text, ids, err)
+			}
+			for _, one := range v.Items {
+				ids = append(ids, one.ID)
+			}
+			if cursor = v.Next; cursor == "" {
+				return ids
+			}
+		}
+	}
+	for query, want := range map[string][]int64{"": {2, 4, 3, 1, 6, 5, 7}, "state:active": {2, 4, 3, 1}, "state:done": {6, 5, 7}, "state:cancelled": nil} {
+		if got := pages(query); !slices.Equal(got, want) {
+			t.Errorf("%q lists %v, want %v", query, got, want)
+		}
+	}
+	_, page := b.get("/schedules")
+	last := -1
+	for _, id := range []string{"2", "4", "3", "1", "6", "5", "7"} {
+		at := strings.Index(page, `data-label="编号">`+id+"</td>")
+		if at <= last {
+			t.Errorf("the page lacks number %s in its place: %d after %d", id, at, last)
+		}
+		last = at
+	}
+	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); !strings.Contains(page, "#3 喝水") {
+		t.Errorf("the conversation's page lacks the number: %s", around(page, "喝水"))
 	}
 }

@@ -1,5 +1,5 @@
-// Package pages has the rows of the console's lists and the ports that read them. Lists begin at the newest row. A
-// cursor names the place after a row, so that new rows move nothing.
+// Package pages has the rows of the console's lists and the ports that read them. Lists begin at the newest row, that of
+// reminders at the active one whose time comes next. A cursor names the place after a row, so that new rows move nothing.
 package pages
 
 import (
@@ -27,6 +27,8 @@ type Place struct {
 	At  time.Time `json:"t,omitzero"`
 	Key string    `json:"k,omitempty"`
 	ID  int64     `json:"i,omitempty"`
+	// Ended is for reminders: the place is among ended ones, which follow active ones.
+	Ended bool `json:"e,omitempty"`
 }
 
 // Cursor encodes a position.
@@ -250,6 +252,7 @@ const (
 type Lists interface {
 	Sessions(ctx context.Context, f SessionFilter, p Page) (rows []SessionRow, next string, err error)
 	Compactions(ctx context.Context, f CompactionFilter, p Page) (rows []CompactionRow, next string, err error)
+	// Schedules lists active schedules by their next time, then ended ones, the last ended first.
 	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
 	// Talk lists the events of a view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)

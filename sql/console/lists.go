@@ -121,24 +121,46 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 
 // Schedules implements pages.Lists.
 func (s *Store) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.Page) ([]pages.ScheduleRow, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := s.db.Q.PageSchedules(ctx, s.db.Pool, &dbsqlc.PageSchedulesParams{
-		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), BeforeID: place.ID, State: pg.Clean(f.State), Kind: pg.Clean(f.Kind),
-		SessionKey: pg.Clean(string(f.Session)), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("listing schedules: %w", err)
+	var rows []dbsqlc.PageSchedulesRow
+	const active = string(sessions.ScheduleActive)
+	if !place.Ended && (f.State == "" || f.State == active) {
+		rows, err = s.db.Q.PageSchedules(ctx, s.db.Pool, &dbsqlc.PageSchedulesParams{
+			AfterAt: place.At, AfterKey: pg.Clean(place.Key), AfterID: place.ID, Kind: pg.Clean(f.Kind), SessionKey: pg.Clean(string(f.Session)),
+			Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("listing active schedules: %w", err)
+		}
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageSchedulesRow) pages.Place {
-		return pages.Place{At: r.Schedule.CreatedAt, Key: string(r.Schedule.SessionKey), ID: r.Schedule.ID}
-	})
+	if f.State != active && len(rows) <= p.Limit {
+		if !place.Ended {
+			place = newest
+		}
+		ended, err := s.db.Q.PageSchedulesEnded(ctx, s.db.Pool, &dbsqlc.PageSchedulesEndedParams{
+			BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), BeforeID: place.ID, State: pg.Clean(f.State), Kind: pg.Clean(f.Kind),
+			SessionKey: pg.Clean(string(f.Session)), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit + 1 - len(rows)),
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("listing ended schedules: %w", err)
+		}
+		for _, r := range ended {
+			rows = append(rows, dbsqlc.PageSchedulesRow(r))
+		}
+	}
 	list := make([]pages.ScheduleRow, len(rows))
 	for i := range rows {
 		list[i] = pages.ScheduleRow{Schedule: convert.Schedule(&rows[i].Schedule), Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
 	}
+	list, next := cut(list, p.Limit, func(r pages.ScheduleRow) pages.Place {
+		if r.State == sessions.ScheduleActive {
+			return pages.Place{At: r.DueAt, Key: string(r.Key), ID: r.ID}
+		}
+		return pages.Place{At: r.SettledAt, Key: string(r.Key), ID: r.ID, Ended: true}
+	})
 	return list, next, nil
 }
 

@@ -882,22 +882,21 @@ const pageSchedules = `-- name: PageSchedules :many
 SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
-WHERE (c.created_at, c.session_key, c.id) < ($1::timestamptz, $2::text, $3::bigint)
-  AND ($4::text = '' OR c.state = $4::text)
-  AND ($5::text = '' OR c.kind = $5::text)
-  AND ($6::text = '' OR c.session_key = $6::text)
-  AND ($7::text[] IS NULL OR c.session_key = ANY($7::text[]))
-  AND NOT EXISTS (SELECT FROM unnest($8::text[]) w(word) WHERE strpos(lower(
+WHERE c.state = 'active' AND c.due_at >= $1::timestamptz
+  AND (c.due_at, c.session_key, c.id) > ($1::timestamptz, $2::text, $3::bigint)
+  AND ($4::text = '' OR c.kind = $4::text)
+  AND ($5::text = '' OR c.session_key = $5::text)
+  AND ($6::text[] IS NULL OR c.session_key = ANY($6::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($7::text[]) w(word) WHERE strpos(lower(
     CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
-ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
-LIMIT $9::int
+ORDER BY c.due_at, c.session_key, c.id
+LIMIT $8::int
 `
 
 type PageSchedulesParams struct {
-	BeforeAt   time.Time
-	BeforeKey  string
-	BeforeID   int64
-	State      string
+	AfterAt    time.Time
+	AfterKey   string
+	AfterID    int64
 	Kind       string
 	SessionKey string
 	OnlyKeys   []string
@@ -911,10 +910,89 @@ type PageSchedulesRow struct {
 	ConversationType string
 }
 
-// PageSchedules lists schedules, the newest first. All words must be in the title of the group or in the key. An empty parameter
-// disables its filter.
+// PageSchedules lists active schedules by their next time, after a place. All words must be in the title of the group or in the key. An
+// empty parameter disables its filter.
 func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedulesParams) ([]PageSchedulesRow, error) {
 	rows, err := db.Query(ctx, pageSchedules,
+		arg.AfterAt,
+		arg.AfterKey,
+		arg.AfterID,
+		arg.Kind,
+		arg.SessionKey,
+		arg.OnlyKeys,
+		arg.Words,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageSchedulesRow
+	for rows.Next() {
+		var i PageSchedulesRow
+		if err := rows.Scan(
+			&i.Schedule.SessionKey,
+			&i.Schedule.ID,
+			&i.Schedule.State,
+			&i.Schedule.Kind,
+			&i.Schedule.DueAt,
+			&i.Schedule.Spec,
+			&i.Schedule.Text,
+			&i.Schedule.CreatedBy,
+			&i.Schedule.Creator,
+			&i.Schedule.Origin,
+			&i.Schedule.CreatedAt,
+			&i.Schedule.SettledAt,
+			&i.Title,
+			&i.ConversationType,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pageSchedulesEnded = `-- name: PageSchedulesEnded :many
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE c.state <> 'active' AND c.settled_at <= $1::timestamptz
+  AND (c.settled_at, c.session_key, c.id) < ($1::timestamptz, $2::text, $3::bigint)
+  AND ($4::text = '' OR c.state = $4::text)
+  AND ($5::text = '' OR c.kind = $5::text)
+  AND ($6::text = '' OR c.session_key = $6::text)
+  AND ($7::text[] IS NULL OR c.session_key = ANY($7::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($8::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.settled_at DESC, c.session_key DESC, c.id DESC
+LIMIT $9::int
+`
+
+type PageSchedulesEndedParams struct {
+	BeforeAt   time.Time
+	BeforeKey  string
+	BeforeID   int64
+	State      string
+	Kind       string
+	SessionKey string
+	OnlyKeys   []string
+	Words      []string
+	MaxRows    int
+}
+
+type PageSchedulesEndedRow struct {
+	Schedule         Schedule
+	Title            string
+	ConversationType string
+}
+
+// PageSchedulesEnded lists ended schedules, the last ended first, by the filters of PageSchedules.
+func (q *Queries) PageSchedulesEnded(ctx context.Context, db DBTX, arg *PageSchedulesEndedParams) ([]PageSchedulesEndedRow, error) {
+	rows, err := db.Query(ctx, pageSchedulesEnded,
 		arg.BeforeAt,
 		arg.BeforeKey,
 		arg.BeforeID,
@@ -929,9 +1007,9 @@ func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedules
 		return nil, err
 	}
 	defer rows.Close()
-	var items []PageSchedulesRow
+	var items []PageSchedulesEndedRow
 	for rows.Next() {
-		var i PageSchedulesRow
+		var i PageSchedulesEndedRow
 		if err := rows.Scan(
 			&i.Schedule.SessionKey,
 			&i.Schedule.ID,

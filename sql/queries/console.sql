@@ -80,19 +80,35 @@ ORDER BY c.created_at DESC, c.id DESC
 LIMIT @max_rows::int;
 
 -- name: PageSchedules :many
--- PageSchedules lists schedules, the newest first. All words must be in the title of the group or in the key. An empty parameter
--- disables its filter.
+-- PageSchedules lists active schedules by their next time, after a place. All words must be in the title of the group or in the key. An
+-- empty parameter disables its filter.
 SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
-WHERE (c.created_at, c.session_key, c.id) < (@before_at::timestamptz, @before_key::text, @before_id::bigint)
+WHERE c.state = 'active' AND c.due_at >= @after_at::timestamptz
+  AND (c.due_at, c.session_key, c.id) > (@after_at::timestamptz, @after_key::text, @after_id::bigint)
+  AND (@kind::text = '' OR c.kind = @kind::text)
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.due_at, c.session_key, c.id
+LIMIT @max_rows::int;
+
+-- name: PageSchedulesEnded :many
+-- PageSchedulesEnded lists ended schedules, the last ended first, by the filters of PageSchedules.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE c.state <> 'active' AND c.settled_at <= @before_at::timestamptz
+  AND (c.settled_at, c.session_key, c.id) < (@before_at::timestamptz, @before_key::text, @before_id::bigint)
   AND (@state::text = '' OR c.state = @state::text)
   AND (@kind::text = '' OR c.kind = @kind::text)
   AND (@session_key::text = '' OR c.session_key = @session_key::text)
   AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
     CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
-ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
+ORDER BY c.settled_at DESC, c.session_key DESC, c.id DESC
 LIMIT @max_rows::int;
 
 -- name: PageReplicas :many
