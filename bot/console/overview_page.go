@@ -36,6 +36,9 @@ func (u *usageSum) add(turns int, s sessions.Spending) {
 	}
 }
 
+// Unpriced reports tokens without a cost.
+func (u usageSum) Unpriced() bool { return u.Cost == 0 && u.Usage.Prompt > 0 }
+
 type callsView struct {
 	Counted           bool
 	Made, Quota, Left int64

@@ -168,7 +168,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
 		"reason":  w.Failure,
-		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return fmt.Sprintf("%.4f", f) },
+		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": cost,
 		"time": func(t time.Time) string {
 			if t.IsZero() {
 				return "–"
@@ -321,6 +321,16 @@ func staticVersion() string {
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// leastCost is the smallest cost with a digit on the page.
+const leastCost = 0.0001
+
+func cost(f float64) string {
+	if f > 0 && f < leastCost {
+		return fmt.Sprintf("< %v", leastCost)
+	}
+	return fmt.Sprintf("%.4f", f)
 }
 
 func num(n any) string {

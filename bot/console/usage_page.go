@@ -259,11 +259,13 @@ func usageBySession(v usageView) iter.Seq2[[]string, error] {
 	}
 }
 
+// sumCells has an empty cell for no cost.
 func sumCells(turns int, s sessions.Spending) []string {
-	return []string{
-		strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion),
-		strconv.FormatFloat(s.Cost, 'f', -1, 64), strconv.Itoa(turns),
+	cost := ""
+	if s.Cost != 0 {
+		cost = strconv.FormatFloat(s.Cost, 'f', -1, 64)
 	}
+	return []string{strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion), cost, strconv.Itoa(turns)}
 }
 
 // spreadsheetText keeps a text from being read as a formula.

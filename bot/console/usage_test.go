@@ -184,3 +184,33 @@ func TestBrokenExportOfUsage(t *testing.T) {
 		}
 	}
 }
+
+// Usage of models without a price has no cost: a dash on the pages with its reason, and an empty cell in a file.
+func TestUsageWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute("UPDATE compaction_log SET cost = 0")
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, turns)
+		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 3)`)
+	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, turns) VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 1234, 3)`)
+	b := w.enter(w.serve(nil), adminToken)
+	const reason = "No price is configured"
+	for _, path := range []string{"/", "/usage", "/compactions", w.at("/compactions/{key}/{attempt}", groupKey)} {
+		_, page := b.get(path + "?lang=en")
+		if strings.Contains(page, "0.0000") || !strings.Contains(page, `no price is configured for it">–</span>`) {
+			t.Errorf("%s has a cost, or no dash: %s", path, around(page, "0.0000"))
+		}
+		if isSum := path == "/" || path == "/usage"; isSum != strings.Contains(page, reason) {
+			t.Errorf("%s has the reason for no cost: %t", path, !isSum)
+		}
+	}
+	for by, want := range map[string]string{"": "robot/cidGroup,1234,0,0,,3\n", "&by=person": "staff0001,张伟,1234,0,5,,3\n"} {
+		if _, text := b.get("/usage?format=csv" + by); !strings.Contains(text, want) {
+			t.Errorf("the file %q is %q, want %q", by, text, want)
+		}
+	}
+	w.execute("UPDATE model_spend SET cost = 0.00002")
+	if _, page := b.get("/usage?lang=en"); strings.Contains(page, reason) || !strings.Contains(page, "&lt; 0.0001<") {
+		t.Errorf("a small cost is shown as none: %s", around(page, "0.0"))
+	}
+}
