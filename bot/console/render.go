@@ -175,6 +175,9 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			}
 			return t.In(r.zone).Format("2006-01-02 15:04:05")
 		},
+		"dayBegan": func(t time.Time) string { return r.dayBegan(t).Format("2006-01-02 15:04") },
+		"dayFrom":  func() string { return r.dayBegan(time.Now()).Format("15:04") },
+		"zone":     func() string { return zoneName(time.Now().In(r.zone)) },
 		"relative": func(t time.Time) string { return w.relative(t, time.Now()) },
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"period": func(d time.Duration) string {
@@ -210,6 +213,23 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		},
 		"asset": func(name string) string { return "/static/" + name + "?v=" + r.version },
 	}
+}
+
+// dayBegan returns the beginning of a time's day of usage, which is a day of UTC, in the zone of the pages.
+func (r *renderer) dayBegan(t time.Time) time.Time {
+	return t.UTC().Truncate(24 * time.Hour).In(r.zone)
+}
+
+// zoneName returns a name such as "Asia/Shanghai (UTC+08:00)".
+func zoneName(t time.Time) string {
+	offset := "UTC"
+	if _, seconds := t.Zone(); seconds != 0 {
+		offset += t.Format("-07:00")
+	}
+	if name := t.Location().String(); name != "UTC" && name != "Local" {
+		return name + " (" + offset + ")"
+	}
+	return offset
 }
 
 type view struct {
