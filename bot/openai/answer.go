@@ -14,7 +14,6 @@ import (
 	"ebb/sessions/reasoning"
 )
 
-// chunk is one event of a stream, or a whole answer, in any provider's shape.
 type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
@@ -116,7 +115,6 @@ type callParts struct {
 	args     strings.Builder
 }
 
-// news is the part of a chunk that is passed on.
 type news struct {
 	undo       bool // all text so far was reasoning
 	text, idea string
@@ -161,8 +159,8 @@ func (a *answer) add(c chunk) (n news) {
 	return n
 }
 
-// The index identifies the call if the provider counts; a piece that can only begin another call begins one at any
-// index.
+// The index identifies the call if the provider counts. A piece that can only begin another call begins one at
+// any index.
 func (a *answer) addCall(t callDelta) {
 	var p *callParts
 	if t.Index == nil && len(a.parts) > 0 {
@@ -190,8 +188,7 @@ func (a *answer) addCall(t callDelta) {
 	p.args.WriteString(string(t.Function.Arguments))
 }
 
-// another reports whether a piece with this id and name belongs to another call: its id or name comes after p was
-// complete.
+// another reports whether a piece belongs to another call: its id or name comes after p was complete.
 func (a *answer) another(p *callParts, id, name string) bool {
 	begun := p.args.Len() > 0
 	newID := id != "" && p.id.Len() > 0 && id != p.id.String()

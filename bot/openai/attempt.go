@@ -62,7 +62,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	return a, nil
 }
 
-// plain requests the answer in one piece. The lenient decoder of chunks reads the body, even where go-openai fails.
+// plain requests the answer in one piece, which the lenient decoder of chunks reads even where go-openai fails.
 func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error {
 	_, err := m.api.CreateChatCompletion(ctx, cl.req)
 	if x.status < 200 || x.status >= 300 || x.body == nil {
@@ -75,8 +75,8 @@ func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error
 	return nil
 }
 
-// The first token has a deadline while another model could answer, and so has each later token: a chunk without a
-// token is no sign of life.
+// The first token has a deadline while another model could answer, and so has each later one: a chunk without a token
+// is no sign of life.
 func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl call, x *exchange, a *answer) error {
 	silence, why := s.m.Timeout, errTimeout
 	if !s.last {

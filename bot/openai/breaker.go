@@ -8,8 +8,8 @@ import (
 	"ebb/sessions/retry"
 )
 
-// breaker is a circuit breaker of one model, shared by all calls. While it is open the model is asked last; after a
-// pause one call at a time is a trial. An answer closes it, a failed trial doubles the pause.
+// breaker is a model's circuit breaker. While it is open the model is asked last; after a pause one call at a time is
+// a trial. An answer closes it, a failed trial doubles the pause.
 type breaker struct {
 	mu      sync.Mutex
 	strikes int
@@ -20,12 +20,10 @@ type breaker struct {
 	pauses  *retry.Series
 }
 
-// enough is the weight of consecutive failures that opens a breaker: two failed requests, or one failure without
-// hope.
+// enough opens a breaker by consecutive failures: two failed requests, or one failure without hope.
 const enough = 2
 
-// The pause between two trials is at most this multiple of the first-token deadline. The first pause is half of that
-// deadline.
+// The longest pause between two trials, in first-token deadlines. The first one is half a deadline.
 const longestPause = 10
 
 func newBreaker(first time.Duration) *breaker {
@@ -80,7 +78,6 @@ func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	return pause
 }
 
-// answered returns whether the model was down.
 func (p pass) answered() (again bool) {
 	b := p.of
 	b.mu.Lock()

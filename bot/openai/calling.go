@@ -25,7 +25,6 @@ type calling struct {
 	failed []*llm.CallError
 }
 
-// slot is one model's part of a call.
 type slot struct {
 	*calling
 	m     *model
@@ -55,8 +54,8 @@ func (k *calling) next(left []*model) (slot, []*model) {
 	return s, left
 }
 
-// take asks the model within its share of the remaining time. All models have equal shares; the last one has the
-// rest. A panic returns the pass and is neutral.
+// take asks the model within its share of the remaining time. All shares are equal; the last one is the rest. A panic
+// returns the pass and is neutral.
 func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	reported := false
 	defer func() {
@@ -182,7 +181,6 @@ func rest(ctx context.Context, pauses retry.Pauses, n int, after time.Duration) 
 	return retry.Sleep(ctx, d)
 }
 
-// sink remembers whether any passed text or reasoning must be retracted.
 type sink struct {
 	delta func(text string, reset bool)
 	idea  func(text string)

@@ -19,13 +19,13 @@ var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", S
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
-// CheckAnswer requests one token from the named model, once, without fallback. Its error is a *llm.CallError.
+// CheckAnswer requests one token from a model, without retry and fallback. Its error is a *llm.CallError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
 	_, err := c.check(ctx, name, llm.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
 	return err
 }
 
-// CheckTool forces a tool call of the named model, as flushes do, and returns the accepted way.
+// CheckTool forces a model's tool call, as flushes do, and returns the accepted way.
 func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
 	resp, err := c.check(ctx, name, llm.Request{
 		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []llm.ToolSpec{checkSpec}, Force: checkSpec.Name,
@@ -36,7 +36,7 @@ func (c *Client) CheckTool(ctx context.Context, name string) (way string, err er
 	return resp.Forced, err
 }
 
-// CheckStream reports whether the named model streams with the usage at the end.
+// CheckStream reports whether a model streams with the usage at the end.
 func (c *Client) CheckStream(ctx context.Context, name string) error {
 	resp, err := c.check(ctx, name, llm.Request{
 		MaxOutput: checkWord, Messages: checkMessages("ping"), Delta: func(string, bool) {},

@@ -52,7 +52,7 @@ func (c *Client) Models() []llm.Listed {
 	return list
 }
 
-// States returns each model's state by name.
+// States returns the models' states by name.
 func (c *Client) States() map[string]llm.State {
 	states := map[string]llm.State{}
 	for _, m := range c.models {

@@ -1,5 +1,5 @@
-// Package openai asks any endpoint that speaks the OpenAI chat API. Providers' differences end here: retries, fallback
-// models, streams that break, tools that cannot be forced. Its results are an llm.Response or a classified
+// Package openai asks any endpoint that speaks the OpenAI chat API. Providers' differences end here: retries,
+// fallback models, streams that break, tools that cannot be forced. Its results are an llm.Response or a classified
 // *llm.CallError.
 //
 // A call asks the requested model, then the others in the order of the configuration. Each model has a share of the
@@ -25,9 +25,9 @@ import (
 
 // Config lists the models and the retry settings.
 type Config struct {
-	// Default is the model of requests without a name. Empty: the first of Models.
+	// Default answers requests without a name. Empty: the first of Models.
 	Default string
-	// Models are tried in this order after the requested one; at least one.
+	// Models follow the requested one in this order; at least one.
 	Models []ModelConfig
 	// Retries is the number of retries on one model before the next.
 	Retries int
@@ -37,13 +37,13 @@ type Config struct {
 type ModelConfig struct {
 	// Name is unique, and identifies the model in requests.
 	Name string
-	// BaseURL is the endpoint including its version, as in https://host/v1.
+	// BaseURL includes the version, as in https://host/v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; may be empty.
+	// APIKey is a bearer token; may be empty.
 	APIKey string
-	// Model is the provider's name of the model.
+	// Model is the provider's name.
 	Model string
-	// MaxOutput is the default bound of an answer in tokens; 0 leaves it to the provider.
+	// MaxOutput bounds an answer, in tokens, by default; 0 leaves it to the provider.
 	MaxOutput int
 	// Timeout bounds one attempt, from the connection to the last byte. Default 120 s.
 	Timeout time.Duration
@@ -54,8 +54,7 @@ type ModelConfig struct {
 	Temperature *float32
 	// Retries overrides Config.Retries unless 0.
 	Retries int
-	// PriceIn, PriceCached and PriceOut are prices of a million tokens, in any currency. PriceCached defaults to
-	// PriceIn.
+	// PriceIn, PriceCached and PriceOut are for a million tokens, in any currency. PriceCached defaults to PriceIn.
 	PriceIn, PriceCached, PriceOut float64
 }
 
@@ -69,7 +68,7 @@ const (
 // The pauses grow from 500 ms to 20 s, or down to half of it.
 var callPauses = retry.Pauses{First: 375 * time.Millisecond, Max: 15 * time.Second, Jitter: 1.0 / 3}
 
-// Client implements llm.Model over a list of endpoints. It is safe for concurrent use.
+// Client implements llm.Model. It is safe for concurrent use.
 type Client struct {
 	models    []*model
 	transport *http.Transport

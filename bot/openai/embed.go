@@ -15,21 +15,21 @@ import (
 
 // EmbedConfig is an endpoint for embeddings.
 type EmbedConfig struct {
-	// BaseURL is the endpoint including its version, as in https://host/v1.
+	// BaseURL includes the version, as in https://host/v1.
 	BaseURL string
-	// APIKey is sent as a bearer token; may be empty.
+	// APIKey is a bearer token; may be empty.
 	APIKey string
-	// Model is the provider's name of the model.
+	// Model is the provider's name.
 	Model string
-	// Dimensions is the requested length of a vector; 0 leaves it to the model.
+	// Dimensions is a vector's requested length; 0 leaves it to the model.
 	Dimensions int
 	// Timeout bounds one attempt. Default 30 s.
 	Timeout time.Duration
-	// Retries is the number of retries of a busy endpoint.
+	// Retries are for a busy endpoint.
 	Retries int
 }
 
-// Embedder requests vectors from an endpoint. It is safe for concurrent use.
+// Embedder requests vectors. It is safe for concurrent use.
 type Embedder struct {
 	client *Client
 	conf   EmbedConfig
@@ -51,7 +51,7 @@ func NewEmbedder(conf EmbedConfig) (*Embedder, error) {
 	return &Embedder{client: c, conf: conf}, nil
 }
 
-// Model names the model and the requested length of its vectors.
+// Model names the model and its vectors' requested length.
 func (e *Embedder) Model() string {
 	if e.conf.Dimensions > 0 {
 		return fmt.Sprintf("%s/%d", e.conf.Model, e.conf.Dimensions)
@@ -59,7 +59,7 @@ func (e *Embedder) Model() string {
 	return e.conf.Model
 }
 
-// Close drops the idle connections.
+// Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
 // Embed returns a vector for each text, in order. An error is an *EmbedError.
@@ -129,12 +129,12 @@ func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 // EmbedError is a classified failure of an embedding endpoint.
 type EmbedError struct{ *llm.CallError }
 
-// Unfit reports whether the endpoint refuses these texts: too long, too many, or filtered.
+// Unfit reports whether the texts are refused: too long, too many, or filtered.
 func (e *EmbedError) Unfit() bool {
 	return e.Class == llm.Malformed || e.Class == llm.Overflow || e.Class == llm.Refused
 }
 
-// Wait is the pause that the endpoint requests; 0 for none.
+// Wait is the requested pause; 0 for none.
 func (e *EmbedError) Wait() time.Duration { return e.After }
 
 // Unwrap returns the classified error.

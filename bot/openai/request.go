@@ -68,7 +68,7 @@ func (m *model) adapt(cl call, err *llm.CallError) bool {
 	return true
 }
 
-// outputLimit is the requested limit. It is the model's own if none or a larger one than accepted is requested.
+// outputLimit is the requested limit, or the model's own without one or if a larger one is refused.
 func (m *model) outputLimit(asked int) int {
 	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
 		return m.MaxOutput
@@ -86,8 +86,8 @@ func tool(t llm.ToolSpec) goopenai.Tool {
 	}}
 }
 
-// learnTags learns from an answer whether the model's template writes the opening tag of its reasoning. The next
-// answers of such a model are not streamed before the closing tag.
+// learnTags learns whether the model's template writes the opening tag of its reasoning. Later answers of such a
+// model are not streamed before the closing tag.
 func (m *model) learnTags(cl call, a *answer) {
 	switch untagged := a.filter.Untagged(); {
 	case untagged:

@@ -37,10 +37,10 @@ type Values struct {
 // Group has the settings of one conversation. An empty field keeps the common one.
 type Group struct {
 	Scope    sessions.Scope // for accepted messages
-	Language string         // zh or en: of fixed words, and of the model's answers
+	Language string         // zh or en: for fixed words and the model's answers
 	Prompt   string
 	Model    string
-	Tools    []string // names of the offered tools
+	Tools    []string // names
 }
 
 // Validate returns why compactions can't work, or nil.
@@ -68,7 +68,7 @@ func New(v Values) *Current {
 	return &Current{newest: &v, pinned: map[sessions.Key]*Values{}}
 }
 
-// Replace puts v in force, for all work that begins from now on.
+// Replace puts v in force for work that begins from now on.
 func (c *Current) Replace(v Values) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Current) Get() *Values {
 	return c.newest
 }
 
-// For returns the values that the session's turn in progress began with, else the newest.
+// For returns the values that the session's turn began with, else the newest.
 func (c *Current) For(key sessions.Key) *Values {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -104,11 +104,11 @@ func (c *Current) Pin(key sessions.Key) (release func()) {
 	}
 }
 
-// Language is empty where none is set for the conversation.
+// Language is empty without a conversation's own.
 func (c *Current) Language(id sessions.ConversationID) string { return c.Get().Groups[id].Language }
 
 // Generate asks the model of the session that ctx names. Background work that began before a reload may name a model
-// that is gone; the default one takes its place.
+// that is gone, and gets the default one.
 func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	v := c.For(llm.SessionOf(ctx))
 	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.Listed) bool { return m.Name == r.Model }) {

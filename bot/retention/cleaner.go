@@ -15,7 +15,7 @@ import (
 
 const (
 	checkInterval = time.Second
-	// maxPause is the longest time between two runs. Shorter periods have shorter pauses, a tenth of the shortest one.
+	// maxPause bounds the pause between two runs, a tenth of the shortest period.
 	maxPause = time.Hour
 	// batchPause is the time between two batches: turns come first.
 	batchPause  = 20 * time.Millisecond
@@ -59,12 +59,12 @@ func New(cfg Config) *Cleaner {
 	return c
 }
 
-// Task returns the background work. Each replica has it, and only the leader deletes.
+// Task returns the background work, in which only the leader deletes.
 func (c *Cleaner) Task() periodic.Task {
 	return periodic.Task{Interval: checkInterval, Ready: c.due, Do: c.Run, Failure: "Failed to delete expired data"}
 }
 
-// due looks at the periods in force, so that a shorter period holds at once.
+// A shorter period holds at once.
 func (c *Cleaner) due() bool {
 	p := pause(c.cfg.Periods())
 	return p > 0 && !time.Now().Before(c.last.Add(p))
@@ -88,8 +88,8 @@ type kind struct {
 
 var errNoLeader = errors.New("another replica is the leader")
 
-// Run deletes all data that is past its period. Each batch asks for the period in force and for the lead. A run that is
-// cut off leaves the rest to the next one.
+// Run deletes all data past its period. Each batch asks for the period in force and for the lead. A run that is cut
+// off leaves the rest to the next one.
 func (c *Cleaner) Run(ctx context.Context) error {
 	c.last = time.Now()
 	deleted := map[string]int{}
@@ -144,7 +144,7 @@ func (c *Cleaner) events(ctx context.Context, deleted map[string]int) error {
 	}
 }
 
-// inForce returns the period of some data now; 0: it is kept. The error is errNoLeader on a replica that does not lead.
+// inForce returns a period; 0: the data is kept. The error is errNoLeader on a replica that does not lead.
 func (c *Cleaner) inForce(ctx context.Context, k kind) (time.Duration, error) {
 	period := k.period(c.cfg.Periods())
 	if period <= 0 {

@@ -36,14 +36,14 @@ var remindSpec = llm.ToolSpec{
 	}),
 }
 
-// Remind returns the tool that sets reminders.
+// Remind returns the tool for reminders.
 func Remind(p *schedule.Planner) chat.Tool {
 	return tool[remindArgs]{spec: remindSpec, call: (reminder{p}).call}
 }
 
 type reminder struct{ planner *schedule.Planner }
 
-// call sets a schedule for an asker of the turn. The call's id makes a repeated one find it.
+// The call's id makes a repeated call find its schedule.
 func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) (string, error) {
 	if args.Kind == "" {
 		args.Kind = sessions.Remind
@@ -93,7 +93,6 @@ func askerOf(asked []sessions.Event, name string) (sessions.Event, error) {
 	return by, nil
 }
 
-// remindFault words a refusal for the model.
 func remindFault(ctx context.Context, err error) error {
 	for _, known := range []error{
 		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrOftenAsked, schedule.ErrEnded, schedule.ErrUnreachable,

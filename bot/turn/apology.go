@@ -8,7 +8,7 @@ import (
 	"ebb/bot/wording"
 )
 
-// apology depends on the error's class alone: the provider's own text may hold keys and addresses.
+// The provider's own text may hold keys and addresses, so only the error's class counts.
 func apology(err error, lang string) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return wording.Say(wording.Timeout, lang)

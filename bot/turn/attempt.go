@@ -19,8 +19,8 @@ func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
 
-// attempt abandons a turn in the storage if it ends without a commit. aside is the message that gave it a place beside
-// the slots; 0: it has a slot.
+// attempt abandons a turn in the storage if it ends without a commit. aside is the message that gave it a place
+// beside the slots; 0: it has a slot.
 func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.View, aside int64) (more bool, err error) {
 	if len(view.Pending) == 0 {
 		return false, nil

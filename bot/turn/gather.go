@@ -12,13 +12,13 @@ import (
 // receiveWait bounds the wait for received messages that are not stored yet.
 const receiveWait = time.Second
 
-// gathering has the arrival of each session's first message. The zero value is ready.
+// gathering has the arrival of each session's first message.
 type gathering struct {
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
 }
 
-// note keeps the first time, so that later messages do not delay the turn.
+// note keeps the first time: later messages do not delay the turn.
 func (g *gathering) note(key sessions.Key, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +42,7 @@ func (g *gathering) forget(key sessions.Key) {
 	delete(g.since, key)
 }
 
-// Wake starts a turn for a message that was just stored, or makes the running turn look for a /stop.
+// Wake starts a turn for a stored message, or makes the running one look for a /stop.
 func (r *Runner) Wake(key sessions.Key) {
 	if r.cfg.Gather > 0 {
 		r.gathering.note(key, time.Now())
@@ -51,7 +51,7 @@ func (r *Runner) Wake(key sessions.Key) {
 	r.turns.Wake(key)
 }
 
-// gather waits for messages that follow the first one shortly, or that are received here and not stored yet.
+// gather waits for messages soon after the first one, and for those that are received here and not stored yet.
 func (r *Runner) gather(ctx context.Context, key sessions.Key) {
 	if first := r.gathering.first(key); !first.IsZero() {
 		moment := time.NewTimer(r.cfg.Gather - time.Since(first))

@@ -117,8 +117,8 @@ func (r *Runner) appendEvent(t *Turn, a *answer, msgs []llm.Message, e sessions.
 const squeezedBytes = 400
 
 // makeRoom offloads the turn's own large tool results as the policy demands, then shortens more, the oldest first,
-// until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It reports
-// whether another round has room.
+// until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It
+// reports whether another round has room.
 func (r *Runner) makeRoom(t *Turn, a *answer, msgs []llm.Message, first int) bool {
 	usable, cal := r.views.Settings(t.View.Session).Window.Usable(), t.View.Session.CalibrationFactor
 	if t.halfWindow {

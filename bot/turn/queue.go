@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// queueGrace is the wait for a slot after which people see it. A shorter wait costs no further frame.
+// queueGrace is the wait for a slot before people see it: a shorter one costs no further frame.
 const queueGrace = 200 * time.Millisecond
 
 type place struct {
@@ -57,7 +57,7 @@ type queued struct {
 	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
 	judged int64           // messages up to this id stop it no more
 	leave  func()          // ends the display; nil: not shown
-	looks  func()          // frees the place among the turns that look at intervals; nil: without one
+	looks  func()          // frees the place among the looking turns; nil: without one
 }
 
 // maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query.

@@ -66,8 +66,8 @@ type Runner struct {
 	stopping     func() bool
 	draining     <-chan struct{}
 	slots        *llm.FairSemaphore // each turn holds a view
-	asides       *llm.FairSemaphore // for turns without a slot, which were stopped while they waited for one
-	lookers      *llm.FairSemaphore // for waiting turns that look for messages at intervals
+	asides       *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
+	lookers      *llm.FairSemaphore // waiting turns that look for messages at intervals
 	suspects     *Suspects
 	staleNotices staleNotices
 	gathering    gathering

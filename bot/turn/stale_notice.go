@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// staleNotices remembers who was notified: a backlog of several turns needs one notice a person.
+// A backlog of several turns needs one notice a person.
 type staleNotices struct {
 	when *lru.Cache[noticeKey, time.Time]
 }

@@ -29,7 +29,7 @@ const (
 	stopWindow = 100
 )
 
-// running signals new messages to the turn of each session. The zero value is ready.
+// running signals new messages to the turn of each session.
 type running struct {
 	mu    sync.Mutex
 	turns map[sessions.Key]chan struct{}

@@ -9,8 +9,8 @@ import (
 	"ebb/bot/llm"
 )
 
-// suspectAlone is how long a message with one counted attempt excludes other suspects. Most are innocent, and a model
-// that hangs must not delay all of them. From a second attempt on it is alone until its turn ends.
+// suspectAlone is how long a message with one counted attempt excludes other suspects: most are innocent, and a
+// hanging model must not delay all of them. From a second attempt on it is alone until its turn ends.
 const suspectAlone = 10 * time.Second
 
 // Suspects runs the turns of suspects one at a time: see [sessions.Store.Begin]. The fewest attempts come first, so

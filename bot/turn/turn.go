@@ -23,7 +23,7 @@ import (
 	"ebb/sessions/retry"
 )
 
-// Turn is one attempt to answer waiting messages.
+// Turn is an attempt to answer waiting messages.
 type Turn struct {
 	view.Exchange
 	plan           plan
@@ -47,8 +47,7 @@ type Turn struct {
 	live           chat.Live         // nil: not shown
 }
 
-// RunTurn answers waiting messages of the session: steps 3 to 8 of a message's path. more reports whether messages
-// still wait.
+// RunTurn is steps 3 to 8 of a message's path. more reports whether messages still wait.
 func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if !r.leases.Trusted() {
 		return false, ErrHeartbeat

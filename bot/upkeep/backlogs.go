@@ -41,7 +41,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	u.idle.retain(listed)
 }
 
-// idleBacklogs are sessions over their threshold without due work, for example because the policy counts messages. The
+// idleBacklogs are sessions over their threshold without due work, for example if the policy counts messages. The
 // size of the context identifies each.
 type idleBacklogs struct {
 	mu    sync.Mutex

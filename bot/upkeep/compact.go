@@ -34,7 +34,7 @@ func NothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
 
-// Compacted is the result of an attempt, with details for the member who requested it.
+// Compacted is the result of an attempt, with details for its requester.
 type Compacted struct {
 	sessions.LogEntry
 	Report summarize.Report
@@ -43,14 +43,14 @@ type Compacted struct {
 	// Preserved is the number of events that stay raw; PinnedGrowth is in tokens.
 	Preserved, PinnedGrowth int
 	BlobsDeleted            int    // stored tool results that no view needs any more
-	RequestedModel          string // configured model for summaries
+	RequestedModel          string // configured for summaries
 }
 
 // Request is a person's request for a compaction.
 type Request struct {
 	Focus    string // the summary's focus
 	Settings string // the session's settings with those of the request, as JSON; empty: none
-	By       string // id of the person, or name of an operator as the audit has it
+	By       string // person's id, or operator's name in the audit
 }
 
 // Compact shrinks a context: every automatic, manual or overflow compaction calls it, and it includes the flush.
@@ -326,7 +326,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 	return cut, nil
 }
 
-// version identifies the instructions of a staged draft. A draft with another version is not used.
+// version identifies the instructions of a staged draft, which another version does not use.
 func (r *run) version() string {
 	p := r.set.Policy
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.language(r.view.Session.Key), r.Focus))

@@ -7,7 +7,6 @@ import (
 	"unicode"
 )
 
-// in returns Chinese for a saying with any Chinese character.
 func (s said) in(chinese, english string) string {
 	if strings.ContainsFunc(s.text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 		return chinese

@@ -19,7 +19,7 @@ type EmbedRequest struct {
 
 const vectorLength = 512
 
-// Embeddings returns the requests for vectors so far, in order of arrival.
+// Embeddings returns the requests for vectors, in order of arrival.
 func (s *Server) Embeddings() []EmbedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Server) embeddings(w http.ResponseWriter, hr *http.Request) {
 }
 
 // Vector is the server's embedding of a text. Words, pairs of Chinese characters and, with more weight, groups of
-// synonyms are hashed to positions and signs. So texts with common words or synonyms are near each other.
+// synonyms are hashed to positions and signs: texts that share them are near each other.
 func Vector(text string, length int, synonyms [][]string) []float32 {
 	if length <= 0 {
 		length = vectorLength

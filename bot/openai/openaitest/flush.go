@@ -77,7 +77,6 @@ func saveArgs(schema map[string]any, in []said) string {
 	return string(b)
 }
 
-// pack joins neighboring facts until at most n remain.
 func pack(in []said, n int) []said {
 	if len(in) <= n {
 		return in

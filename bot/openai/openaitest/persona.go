@@ -8,8 +8,8 @@ import (
 )
 
 // Persona plays a helpful assistant by fixed rules, in the language of each message, so that tests and the demo need
-// no model. It answers from the request or from memory_search, and says so when it does not know. It saves facts on
-// request, extracts facts in a flush, and summarizes.
+// no model. It answers from the request or from memory_search, or says that it does not know. It saves facts on
+// request, extracts them in a flush, and summarizes.
 func Persona(r Request) Reply {
 	switch r.Kind {
 	case Flush:
@@ -41,8 +41,7 @@ func Persona(r Request) Reply {
 	return Text(strings.Join(out, "\n\n"))
 }
 
-// thisTurn holds the tool results since the last answer: found lines, the success of memory_save, and the names of
-// called tools.
+// thisTurn reads the tool results since the last answer: found lines, the success of memory_save, and called tools.
 func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
 	tried = map[string]bool{}
 	names := map[string]string{}
@@ -123,7 +122,7 @@ func texts(content string) []string {
 	return out
 }
 
-// leaves collects the texts of a JSON value; of objects only those with content.
+// Only the content of objects counts.
 func leaves(v any) []string {
 	var out []string
 	switch v := v.(type) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Reply is one answer. Its methods return changed copies, so that they can be chained.
+// Reply is one answer. Its methods return changed copies.
 type Reply struct {
 	text, reasoning, finish string
 	calls                   []Call
@@ -17,7 +17,7 @@ type Reply struct {
 	contentType string
 	events      []string // data lines sent as they are
 	hang        bool
-	quiet       int // chunks of a stream before it goes quiet; -1: never
+	quiet       int // chunks before a stream goes quiet; -1: never
 
 	after, delay              time.Duration
 	pieces, split             int
@@ -37,10 +37,10 @@ func Text(s string) Reply {
 	return r
 }
 
-// Calls answers with a tool call. args is JSON text as a string, or any value for json.Marshal.
+// Calls answers with a tool call. args is JSON text, or any value for json.Marshal.
 func Calls(name string, args any) Reply { return newReply().Call(name, args) }
 
-// The default body of Error is generated. retryAfter is the header's text, or empty.
+// Error has a generated body by default. retryAfter is the header's text, or empty.
 func Error(status int, retryAfter, body string) Reply {
 	r := newReply()
 	r.status, r.retryAfter, r.body = status, retryAfter, body
@@ -54,7 +54,7 @@ func Raw(status int, contentType, body string) Reply {
 	return r
 }
 
-// Events answers with server-sent events with these data lines, without [DONE].
+// Events answers with server-sent events with the data lines, without [DONE].
 func Events(data ...string) Reply {
 	r := newReply()
 	r.events = data
@@ -79,29 +79,29 @@ func (r Reply) Call(name string, args any) Reply {
 	return r
 }
 
-// Thinking adds reasoning_content in front of the answer.
+// Thinking puts reasoning_content before the answer.
 func (r Reply) Thinking(s string) Reply { r.reasoning = s; return r }
 
-// Finish sets the finish reason. Default: stop, or tool_calls where there are any.
+// Finish sets the finish reason. Default: stop, or tool_calls.
 func (r Reply) Finish(reason string) Reply { r.finish = reason; return r }
 
-// Pieces sets the number of runes in a chunk of a stream. Default 8.
+// Pieces sets the runes in a chunk of a stream. Default 8.
 func (r Reply) Pieces(runes int) Reply { r.pieces = max(runes, 1); return r }
 
 // Split sends a stream in writes of n bytes, across lines, JSON and runes.
 func (r Reply) Split(n int) Reply { r.split = n; return r }
 
-// BreakAfter breaks the connection after n chunks of a stream, or in the middle of a plain answer.
+// BreakAfter breaks the connection after n chunks, or in the middle of a plain answer.
 func (r Reply) BreakAfter(n int) Reply { r.breakAfter = n; return r }
 
-// EndAfter ends a stream cleanly after n chunks, without finish reason and [DONE], like a proxy without its provider.
-// A plain answer ends in its middle.
+// EndAfter ends a stream after n chunks, without finish reason and [DONE], like a proxy without its provider. A plain
+// answer ends in its middle.
 func (r Reply) EndAfter(n int) Reply { r.endAfter = n; return r }
 
-// QuietAfter stops a stream after n chunks and keeps the connection open. With 0 only headers arrive.
+// QuietAfter stops a stream after n chunks on an open connection. With 0 only headers arrive.
 func (r Reply) QuietAfter(n int) Reply { r.quiet = n; return r }
 
-// Slow waits before each chunk of a stream.
+// Slow waits before each chunk.
 func (r Reply) Slow(d time.Duration) Reply { r.delay = d; return r }
 
 // After waits before the first byte.
@@ -110,7 +110,7 @@ func (r Reply) After(d time.Duration) Reply { r.after = d; return r }
 // NoUsage leaves the usage out.
 func (r Reply) NoUsage() Reply { r.noUsage = true; return r }
 
-// NoIndex leaves the index of tool calls out of a stream, as some providers do.
+// NoIndex leaves the index of a stream's tool calls out, as some providers do.
 func (r Reply) NoIndex() Reply { r.noIndex = true; return r }
 
 // NoIDs leaves the ids of tool calls out.
@@ -122,10 +122,10 @@ func (r Reply) Usage(prompt, cached, completion int) Reply {
 	return r
 }
 
-// Content returns the text of the answer.
+// Content returns the answer's text.
 func (r Reply) Content() string { return r.text }
 
-// WithContent sets the text of the answer.
+// WithContent sets the answer's text.
 func (r Reply) WithContent(s string) Reply { r.text = s; return r }
 
 func (r *Reply) count(prompt, completion int) {
@@ -155,7 +155,7 @@ func Contains(text string) Matcher {
 	return func(r Request) bool { return strings.Contains(r.Text(), text) }
 }
 
-// Script is a step of a script: a Reply answers one request, a Func every request, a Step the matching ones.
+// Script is a step: a Reply answers one request, a Func every request, a Step the matching ones.
 type Script interface{ step() step }
 
 type step struct {
@@ -169,7 +169,7 @@ func (r Reply) step() step {
 	return step{match: anything, reply: func(Request) Reply { return r }, times: 1}
 }
 
-// Func answers any number of requests by a function of the request.
+// Func answers any number of requests.
 type Func func(Request) Reply
 
 func (f Func) step() step { return step{match: anything, reply: f} }
@@ -181,13 +181,13 @@ type Step struct{ s step }
 
 func (s Step) step() step { return s.s }
 
-// When answers all requests that match.
+// When answers all matching requests.
 func When(m Matcher, r Reply) Step {
 	return Step{step{match: m, reply: func(Request) Reply { return r }}}
 }
 
-// WhenFunc answers all requests that match by a function of the request.
+// WhenFunc answers all matching requests by a function.
 func WhenFunc(m Matcher, f func(Request) Reply) Step { return Step{step{match: m, reply: f}} }
 
-// Times limits a step to n requests, all of which must arrive.
+// Times limits a step to n requests, which all must arrive.
 func (s Step) Times(n int) Step { s.s.times = n; return s }

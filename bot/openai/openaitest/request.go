@@ -23,7 +23,7 @@ type Request struct {
 	N          int // from 1
 	At         time.Time
 	Kind       Kind
-	Key        string // the API key
+	Key        string
 	Model      string
 	Messages   []Message
 	Tools      []Tool
@@ -58,7 +58,7 @@ func (r Request) Last() Message {
 	return r.Messages[len(r.Messages)-1]
 }
 
-// Text returns the content of all messages, concatenated.
+// Text returns the contents of all messages.
 func (r Request) Text() string {
 	var b strings.Builder
 	for _, m := range r.Messages {
@@ -172,9 +172,8 @@ func kindOf(r Request) Kind {
 	return Summary
 }
 
-// Illegal lists the faults of requests that a provider would refuse, a line each. It finds unpaired calls and
-// results, tools not on offer, a missing user message, and empty contents, names or ids. One system message must be
-// at the head.
+// Illegal lists the faults of requests that a provider would refuse. It finds unpaired calls and results, tools not on
+// offer, a missing user message, and empty contents, names or ids. One system message must be at the head.
 func (s *Server) Illegal() []string {
 	var out []string
 	for _, r := range s.Requests() {

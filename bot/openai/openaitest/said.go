@@ -39,8 +39,8 @@ var (
 
 const inTranscript = "transcript"
 
-// read expects lines of JSON between fences as a transcript. Other fenced lines are data of the fence's name, and a
-// message without fences is a statement.
+// read takes lines of JSON between fences as a transcript, other fenced lines as data of the fence's name, and a
+// message without fences as a statement.
 func read(content string) []said {
 	if !strings.Contains(content, "<<<") {
 		return plainly(content)
@@ -135,7 +135,7 @@ func statements(text string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// facts returns the unique statements worth saving, without questions.
+// facts returns unique statements worth saving, without questions.
 func facts(in []said) []said {
 	var out []said
 	seen := map[string]bool{}
@@ -162,7 +162,7 @@ func only(in []said, from ...string) []said {
 	return out
 }
 
-// Links, mail, dates, times, amounts, versions, tickets, paths and long numbers must be copied exactly.
+// Identifiers must be copied exactly: links, mail, dates, times, amounts, versions, tickets, paths and long numbers.
 var identifiersRE = regexp.MustCompile(`https?://[\w./?=&%#:~+-]+|[\w.+-]+@[\w-]+\.[\w.-]+|\b[A-Z][A-Za-z]*-[A-Za-z0-9][A-Za-z0-9-]*\b|(?:\d{4}\s?[年/-]\s?)?\d{1,2}\s?[月/-]\s?\d{1,2}\s?[日号]?|周[一二三四五六日天]|\d{1,2}:\d\d|[¥$]\s?\d[\d,.]*|\d[\d,.]*\s?(?:万元|亿元|万|元|%)|\bv?\d+\.\d+(?:\.\d+)?\b|\B/[\w./-]{3,}|\b\d{6,}\b`)
 
 func identifiers(in []said) []string {

@@ -1,5 +1,5 @@
-// Package openaitest is a scripted model behind the OpenAI chat API, for tests and for the demo. It answers real
-// clients over HTTP, streamed or not, always in the same way to the same requests, and simulates faults on request.
+// Package openaitest is a scripted model behind the OpenAI chat API, for tests and the demo. It answers real clients
+// over HTTP, streamed or not, always alike to the same requests, and simulates faults on request.
 //
 // A script is a list of steps; the first one that matches a request and is not used up answers it:
 //
@@ -10,7 +10,7 @@
 //		openaitest.Func(openaitest.Persona),                   // everything else
 //	)
 //
-// Requests returns what was asked, for goldens; Illegal what no provider would have taken.
+// Requests returns what was asked, for goldens; Illegal what providers refuse.
 package openaitest
 
 import (
@@ -30,43 +30,42 @@ import (
 
 // Options configures a server; the zero value is the persona on a free port.
 type Options struct {
-	// Addr is the listen address. Default 127.0.0.1:0.
-	Addr string
-	// Steps is the script.
+	// Addr defaults to 127.0.0.1:0.
+	Addr  string
 	Steps []Script
-	// Reply answers requests that no step matches. Default Persona.
+	// Reply answers requests without a step. Default Persona.
 	Reply func(Request) Reply
-	// APIKey is the required key, if set; other keys get a 401.
+	// APIKey is the required key, if set; others get a 401.
 	APIKey string
-	// Latency is the delay before each answer's first byte, and TokenDelay that before each further chunk.
+	// Latency delays each answer's first byte, TokenDelay each further chunk.
 	Latency, TokenDelay time.Duration
-	// Usage counts the tokens of a request and its answer. Default: one token for every three bytes, rounded up.
+	// Usage counts the tokens of a request and its answer. Default: one for every three bytes, rounded up.
 	Usage func(Request, Reply) (prompt, completion int)
-	// Strict answers requests with findings of Illegal with a 400, as providers do.
+	// Strict answers requests with findings of Illegal with a 400.
 	Strict bool
-	// Synonyms are groups of words with the same meaning for the embeddings.
+	// Synonyms are groups of words with the same meaning, for embeddings.
 	Synonyms [][]string
 	// EmbedFault replaces the answer to a request for vectors, if it returns one.
 	EmbedFault func(EmbedRequest) (Reply, bool)
-	// KeepRequests bounds the newest requests that Requests and Illegal cover. 0: all.
+	// KeepRequests bounds Requests and Illegal to the newest. 0: all.
 	KeepRequests int
-	// Lean is for measurements of a client. It omits Raw and the schemas of tools from requests, because decoding them takes
-	// most of the time. It sends a stream without delays at once: each write would wake both processes.
+	// Lean is for measurements of a client. It omits Raw and the schemas of tools: decoding them takes most of the
+	// time. It sends a stream without delays at once: each write would wake both processes.
 	Lean bool
 	// Connected is called for each new connection.
 	Connected func()
 }
 
-// TB is the part of testing.TB that NewServer needs. The package must not import testing, because the demo uses it.
+// TB is NewServer's part of testing.TB: the demo must not import testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Errorf(format string, args ...any)
 }
 
-// Server is a running scripted model. Its methods are safe for concurrent use.
+// Server is a running scripted model, safe for concurrent use.
 type Server struct {
-	// URL is the base URL for clients, ending in /v1.
+	// URL is the base URL, ending in /v1.
 	URL string
 
 	opts Options
@@ -84,7 +83,7 @@ type Server struct {
 	peak    int
 }
 
-// New starts a server, which the caller closes. Like httptest, it panics when it cannot listen.
+// New starts a server, which the caller closes. It panics when it cannot listen, like httptest.
 func New(o Options) *Server {
 	if o.Addr == "" {
 		o.Addr = "127.0.0.1:0"
@@ -116,7 +115,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// NewServer starts a server until the end of a test. Unanswered requests and unused steps fail the test.
+// NewServer starts a server until the end of a test, which unanswered requests and unused steps fail.
 func NewServer(t TB, steps ...Script) *Server {
 	t.Helper()
 	s := New(Options{Steps: steps, Reply: func(r Request) Reply {
@@ -132,7 +131,7 @@ func NewServer(t TB, steps ...Script) *Server {
 	return s
 }
 
-// Close stops the server and all requests in progress.
+// Close stops the server and its requests.
 func (s *Server) Close() {
 	s.stop.Do(func() {
 		close(s.done)
@@ -150,7 +149,7 @@ func (s *Server) Add(steps ...Script) {
 	}
 }
 
-// Unused describes the steps that answered fewer requests than their number.
+// Unused describes the steps with fewer requests than their number.
 func (s *Server) Unused() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,14 +162,14 @@ func (s *Server) Unused() []string {
 	return out
 }
 
-// Requests returns the requests so far, in order of arrival.
+// Requests returns the requests, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.seen...)
 }
 
-// RequestsOf returns the requests of one kind so far.
+// RequestsOf returns those of one kind.
 func (s *Server) RequestsOf(k Kind) []Request {
 	var out []Request
 	for _, r := range s.Requests() {

@@ -42,8 +42,8 @@ type digest struct {
 	size  int            // estimated tokens
 }
 
-// summarize writes the requested sections: every fact, every speaker, every identifier, the content of a previous
-// summary, and some of the talk while there is room.
+// summarize writes the requested sections: every fact, speaker and identifier, the content of a previous summary, and
+// some of the talk while there is room.
 func summarize(r Request) Reply {
 	before, asked := readAll(r)
 	all := append(before, asked...)
@@ -116,7 +116,7 @@ func target(r Request) int {
 	return 600
 }
 
-// previous returns the droppable lines of an earlier summary.
+// previous returns the earlier summary's droppable lines.
 func (d *digest) previous(r Request) (chatter []string) {
 	about := "talk"
 	for _, m := range r.Messages {
@@ -142,8 +142,7 @@ func (d *digest) previous(r Request) (chatter []string) {
 	return chatter
 }
 
-// A summary with more occurrences of a run of characters looks broken. A line over maxRun is reduced to its unique
-// parts.
+// A summary with more occurrences of a run of characters looks broken. A longer line is reduced to its unique parts.
 const maxRun, runLength = 9, 7
 
 func (d *digest) add(about, line string) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// grams splits a text into words of Latin letters and digits, and pairs of Chinese characters.
+// grams are words of Latin letters and digits, and pairs of Chinese characters.
 func grams(text string) map[string]bool {
 	out := map[string]bool{}
 	var word []rune
@@ -40,7 +40,7 @@ var asking = regexp.MustCompile(`(?i)请问|还记得|记得|知道|什么时候
 
 func topic(question string) map[string]bool { return grams(asking.ReplaceAllString(question, " ")) }
 
-// best returns the saying most similar to a question, the newest of equals; ok is false if none is similar enough.
+// best returns the saying most similar to a question, the newest of equals, if one is similar enough.
 func best(question string, in []said) (said, bool) {
 	want := topic(question)
 	var found said
