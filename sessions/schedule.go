@@ -75,30 +75,31 @@ func (s Scheduled) Lead() string {
 
 // The bounds of active schedules.
 const (
-	MaxSchedules       = 50 // per session
+	MaxSchedules       = 50 // per conversation
 	MaxPersonSchedules = 30 // for one person with one robot
 )
 
 // The refusals of a further schedule.
 var (
-	ErrSessionSchedules = errors.New("the session has too many schedules")
-	ErrPersonSchedules  = errors.New("the person has too many schedules")
+	ErrConversationSchedules = errors.New("the conversation has too many schedules")
+	ErrPersonSchedules       = errors.New("the person has too many schedules")
 )
 
 // Schedules keeps schedules. The transaction that moves a schedule to its next time stores the message. So each time has one
 // message, whatever replica stores it.
 type Schedules interface {
 	// AddSchedule stores a schedule of the lease's session, and returns it with its number. A known origin returns the stored
-	// one. It returns [ErrSessionSchedules] or [ErrPersonSchedules] beyond a bound.
+	// one. It returns [ErrConversationSchedules] or [ErrPersonSchedules] beyond a bound.
 	AddSchedule(ctx context.Context, l Lease, s Schedule) (Schedule, error)
-	// ActiveSchedules lists the active schedules of a session, the next due first.
+	// ActiveSchedules lists the active schedules of all sessions of a session's conversation, the next due first.
 	ActiveSchedules(ctx context.Context, key Key) ([]Schedule, error)
-	// Schedule returns a schedule in any state, or [ErrNotFound].
+	// Schedule returns a schedule of the session's conversation in any state, or [ErrNotFound]. Its session may be another one.
 	Schedule(ctx context.Context, key Key, id int64) (Schedule, error)
 	// CancelSchedule ends an active schedule. It returns [ErrNotFound] without one.
 	CancelSchedule(ctx context.Context, key Key, id int64) (Schedule, error)
-	// MoveSchedule changes the times of an active schedule of the lease's session. It returns [ErrNotFound] without one.
-	MoveSchedule(ctx context.Context, l Lease, id int64, spec string, due time.Time) (Schedule, error)
+	// MoveSchedule changes the times of an active schedule, under the lease of the session that asks for it. It returns
+	// [ErrNotFound] without one.
+	MoveSchedule(ctx context.Context, l Lease, s Schedule, spec string, due time.Time) (Schedule, error)
 
 	// DueSchedules lists at most limit active schedules whose time has come, the oldest first. They follow after in the order of
 	// DueAt, Key and ID; the zero Schedule is before all.

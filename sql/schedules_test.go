@@ -68,7 +68,7 @@ func TestScheduleIsAddedOnce(t *testing.T) {
 	}
 	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, c.lease.Key, sessions.MaxSchedules-2)
-	if _, err := s.AddSchedule(t.Context(), c.lease, reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrSessionSchedules) {
+	if _, err := s.AddSchedule(t.Context(), c.lease, reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrConversationSchedules) {
 		t.Errorf("beyond the session's bound: %v", err)
 	}
 }
@@ -123,7 +123,7 @@ func TestScheduleChangesBeforeItFires(t *testing.T) {
 	for i, change := range []func(sessions.Schedule) error{
 		func(d sessions.Schedule) error { _, err := s.CancelSchedule(t.Context(), d.Key, d.ID); return err },
 		func(d sessions.Schedule) error {
-			_, err := s.MoveSchedule(t.Context(), c.lease, d.ID, "other", later)
+			_, err := s.MoveSchedule(t.Context(), c.lease, d, "other", later)
 			return err
 		},
 		func(d sessions.Schedule) error { return s.PostponeSchedule(t.Context(), d, later) },
@@ -142,6 +142,50 @@ func TestScheduleChangesBeforeItFires(t *testing.T) {
 	}
 	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.lease.Key)); len(list) != 2 || !list[0].DueAt.Equal(later) {
 		t.Errorf("left are %+v", list)
+	}
+}
+
+// After a change of the scope, the reminders of a conversation are listed, counted, found, moved and ended from each of its sessions,
+// and from no other conversation.
+func TestSchedulesOfAllScopes(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	group := newChat(t, s, "cid", zhangID, false)
+	first := must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.lease, reminder("1", "喝水", zhangID)))
+	other := newChat(t, s, "other", zhangID, false)
+	must[sessions.Schedule](t)(s.AddSchedule(t.Context(), other.lease, reminder("1", "elsewhere", zhangID)))
+	own := must[sessions.Accepted](t)(s.Accept(t.Context(), "a", sessions.NewKey(robot, "cid", zhangID), sessions.Message{
+		RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "scoped", SenderID: zhangID, Text: "hello",
+	})).Lease
+	second := must[sessions.Schedule](t)(s.AddSchedule(t.Context(), own, reminder("2", "开会", zhangID)))
+	for _, key := range []sessions.Key{group.lease.Key, own.Key} {
+		list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), key))
+		if len(list) != 2 || !slices.Equal(slices.Sorted(slices.Values([]string{list[0].Text, list[1].Text})), []string{"喝水", "开会"}) {
+			t.Errorf("%s lists %+v", key, list)
+		}
+	}
+	found := must[sessions.Schedule](t)(s.Schedule(t.Context(), own.Key, first.ID))
+	if found.Key != group.lease.Key || second.ID == first.ID {
+		t.Errorf("number %d is of %s, and the second one has %d", first.ID, found.Key, second.ID)
+	}
+	later := time.Now().Add(time.Hour).Truncate(time.Second)
+	if moved := must[sessions.Schedule](t)(s.MoveSchedule(t.Context(), own, found, "other", later)); !moved.DueAt.Equal(later) || moved.Key != found.Key {
+		t.Errorf("moved is %+v", moved)
+	}
+	must[sessions.Schedule](t)(s.CancelSchedule(t.Context(), found.Key, found.ID))
+	if list := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), own.Key)); len(list) != 1 || list[0].ID != second.ID {
+		t.Errorf("left are %+v", list)
+	}
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, group.lease.Key, sessions.MaxSchedules-1)
+	if _, err := s.AddSchedule(t.Context(), own, reminder("3", "x", zhangID)); !errors.Is(err, sessions.ErrConversationSchedules) {
+		t.Errorf("beyond the conversation's bound: %v", err)
+	}
+	// Sessions of older releases have numbers of their own.
+	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		VALUES ($1, $2, 'remind', now(), '', 'older', 'p', '{}', 'older')`, group.lease.Key, second.ID)
+	if found := must[sessions.Schedule](t)(s.Schedule(t.Context(), own.Key, second.ID)); found.Key != own.Key {
+		t.Errorf("the member's number %d is found in %s", second.ID, found.Key)
 	}
 }
 

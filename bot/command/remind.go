@@ -75,7 +75,7 @@ func (r reminding) times(p schedule.Planned) string {
 }
 
 func (r reminding) list(ctx context.Context, _ string) string {
-	list, err := r.cfg.Planner.Active(ctx, r.Key)
+	list, err := r.cfg.Planner.Active(ctx, r.Key, r.actor(r.Exchange).SeesSchedule)
 	switch {
 	case err != nil:
 		return r.refusal(ctx, 0, err)
@@ -104,11 +104,11 @@ func (r reminding) cancel(ctx context.Context, number string) string {
 func (r reminding) change(ctx context.Context, arg string) string {
 	number, phrase := cutWord(arg)
 	id := memoryID(number)
-	err := r.manage.MayChangeSchedule(ctx, r.actor(r.Exchange), r.Key, id)
+	s, err := r.manage.OwnSchedule(ctx, r.actor(r.Exchange), r.Key, id)
 	if err != nil {
 		return r.refusal(ctx, id, err)
 	}
-	p, err := r.cfg.Planner.Move(ctx, r.Lease, id, phrase, r.Asked[0].CreatedAt)
+	p, err := r.cfg.Planner.Move(ctx, r.Lease, s, phrase, r.Asked[0].CreatedAt)
 	if err != nil {
 		return r.refusal(ctx, id, err)
 	}
@@ -137,7 +137,7 @@ func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 		return say(wording.RemindUnreachable)
 	case errors.Is(err, schedule.ErrNested):
 		return say(wording.RemindNested)
-	case errors.Is(err, sessions.ErrSessionSchedules):
+	case errors.Is(err, sessions.ErrConversationSchedules):
 		return say(wording.RemindFullHere, sessions.MaxSchedules)
 	case errors.Is(err, sessions.ErrPersonSchedules):
 		return say(wording.RemindFullYours, sessions.MaxPersonSchedules)

@@ -9,23 +9,23 @@ import (
 	"ebb/sessions"
 )
 
-// CancelSchedule ends an active schedule. A member may end those that they set, and in their private chat all. It
-// returns [sessions.ErrNotFound] without an active one, and [NotSetter] for another person's. The end of
-// another person's is in the audit.
+// CancelSchedule ends an active schedule. Operators end those of a session. Members end those of the session's conversation that they
+// set, and in their private chat all of it; administrators those of all its sessions. It returns [sessions.ErrNotFound] without an
+// active one, and [NotSetter] for another person's. The end of another person's is in the audit.
 func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
-	s, err := m.scheduleOf(ctx, a, key, id)
+	s, err := m.OwnSchedule(ctx, a, key, id)
 	if err != nil {
 		return s, err
 	}
 	cancel := func(ctx context.Context) (err error) {
-		s, err = m.cfg.Schedules.CancelSchedule(ctx, key, id)
+		s, err = m.cfg.Schedules.CancelSchedule(ctx, s.Key, id)
 		return err
 	}
 	if a.Role != Operator && (a.Reader.Private || a.set(s)) {
 		err = cancel(ctx)
 		return s, err
 	}
-	err = m.audited(ctx, pages.Action{Actor: a.requester(), Action: Unscheduled, Key: key, Detail: scheduleDetail(id)}, cancel)
+	err = m.audited(ctx, pages.Action{Actor: a.requester(), Action: Unscheduled, Key: s.Key, Detail: scheduleDetail(id)}, cancel)
 	return s, err
 }
 
@@ -45,19 +45,19 @@ func (a Actor) set(s sessions.Schedule) bool {
 	return a.Person != "" && slices.Contains([]sessions.UserID{s.Creator.SenderID, s.Creator.StaffID}, a.Person)
 }
 
-// MayChangeSchedule returns nil for an active schedule that the actor may change, or an error like
-// [Manager.CancelSchedule].
-func (m *Manager) MayChangeSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) error {
-	_, err := m.scheduleOf(ctx, a, key, id)
-	return err
+// SeesSchedule reports whether the actor may read a schedule of the conversation they ask in: those of the same session, those that
+// they set, and for administrators all.
+func (a Actor) SeesSchedule(s sessions.Schedule) bool {
+	return a.Role >= Admin || a.Reader.Key == s.Key || a.set(s)
 }
 
-func (m *Manager) scheduleOf(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
+// OwnSchedule returns an active schedule that the actor may change or end, with the errors of [Manager.CancelSchedule].
+func (m *Manager) OwnSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.cfg.Schedules.Schedule(ctx, key, id)
 	switch {
 	case err != nil:
 		return s, err
-	case s.State != sessions.ScheduleActive:
+	case s.State != sessions.ScheduleActive, a.Role == Operator && s.Key != key:
 		return s, sessions.ErrNotFound
 	case a.Role == Operator:
 		return s, nil

@@ -14,22 +14,26 @@ import (
 type timetable struct {
 	sessions.Schedules
 	cancelled int
+	key       sessions.Key // session of the cancelled one
 }
 
 func (s *timetable) Schedule(_ context.Context, _ sessions.Key, id int64) (sessions.Schedule, error) {
 	switch id {
 	case 1:
-		return sessions.Schedule{ID: 1, State: sessions.ScheduleActive, Creator: sessions.Message{SenderID: "li"}}, nil
+		return sessions.Schedule{ID: 1, Key: "k", State: sessions.ScheduleActive, Creator: sessions.Message{SenderID: "li"}}, nil
 	case 2:
-		return sessions.Schedule{ID: 2, State: sessions.ScheduleDone, Creator: sessions.Message{SenderID: "li"}}, nil
+		return sessions.Schedule{ID: 2, Key: "k", State: sessions.ScheduleDone, Creator: sessions.Message{SenderID: "li"}}, nil
+	case 4:
+		return sessions.Schedule{ID: 4, Key: "k/li", State: sessions.ScheduleActive, Creator: sessions.Message{SenderID: "li"}}, nil
 	}
 	return sessions.Schedule{}, sessions.ErrNotFound
 }
 
 func (s *timetable) RefuseSchedule(context.Context, sessions.Schedule) error { return nil }
 
-func (s *timetable) CancelSchedule(context.Context, sessions.Key, int64) (sessions.Schedule, error) {
+func (s *timetable) CancelSchedule(_ context.Context, key sessions.Key, _ int64) (sessions.Schedule, error) {
 	s.cancelled++
+	s.key = key
 	return sessions.Schedule{}, nil
 }
 
@@ -73,6 +77,37 @@ func TestCancelSchedule(t *testing.T) {
 		}
 		if logged := len(audit.rows) == 1 && audit.rows[0].Action == Unscheduled && audit.rows[0].Outcome == "done" && audit.rows[0].Detail == "schedule 1"; logged != (name == "operator" || name == "administrator" && audit.rows[0].Actor == "zhang") {
 			t.Errorf("%s: the audit has %+v", name, audit.rows)
+		}
+	}
+}
+
+// After a change of the scope, creators and administrators end and see reminders of the conversation's other sessions. Others don't,
+// and an operator names the session itself.
+func TestSchedulesOfOtherScope(t *testing.T) {
+	t.Parallel()
+	reader := memory.Reader{Key: "k"}
+	for name, c := range map[string]struct {
+		by    Actor
+		want  error
+		shown bool
+	}{
+		"creator":       {Actor{Person: "li", Reader: reader}, nil, true},
+		"other member":  {Actor{Person: "zhang", Reader: reader}, NotSetter, false},
+		"administrator": {Actor{Person: "zhang", Role: Admin, Reader: reader}, nil, true},
+		"operator":      {Actor{Role: Operator, Name: "cli:root"}, sessions.ErrNotFound, true},
+	} {
+		s, audit := &timetable{}, &actions{}
+		_, err := New(Config{Schedules: s, Audit: audit}).CancelSchedule(t.Context(), c.by, "k", 4)
+		if !errors.Is(err, c.want) || err == nil && s.key != "k/li" {
+			t.Errorf("%s: %v, in session %q, want %v", name, err, s.key, c.want)
+		}
+		if len(audit.rows) == 1 && audit.rows[0].Key != "k/li" {
+			t.Errorf("%s: the audit has %+v", name, audit.rows)
+		}
+		other, _ := s.Schedule(t.Context(), "k", 4)
+		same, _ := s.Schedule(t.Context(), "k", 1)
+		if c.by.SeesSchedule(other) != c.shown || !c.by.SeesSchedule(same) {
+			t.Errorf("%s: sees the other session's: %t, want %t", name, c.by.SeesSchedule(other), c.shown)
 		}
 	}
 }

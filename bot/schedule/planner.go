@@ -109,48 +109,33 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	return p.planned(s), nil
 }
 
-// Move gives an active schedule of the lease's session other times. The caller has checked the right to it.
-func (p *Planner) Move(ctx context.Context, l sessions.Lease, id int64, phrase string, now time.Time) (Planned, error) {
-	kind, err := p.kindOf(ctx, l.Key, id)
-	if err != nil {
-		return Planned{}, err
-	}
-	spec, due, rest, err := p.read(phrase, kind, now)
+// Move gives an active schedule other times, under the lease of the turn that asks for it. The caller has checked the right to it.
+func (p *Planner) Move(ctx context.Context, l sessions.Lease, moved sessions.Schedule, phrase string, now time.Time) (Planned, error) {
+	spec, due, rest, err := p.read(phrase, moved.Kind, now)
 	if err != nil {
 		return Planned{}, err
 	}
 	if strings.TrimSpace(rest) != "" {
 		return Planned{}, when.ErrUnknown
 	}
-	s, err := p.Store.MoveSchedule(ctx, l, id, spec.String(), due)
+	s, err := p.Store.MoveSchedule(ctx, l, moved, spec.String(), due)
 	if err != nil {
 		return Planned{}, err
 	}
 	return p.planned(s), nil
 }
 
-func (p *Planner) kindOf(ctx context.Context, key sessions.Key, id int64) (sessions.ScheduleKind, error) {
-	list, err := p.Store.ActiveSchedules(ctx, key)
-	if err != nil {
-		return "", err
-	}
-	for _, s := range list {
-		if s.ID == id {
-			return s.Kind, nil
-		}
-	}
-	return "", sessions.ErrNotFound
-}
-
-// Active returns the active schedules of a session, the next due first.
-func (p *Planner) Active(ctx context.Context, key sessions.Key) ([]Planned, error) {
+// Active returns the active schedules of a session's conversation that pass seen, the next due first.
+func (p *Planner) Active(ctx context.Context, key sessions.Key, seen func(sessions.Schedule) bool) ([]Planned, error) {
 	list, err := p.Store.ActiveSchedules(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	planned := make([]Planned, len(list))
-	for i, s := range list {
-		planned[i] = p.planned(s)
+	var planned []Planned
+	for _, s := range list {
+		if seen(s) {
+			planned = append(planned, p.planned(s))
+		}
 	}
 	return planned, nil
 }

@@ -96,7 +96,7 @@ func askerOf(asked []sessions.Event, name string) (sessions.Event, error) {
 func remindFault(ctx context.Context, err error) error {
 	for _, known := range []error{
 		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrOftenAsked, schedule.ErrEnded, schedule.ErrUnreachable,
-		sessions.ErrSessionSchedules, sessions.ErrPersonSchedules,
+		sessions.ErrConversationSchedules, sessions.ErrPersonSchedules,
 		when.ErrUnknown, when.ErrPast, when.ErrSoon, when.ErrFar, when.ErrUnsupported,
 	} {
 		if errors.Is(err, known) {

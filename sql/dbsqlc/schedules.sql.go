@@ -73,16 +73,29 @@ func (q *Queries) ScheduleCancel(ctx context.Context, db DBTX, arg *ScheduleCanc
 }
 
 const scheduleFind = `-- name: ScheduleFind :one
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s WHERE s.session_key = $1 AND s.id = $2
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+WHERE s.session_key IN (SELECT $1::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = $2 AND k.conversation_id = $3)
+  AND s.id = $4
+ORDER BY s.state <> 'active', s.session_key <> $1::text, s.session_key LIMIT 1
 `
 
 type ScheduleFindParams struct {
-	SessionKey sessions.Key
-	ID         int64
+	SessionKey     string
+	RobotCode      sessions.RobotCode
+	ConversationID sessions.ConversationID
+	ID             int64
 }
 
+// ScheduleFind reads a schedule of a conversation. In older releases sessions of members could have the same number: an active one
+// and that of the session itself come first.
 func (q *Queries) ScheduleFind(ctx context.Context, db DBTX, arg *ScheduleFindParams) (Schedule, error) {
-	row := db.QueryRow(ctx, scheduleFind, arg.SessionKey, arg.ID)
+	row := db.QueryRow(ctx, scheduleFind,
+		arg.SessionKey,
+		arg.RobotCode,
+		arg.ConversationID,
+		arg.ID,
+	)
 	var i Schedule
 	err := row.Scan(
 		&i.SessionKey,
@@ -345,35 +358,24 @@ func (q *Queries) SchedulesExpire(ctx context.Context, db DBTX, arg *SchedulesEx
 	return result.RowsAffected(), nil
 }
 
-const schedulesOfPerson = `-- name: SchedulesOfPerson :one
-SELECT count(*) FROM schedules s
-WHERE s.created_by = $1 AND s.state = 'active' AND starts_with(s.session_key, $2::text)
+const schedulesOfConversation = `-- name: SchedulesOfConversation :many
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+WHERE s.session_key IN (SELECT $1::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = $2 AND k.conversation_id = $3)
+  AND s.state = 'active'
+ORDER BY s.due_at, s.session_key, s.id
 `
 
-type SchedulesOfPersonParams struct {
-	CreatedBy     sessions.UserID
-	RobotSessions string
+type SchedulesOfConversationParams struct {
+	SessionKey     string
+	RobotCode      sessions.RobotCode
+	ConversationID sessions.ConversationID
 }
 
-// SchedulesOfPerson counts the active schedules of a person.
-func (q *Queries) SchedulesOfPerson(ctx context.Context, db DBTX, arg *SchedulesOfPersonParams) (int64, error) {
-	row := db.QueryRow(ctx, schedulesOfPerson, arg.CreatedBy, arg.RobotSessions)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
-const schedulesOfSession = `-- name: SchedulesOfSession :many
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s WHERE s.session_key = $1 AND s.state = 'active' ORDER BY s.due_at, s.id LIMIT $2::int
-`
-
-type SchedulesOfSessionParams struct {
-	SessionKey sessions.Key
-	MaxRows    int
-}
-
-func (q *Queries) SchedulesOfSession(ctx context.Context, db DBTX, arg *SchedulesOfSessionParams) ([]Schedule, error) {
-	rows, err := db.Query(ctx, schedulesOfSession, arg.SessionKey, arg.MaxRows)
+// SchedulesOfConversation lists the active schedules of all sessions of a conversation: a change of the scope leaves them where
+// they are.
+func (q *Queries) SchedulesOfConversation(ctx context.Context, db DBTX, arg *SchedulesOfConversationParams) ([]Schedule, error) {
+	rows, err := db.Query(ctx, schedulesOfConversation, arg.SessionKey, arg.RobotCode, arg.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -403,4 +405,22 @@ func (q *Queries) SchedulesOfSession(ctx context.Context, db DBTX, arg *Schedule
 		return nil, err
 	}
 	return items, nil
+}
+
+const schedulesOfPerson = `-- name: SchedulesOfPerson :one
+SELECT count(*) FROM schedules s
+WHERE s.created_by = $1 AND s.state = 'active' AND starts_with(s.session_key, $2::text)
+`
+
+type SchedulesOfPersonParams struct {
+	CreatedBy     sessions.UserID
+	RobotSessions string
+}
+
+// SchedulesOfPerson counts the active schedules of a person.
+func (q *Queries) SchedulesOfPerson(ctx context.Context, db DBTX, arg *SchedulesOfPersonParams) (int64, error) {
+	row := db.QueryRow(ctx, schedulesOfPerson, arg.CreatedBy, arg.RobotSessions)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }

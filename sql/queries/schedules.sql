@@ -18,11 +18,23 @@ RETURNING *;
 -- name: ScheduleOfOrigin :one
 SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.origin = @origin;
 
--- name: SchedulesOfSession :many
-SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.state = 'active' ORDER BY s.due_at, s.id LIMIT @max_rows::int;
+-- name: SchedulesOfConversation :many
+-- SchedulesOfConversation lists the active schedules of all sessions of a conversation: a change of the scope leaves them where
+-- they are.
+SELECT s.* FROM schedules s
+WHERE s.session_key IN (SELECT @session_key::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = @robot_code AND k.conversation_id = @conversation_id)
+  AND s.state = 'active'
+ORDER BY s.due_at, s.session_key, s.id;
 
 -- name: ScheduleFind :one
-SELECT s.* FROM schedules s WHERE s.session_key = @session_key AND s.id = @id;
+-- ScheduleFind reads a schedule of a conversation. In older releases sessions of members could have the same number: an active one
+-- and that of the session itself come first.
+SELECT s.* FROM schedules s
+WHERE s.session_key IN (SELECT @session_key::text
+    UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = @robot_code AND k.conversation_id = @conversation_id)
+  AND s.id = @id
+ORDER BY s.state <> 'active', s.session_key <> @session_key::text, s.session_key LIMIT 1;
 
 -- name: SchedulesOfPerson :one
 -- SchedulesOfPerson counts the active schedules of a person.

@@ -60,12 +60,14 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 }
 
 func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, by sessions.UserID) error {
-	list, err := s.Q.SchedulesOfSession(ctx, tx, &dbsqlc.SchedulesOfSessionParams{SessionKey: session.SessionKey, MaxRows: sessions.MaxSchedules})
+	list, err := s.Q.SchedulesOfConversation(ctx, tx, &dbsqlc.SchedulesOfConversationParams{
+		SessionKey: string(session.SessionKey), RobotCode: session.RobotCode, ConversationID: session.ConversationID,
+	})
 	if err != nil {
 		return err
 	}
 	if len(list) >= sessions.MaxSchedules {
-		return sessions.ErrSessionSchedules
+		return sessions.ErrConversationSchedules
 	}
 	theirs, err := s.Q.SchedulesOfPerson(ctx, tx, &dbsqlc.SchedulesOfPersonParams{
 		CreatedBy: by, RobotSessions: pg.SessionPrefix(session.RobotCode),
@@ -78,7 +80,10 @@ func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, b
 
 // ActiveSchedules implements sessions.Schedules.
 func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessions.Schedule, error) {
-	rows, err := s.Q.SchedulesOfSession(ctx, s.Pool, &dbsqlc.SchedulesOfSessionParams{SessionKey: key, MaxRows: sessions.MaxSchedules})
+	robot, conversation := key.Conversation()
+	rows, err := s.Q.SchedulesOfConversation(ctx, s.Pool, &dbsqlc.SchedulesOfConversationParams{
+		SessionKey: string(key), RobotCode: robot, ConversationID: conversation,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing schedules: %w", err)
 	}
@@ -87,7 +92,10 @@ func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessio
 
 // Schedule implements sessions.Schedules.
 func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
-	row, err := s.Q.ScheduleFind(ctx, s.Pool, &dbsqlc.ScheduleFindParams{SessionKey: key, ID: id})
+	robot, conversation := key.Conversation()
+	row, err := s.Q.ScheduleFind(ctx, s.Pool, &dbsqlc.ScheduleFindParams{
+		SessionKey: string(key), RobotCode: robot, ConversationID: conversation, ID: id,
+	})
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("reading schedule %d: %w", id, pg.AsNotFound(err))
 	}
@@ -104,14 +112,14 @@ func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) 
 }
 
 // MoveSchedule implements sessions.Schedules.
-func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, id int64, spec string, due time.Time) (sessions.Schedule, error) {
+func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessions.Schedule, spec string, due time.Time) (sessions.Schedule, error) {
 	var row dbsqlc.Schedule
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
-		row, err = s.Q.ScheduleMove(ctx, tx, &dbsqlc.ScheduleMoveParams{SessionKey: l.Key, ID: id, Spec: pg.Clean(spec), DueAt: due})
+		row, err = s.Q.ScheduleMove(ctx, tx, &dbsqlc.ScheduleMoveParams{SessionKey: moved.Key, ID: moved.ID, Spec: pg.Clean(spec), DueAt: due})
 		return err
 	})
 	if err != nil {
-		return sessions.Schedule{}, fmt.Errorf("moving schedule %d: %w", id, pg.AsNotFound(err))
+		return sessions.Schedule{}, fmt.Errorf("moving schedule %d: %w", moved.ID, pg.AsNotFound(err))
 	}
 	return convert.Schedule(&row), nil
 }
