@@ -108,7 +108,7 @@ func DaysEnded(now time.Time, hour, minute int, loc *time.Location) []Day {
 	return out
 }
 
-// firstInstant is the first instant of a day, also where clocks skip midnight.
+// Clocks may skip midnight.
 func firstInstant(year int, month time.Month, day int, loc *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, loc)
 	if want := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); t.Day() != want.Day() {

@@ -32,11 +32,9 @@
 //
 // # Decisions
 //
-// The model labels a fact, code decides its scope: no text can make a fact readable to more people.
-// The speaker of a fact is found in the log by common words; the model's answer is only a hint.
-// Rows are inserted and superseded, never rewritten. The later statement holds, not the later row.
-// A log that is read twice, or late, yields the same facts.
-// Known facts are shown after the transcript, so that old ones never displace new ones.
+// The model labels a fact, code decides its scope: no text can make a fact readable to more people. The speaker of a
+// fact is found in the log by common words; the model's answer is only a hint. Rows are inserted and superseded, never
+// rewritten. The later statement holds, not the later row. A log that is read twice, or late, yields the same facts.
 // Search needs no extension of PostgreSQL: one column of hashes and one index find the candidates. The ranking uses
 // neighbours, sittings and speakers, so it is Go.
 package memory

@@ -149,7 +149,7 @@ var ErrTooOften = errors.New("everything about the person was erased often enoug
 
 // Preview counts the rows that [Rights.ForgetPerson] would wipe or change.
 type Preview struct {
-	Messages    int // said by them
+	Messages    int
 	Answers     int // the bot's words to them, or repeating theirs
 	Facts       int
 	DigestLines int
@@ -161,8 +161,8 @@ type Preview struct {
 	Promotions  int      // memories of other authors that lose it
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
-	Logins      int      // logins of the console
-	Actions     int      // rows of the audit, which stay with the name
+	Logins      int
+	Actions     int // rows of the audit, which stay with the name
 }
 
 // Forget is an erasure of a person.

@@ -37,7 +37,7 @@ func (m Memory) Time() time.Time {
 	return m.SaidAt
 }
 
-// The source of a pinned memory stands in these brackets, which neither contents nor nicks hold.
+// Neither contents nor nicks hold these brackets of a pinned memory's source.
 const (
 	sourceOpen  = "⟦"
 	sourceClose = "⟧"

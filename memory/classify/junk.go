@@ -40,7 +40,6 @@ func isTiny(bare string) bool {
 // headingRE finds headings and fences, which only the original text shows.
 var headingRE = phrasesOf("heading")
 
-// scaffoldRE finds parts of prompts, and forms that a model fills in badly.
 var scaffoldRE = phrasesOf("scaffold")
 
 // toolTalkRE matches talk about saving, in the form of [text.Words].

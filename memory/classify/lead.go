@@ -71,8 +71,8 @@ func isChatter(body string) bool {
 	return smallTalkRE().MatchString(bare) || toolTalkRE.MatchString(bare) || requestRE.MatchString(t)
 }
 
-// cutLead removes speaker and request to remember from the beginning; asked and by report which of them. A word that
-// the roster lacks, as in "Status: done", goes without by.
+// cutLead removes speaker (by) and request to remember (asked). A word that the roster lacks, as in "Status: done",
+// goes without by.
 func cutLead(body string, roster map[string]sessions.UserID) (said string, asked, by bool) {
 	said = strings.TrimSpace(norm.NFKC.String(text.DropInvisible(body)))
 	const leads = 4 // more are not seen in practice
@@ -97,11 +97,10 @@ func SpeakerLead(text string) string { return speakerLeadRE().FindString(text) }
 func trimQuotes(s string) string { return strings.Trim(s, " \t\n\"'“”‘’「」") }
 
 var (
-	askedLeadRE = ruleFile.Regexp("askedLead")
-	// speakerLeadRE matches a name, its id, and the colon or verb of speaking.
+	askedLeadRE   = ruleFile.Regexp("askedLead")
 	speakerLeadRE = ruleFile.Regexp("speakerLead")
 
-	// askingRE finds a request to remember in a stored text.
+	// askingRE is for stored texts.
 	askingRE  = ruleFile.Regexp("asking")
 	speakerRE = ruleFile.Regexp("speaker")
 )

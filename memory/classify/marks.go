@@ -10,13 +10,12 @@ func SelfReference(body string) bool {
 	return selfRE.MatchString(ordinalRE.union().ReplaceAllString(text.Canonical(text.Clip(body)), "□"))
 }
 
-// ordinalRE finds the Roman number one.
 var ordinalRE = phrasesOf("ordinal")
 
 var selfRE = phrasesOf("self")
 
 // Candidate reports whether a text may be worth remembering: it asks for that, describes its speaker, or has the marks
-// of decisions and duties. The check is cheap; a flush reads the marked messages.
+// of decisions and duties.
 func Candidate(body string) bool {
 	for s := range text.Sentences(text.Clip(body)) {
 		f := text.Canonical(s)
@@ -68,10 +67,10 @@ func isQuestion(folded string) bool { return questionRE.MatchString(folded) }
 var (
 	questionRE = phrasesOf("question")
 	openRE     = phrasesOf("open")   // the beginnings of questions
-	wonderRE   = phrasesOf("wonder") // words of a question anywhere
+	wonderRE   = phrasesOf("wonder") // words anywhere
 
 	askedRE  = phrasesOf("asked")
-	politeRE = phrasesOf("polite") // requests in the form of a question
+	politeRE = phrasesOf("polite") // requests as questions
 
 	propertyRE   = phrasesOf("property")
 	weightRE     = phrasesOf("weight")
@@ -79,5 +78,5 @@ var (
 
 	rememberRE = phrasesOf("remember")
 	recallRE   = phrasesOf("recall")
-	pastRE     = phrasesOf("past") // words that make a question one about the past
+	pastRE     = phrasesOf("past")
 )

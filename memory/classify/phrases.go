@@ -12,8 +12,7 @@ import (
 	"ebb/memory/text"
 )
 
-// phraseList matches any of its patterns. Most messages match none, so only patterns with a required word in the text
-// are compiled and tried.
+// Most messages match none, so only patterns with a required word in the text are compiled and tried.
 type phraseList struct {
 	union    func() *regexp.Regexp
 	patterns func() []phrasePattern
@@ -24,7 +23,7 @@ type phrasePattern struct {
 	needed []string // every match contains one of these; empty: unknown
 }
 
-// newPhraseList makes a list for folded texts, from patterns read at its first use.
+// The texts are folded, and the patterns are read at the first use.
 func newPhraseList(patterns func() []string) phraseList {
 	return phraseList{
 		union: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns(), "|")) }),
@@ -53,10 +52,9 @@ func (l phraseList) MatchString(folded string) bool {
 	return false
 }
 
-// maxNeeds bounds the required words of a part of a pattern.
 const maxNeeds = 64
 
-// requiredWords lists words of which every match contains one; empty if there is no such list.
+// Every match contains one of the words; empty if no such list exists.
 func requiredWords(e *syntax.Regexp) []string {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -93,7 +91,6 @@ func requiredWords(e *syntax.Regexp) []string {
 	return nil
 }
 
-// charsOf expands a small class of first and last characters.
 func charsOf(ranges []rune) []string {
 	var all []string
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -107,7 +104,7 @@ func charsOf(ranges []rune) []string {
 	return all
 }
 
-// isRarer compares a's words in texts with b's. One Chinese character and two Latin letters are about equally common.
+// One Chinese character and two Latin letters are about equally common.
 func isRarer(a, b []string) bool {
 	if len(a) == 0 || len(a) > maxNeeds || len(b) == 0 {
 		return len(a) > 0 && len(a) <= maxNeeds && len(b) == 0

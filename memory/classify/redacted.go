@@ -25,7 +25,7 @@ var (
 	clauseRE = text.LazyRegexp(`[^，,;；。！!？?、]*[，,;；。！!？?、]|[^，,;；。！!？?、]+`)
 )
 
-// leastRest is the number of words that make a statement without a figure.
+// leastRest words make a statement without a figure.
 const leastRest = 5
 
 // DropRedacted removes the remains of credentials, and clauses that hold nothing else.

@@ -108,7 +108,7 @@ func (c *Consolidator) buildRequest(old []memory.Memory) (memory.CallRequest, er
 	}, nil
 }
 
-// parseDrafts keeps scope and subject of the old facts, whatever the model says.
+// The model does not decide scope and subject.
 func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
 	if c.Arguments == "" {
 		return nil, draft.ErrNotSaved
@@ -157,8 +157,7 @@ func patternOf(old []memory.Memory) (memory.Draft, error) {
 	return d, nil
 }
 
-// checkComplete requires every number and identifier of the old facts, and half of each fact's terms. Its error goes
-// to a log, and so names no content.
+// Every number and identifier, and half of each fact's terms must remain. The error is logged, so it names no content.
 func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	names, terms := map[string]bool{}, map[string]bool{}
 	for _, f := range facts {
@@ -188,7 +187,7 @@ func checkComplete(old []memory.Memory, facts []memory.Fact) error {
 	return nil
 }
 
-// exactNames lists tokens with a digit or mark inside, or in capitals.
+// Names have a digit or mark inside, or capitals.
 func exactNames(body string) []string {
 	var out []string
 	for _, t := range text.Tokenize(body) {

@@ -63,7 +63,6 @@ func Ahead(folded string, now time.Time) (Mention, bool) {
 	return ahead(folded, at[1], now)
 }
 
-// ahead reads the date of the first bytes of a text.
 func ahead(folded string, end int, now time.Time) (Mention, bool) {
 	if insideWord(folded, 0, end) || strings.HasPrefix(folded[end:], "'s ") {
 		return Mention{}, false
@@ -85,7 +84,7 @@ func ahead(folded string, end int, now time.Time) (Mention, bool) {
 	return found, ok
 }
 
-// nextDayOfMonth returns a day of the first month that has it still.
+// The month must have the day.
 func nextDayOfMonth(m []string, day time.Time) (Span, bool) {
 	n, ok := Number(m[1])
 	january := monthOf(day.Year(), 1, day).From

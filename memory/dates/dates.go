@@ -71,10 +71,10 @@ type dateMention struct {
 	rule    *dateRule
 }
 
-// dateGrammar finds the matches of all rules in one pass, and tries each rule on a few words only.
+// dateGrammar finds all matches in one pass, and tries each rule on few words.
 type dateGrammar struct {
 	re    func() *regexp.Regexp
-	short func() *regexp.Regexp // enough for texts without any of the dateWords
+	short func() *regexp.Regexp // enough for texts without dateWords
 	rules []*dateRule
 }
 
@@ -108,8 +108,7 @@ func (g dateGrammar) findPlaces(text string) [][]int {
 	return g.re().FindAllStringIndex(text, -1)
 }
 
-// findMentions reads mentions relative to day. With back, a day of the week is past unless the text says otherwise, and
-// adjacent dates count each.
+// With back, a day of the week is past unless the text says otherwise, and adjacent dates count each.
 func (g dateGrammar) findMentions(text string, day time.Time, back bool) []dateMention {
 	if !mayDate(text) {
 		return nil
@@ -117,7 +116,6 @@ func (g dateGrammar) findMentions(text string, day time.Time, back bool) []dateM
 	return g.readMentions(text, g.findPlaces(text), day, back)
 }
 
-// readMentions is findMentions with known places.
 func (g dateGrammar) readMentions(text string, places [][]int, day time.Time, back bool) []dateMention {
 	var found []dateMention
 	var in clause
@@ -188,7 +186,7 @@ func addsBetween(before, date, behind string) bool {
 	return false
 }
 
-// sampleDays has for each relative date a day on which the calendar has it: "明年2月29日", "上个月31号".
+// Each relative date has a day here on which it exists: "明年2月29日", "上个月31号".
 var sampleDays = func() (days []time.Time) {
 	for year := 2022; year <= 2026; year++ { // 2024 is the leap year
 		days = append(days, time.Date(year, 1, 15, 0, 0, 0, 0, time.UTC), time.Date(year, 12, 15, 0, 0, 0, 0, time.UTC))
@@ -239,7 +237,6 @@ func formatSpan(s Span, chinese bool) string {
 	return " (" + writeSpan(s, " to ") + ")"
 }
 
-// writeSpan writes a day, a month, a year, or the first and last day.
 func writeSpan(s Span, to string) string {
 	last := s.To.AddDate(0, 0, -1)
 	switch {
@@ -288,7 +285,6 @@ var (
 	rangeBeforeRE = ruleFile.Regexp("rangeBefore")
 	rangeBehindRE = ruleFile.Regexp("rangeBehind")
 
-	// These match words around a day of the week that put it in the past.
 	pastBeforeRE        = ruleFile.Regexp("pastBefore")
 	pastBehindRE        = ruleFile.Regexp("pastBehind")
 	pastBehindChineseRE = ruleFile.Regexp("pastBehindChinese")
@@ -305,7 +301,7 @@ func isDated(text string, at, end int) bool {
 	return dateBeforeRE().MatchString(text[max(0, at-window):at]) || dateBehindRE().MatchString(text[end:min(len(text), end+window)])
 }
 
-// isRange finds ends of "周一到周五", which mostly means every week.
+// "周一到周五" mostly means every week.
 func isRange(text string, at, end int) bool {
 	const window = 24
 	return rangeBeforeRE().MatchString(text[max(0, at-window):at]) || rangeBehindRE().MatchString(text[end:min(len(text), end+window)])
@@ -333,7 +329,7 @@ var lookAlikes = []struct{ first, last, before, behind string }{
 	{first: "月", before: "一二三四五六七八九十每个0123456789０１２３４５６７８９"},
 }
 
-// insideWord reports a part of another word or of a longer number.
+// A longer number counts as a word.
 func insideWord(text string, at, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	behind, _ := utf8.DecodeRuneInString(text[end:])
@@ -366,7 +362,7 @@ var domainRE = ruleFile.Regexp("domain")
 // IsTime reports whether a folded text has only dates, hours, parts of the day, and their connectives.
 func IsTime(folded string) bool { return timeRE().MatchString(folded) }
 
-// timeWords serve the index, which can't afford the grammar for each message.
+// The index can't afford the grammar for each message.
 var timeWords = strings.Fields(`yesterday today tonight tomorrow last next ago since week weeks weekend month months year years
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
 november december recently summer winter spring fall morning evening

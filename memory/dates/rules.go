@@ -21,7 +21,7 @@ type dateRule struct {
 	name    string // its list in rules.tsv
 	english bool   // every match has one of the dateWords
 	bare    bool   // a day of the week without the words for which one
-	monthly bool   // a day of the month without the words for which one
+	monthly bool   // likewise of the month
 	next    bool   // the first such day that is not past
 	days    func(m []string, day time.Time) (Span, bool)
 	pattern string
@@ -272,7 +272,7 @@ func Number(s string) (int, bool) {
 
 var chineseUnits = map[rune]int{'十': 10, '百': 100, '千': 1000}
 
-// chineseNumber reads 十, 二十五, 一百零八, and 一百二 as 120.
+// chineseNumber reads 一百二 as 120.
 func chineseNumber(s string) (int, bool) {
 	const none = -1
 	n, digit, above, zero := 0, none, 10_000, false
@@ -319,7 +319,7 @@ func shiftDays(s Span, days int) Span {
 
 func mondayOf(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
-// weekdayIn returns a named day of the week; 末 is Saturday and Sunday.
+// The day 末 is Saturday and Sunday.
 func weekdayIn(monday time.Time, name string) Span {
 	if name == "末" {
 		return Span{From: monday.AddDate(0, 0, 5), To: monday.AddDate(0, 0, 7)}
@@ -373,7 +373,7 @@ func dateOf(year, month int, dayOfMonth string, zone time.Time) (Span, bool) {
 	return oneDay(date), ok && date.Day() == d && int(date.Month()) == month
 }
 
-// lastDate is the last one without a year.
+// A missing year means the last such date.
 func lastDate(month int, dayOfMonth, year string, day time.Time) (Span, bool) {
 	if n, ok := Number(year); ok {
 		return dateOf(n, month, dayOfMonth, day)
@@ -403,7 +403,7 @@ func recentMonth(month int, year string, day time.Time) (Span, bool) {
 	return span, true
 }
 
-// spanAhead returns the day, or for years the year, that is n units away.
+// spanAhead returns a day, or a year.
 func spanAhead(day time.Time, n int, unit string) (Span, bool) {
 	switch strings.TrimPrefix(unit, "个") {
 	case "天", "day":

@@ -12,8 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// voice is the origin of a text in the log. Only people's own words may become a memory outside the session: the
-// others may repeat anything.
+// Only people's own words may become a memory outside the session: the others may repeat anything.
 type voice int
 
 const (
@@ -23,7 +22,6 @@ const (
 	assistant
 )
 
-// sourceText is a possible source of a fact.
 type sourceText struct {
 	voice voice
 	seq   int64 // 0 before its turn has committed
@@ -40,7 +38,7 @@ type sourceTexts struct {
 	foreign bool           // a quote's or a tool's words are among them
 }
 
-// readSources lets speakers name themselves by every name in the roster.
+// Speakers may name themselves by every name in the roster.
 func readSources(c Chat) sourceTexts {
 	ev := sourceTexts{seen: map[string]int{}}
 	names := map[sessions.UserID]map[string]bool{}
@@ -120,7 +118,7 @@ type factSource struct {
 	start, end int64
 }
 
-// findSource prefers the own words of the named speaker, and the last of equals, as it is in force.
+// The own words of the named speaker come first, and the last of equals, as it is in force.
 func (ev sourceTexts) findSource(content string, by sessions.UserID) factSource {
 	terms := text.Terms(text.Tokenize(content))
 	best := map[voice]int{}
@@ -156,8 +154,8 @@ func (ev sourceTexts) findSource(content string, by sessions.UserID) factSource 
 	return factSource{}
 }
 
-// scoreText weighs a fact's terms in a text: rare ones more, those with digits twice. With too few it is not ok. The
-// writer's names count only with other words, for a nick may be any text.
+// Rare terms weigh more, and those with digits twice. With too few it is not ok. The writer's names count only with
+// other words, for a nick may be any text.
 func (ev sourceTexts) scoreText(w sourceText, terms map[string]bool) (score float64, ok bool) {
 	held, named := 0, 0
 	for t := range terms {
@@ -215,10 +213,10 @@ func (ev sourceTexts) outweighsRetold(content string, retold []string) bool {
 	return said > 0 && said >= restated
 }
 
-// near is the distance in events of parts of one fact, such as question and answer.
+// near is in events: question and answer are parts of one fact.
 const near = 3
 
-// addNeighbours adds neighbours of the same voice with missing terms.
+// Neighbours have the same voice and missing terms.
 func (ev sourceTexts) addNeighbours(at int, terms map[string]bool) factSource {
 	w := ev.texts[at]
 	s := factSource{sourceText: w, found: true, start: w.seq, end: w.seq}
@@ -242,7 +240,7 @@ func (ev sourceTexts) addNeighbours(at int, terms map[string]bool) factSource {
 	return s
 }
 
-// asksToRemember looks at the fact's source and at the message that the turn answers.
+// The message that the turn answers counts too.
 func (ev sourceTexts) asksToRemember(s factSource) bool {
 	if s.found && s.voice == own && classify.AsksToRemember(s.text) {
 		return true

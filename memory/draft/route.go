@@ -58,7 +58,7 @@ func RouteFacts(facts []memory.Fact, c Chat) (drafts []memory.Draft, refused []c
 	return drafts, refused
 }
 
-// isPersonal also checks fields together: the content may hold an amount, and the key say that it is pay.
+// Fields count together: the content may hold an amount, and the key say that it is pay.
 func isPersonal(f memory.Fact) bool {
 	of := strings.TrimSpace(f.Subject + " " + f.Key)
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
@@ -114,7 +114,7 @@ func aboutPerson(d memory.Draft, f memory.Fact, c Chat) bool {
 		(d.SaidBy == "" || d.SaidBy == c.Person)
 }
 
-// keyFor adds the name of a person without a known id, but not of a value: owners of one thing share a key.
+// A person without a known id is a part of the key, except as a value: owners of one thing share a key.
 func keyFor(f memory.Fact, c Chat) string {
 	key := text.NormalizeKey(f.Key)
 	if key == "" || f.Subject == "" || c.Roster[f.Subject] != "" || reconcile.IsValue(f.Subject, f.Content, f.Key) {
@@ -125,7 +125,7 @@ func keyFor(f memory.Fact, c Chat) string {
 
 var dayForm = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
 
-// expiryOf is the task TTL after the statement, or after the last day that it names within a year.
+// The TTL begins at the statement, or at the last day that it names within a year.
 func expiryOf(d memory.Draft, c Chat) time.Time {
 	ttl := c.TaskTTL
 	if ttl <= 0 {
@@ -141,7 +141,7 @@ func expiryOf(d memory.Draft, c Chat) time.Time {
 	return last.Add(ttl)
 }
 
-// asAnswerStyle makes a wish about answers a preference of its speaker, unless it names another person.
+// A wish that names another person is no preference of its speaker.
 func asAnswerStyle(f memory.Fact, c Chat, who sessions.UserID) (memory.Fact, bool) {
 	if !classify.AnswerStyle(f.Content) {
 		return f, false

@@ -105,7 +105,7 @@ func ParseSave(arguments string) (s Save, rejected []string, err error) {
 	return Save{}, rejected, fmt.Errorf("memory_save: no usable fact, and nothing_to_save is not true: %s", strings.Join(rejected, "; "))
 }
 
-// splitFact gives the first part alone the key, which has one value, and the replaced fact, which has one successor.
+// The first part alone has the key, which has one value, and the replaced fact, which has one successor.
 func splitFact(f memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	for i, part := range text.Split(f.Content, memory.MaxContent) {

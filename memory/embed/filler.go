@@ -34,9 +34,9 @@ type Filler struct {
 const (
 	defaultBatch = 64
 	defaultPause = 5 * time.Second
-	// shortText is the number of characters that are tried of a refused text.
+	// shortText characters are tried of a refused text.
 	shortText = 400
-	// probe is a text that any working endpoint accepts.
+	// Any working endpoint accepts probe.
 	probe = "hello"
 )
 
@@ -121,7 +121,7 @@ func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int
 	return len(known), err
 }
 
-// embedTexts halves refused batches down to one text, which gets an empty vector. After an error it returns the vectors so
+// Refused batches are halved down to one text, which gets an empty vector. After an error it returns the vectors so
 // far.
 func (f *Filler) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
@@ -142,7 +142,7 @@ func (f *Filler) embedTexts(ctx context.Context, texts []string) ([][]float32, e
 	second, err := f.embedTexts(ctx, texts[half:])
 	all := append(first, second...)
 	if err == nil && !anyEmpty(all) {
-		f.batch = min(f.batch, half) // nothing was wrong with the texts: they were too many
+		f.batch = min(f.batch, half) // the texts were too many
 	}
 	return all, err
 }

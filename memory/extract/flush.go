@@ -11,7 +11,7 @@ var promptText string
 
 var promptTemplate = template.Must(template.New("flush.md").Parse(promptText))
 
-// knownShown bounds the known memories in a request, so that the model saves new facts only.
+// Known memories are shown so that the model saves new facts only.
 const knownShown = 30
 
 // Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range

@@ -14,7 +14,7 @@ import (
 // event that is too long is shortened.
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
-// Flusher draws facts out of the log.
+// Flusher draws facts from the log.
 type Flusher struct {
 	Store memory.Store
 	Model memory.Model
@@ -102,7 +102,7 @@ var (
 	ErrStorage = errors.New("storage of memory")
 )
 
-// flushRun is one flush in progress: a queue of events, and a cursor behind it.
+// flushRun is a queue of events, and a cursor behind it.
 type flushRun struct {
 	*Flusher
 	due      FlushRequest
@@ -131,7 +131,7 @@ type flushRun struct {
 	again int             // times that it was
 	dense int64           // last event of the part that held more than a call does
 	more  int             // calls for that part besides its first
-	stale int             // full calls in a row without a new fact of it
+	stale int             // full calls in a row without a new fact
 }
 
 type flushPart struct {

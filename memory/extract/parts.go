@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// estimateMargin is the possible error of our token counts, as a factor.
+	// Our token counts may be wrong by this factor.
 	estimateMargin = 1.2
 	// requestFrame is the rest of a request in tokens.
 	requestFrame = 128
@@ -42,7 +42,7 @@ func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 // queryLength is the number of people's last characters by which known facts are searched.
 const queryLength = 2000
 
-// searchKnown lists the known facts closest to people's words, then the newest.
+// The closest facts come first, then the newest.
 func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events []sessions.Event) ([]memory.Memory, error) {
 	var words []string
 	room := queryLength
@@ -87,7 +87,7 @@ func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events
 	return known, nil
 }
 
-// knownFacts fences the known memories with their ids, up to an eighth of the window.
+// knownFacts fill at most an eighth of the window.
 func (r *flushRun) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8
@@ -107,8 +107,8 @@ func (r *flushRun) knownFacts(known []memory.Memory) string {
 	return "\n\n" + r.Fence("known", b.String())
 }
 
-// fitPart is p with as many of the next events as fit, within span and limit. The answer gets at least a quarter of the
-// window, and input and output together fit into it.
+// fitPart adds events within span and limit. The answer gets at least a quarter of the window, and input and output
+// together fit into it.
 func (r *flushRun) fitPart(p flushPart) flushPart {
 	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
 	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
@@ -127,7 +127,7 @@ func (r *flushRun) fitPart(p flushPart) flushPart {
 
 const maxHalved = 4
 
-// halvePart reports whether the part became smaller: the same request would overflow forever.
+// An unchanged request would overflow forever.
 func (r *flushRun) halvePart(p *flushPart) bool {
 	if r.halved >= maxHalved {
 		return false

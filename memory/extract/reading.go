@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxPending is the number of failed events in a row that puts the model at fault.
+	// maxPending failed events in a row put the model at fault.
 	maxPending = 3
 	// maxPassed bounds the skipped events of one flush. The next goes on from there.
 	maxPassed = 20
-	// lastTry is the number of failed flushes in a row before events are skipped without a read one for comparison.
+	// After lastTry failed flushes in a row, events are skipped without a read one for comparison.
 	lastTry = 3
-	// lookBack is the number of events before the range in which the first ones' command is searched.
+	// The first events may answer a command within lookBack events before the range.
 	lookBack = 8
 	// maxAgain bounds the repeated readings of one part that filled its call.
 	maxAgain = 3
-	// maxMore and maxStale bound the calls for one full part and its halves, in all and in a row without a new fact:
-	// some models fill their calls with anything.
+	// maxMore bounds the calls for a full part and its halves, maxStale those in a row without a new fact: some models
+	// fill their calls with anything.
 	maxMore  = 12
 	maxStale = 4
 )
@@ -128,7 +128,7 @@ func (r *flushRun) keepLastMessage(events []sessions.Event) {
 	}
 }
 
-// doneThrough is the highest possible cursor: events outside the conversation count as done.
+// Events outside the conversation count as done.
 func (r *flushRun) doneThrough() int64 {
 	if len(r.queue) > 0 {
 		return max(r.out.Through, r.queue[0].Seq-1)
@@ -144,13 +144,12 @@ func (r *flushRun) dropEvents(n int) {
 	r.fresh, r.again = nil, 0
 }
 
-// limitParts halves the parts of the next n events.
 func (r *flushRun) limitParts(n int) { r.span, r.left = n/2, n }
 
 func (r *flushRun) storePart(ctx context.Context, p flushPart, s draft.Save, model string) error {
 	r.markProved()
 	drafts := r.routeFacts(p.events, s)
-	if p.events[0].Seq > r.dense { // another part
+	if p.events[0].Seq > r.dense {
 		r.more, r.stale = 0, 0
 	}
 	if !s.Full {
@@ -184,9 +183,9 @@ func (r *flushRun) storePart(ctx context.Context, p flushPart, s draft.Save, mod
 	return r.commitFacts(ctx, r.doneThrough(), nil, model)
 }
 
-// readAgain queues a part that filled a call for another reading, with the stored facts shown as known. fresh says
-// that at least half of its facts were new. The part is halved when it yields few or was read too often. It is done,
-// false, if the model only repeats known facts.
+// A part that filled a call is read again with its stored facts as known. fresh says that at least half of its facts
+// were new. The part is halved when it yields few or was read too often. It is done, false, if the model only repeats
+// known facts.
 func (r *flushRun) readAgain(events []sessions.Event, drafts []memory.Draft, fresh bool) bool {
 	left, known := r.left, r.more == 0 || r.stale >= maxStale
 	r.dense, r.more, r.stale = max(r.dense, events[len(events)-1].Seq), r.more+1, r.stale+1
@@ -213,14 +212,13 @@ func (r *flushRun) readAgain(events []sessions.Event, drafts []memory.Draft, fre
 	return true
 }
 
-// finishPart also reads the following parts as if none had filled a call.
+// The following parts are read as if none had filled a call.
 func (r *flushRun) finishPart(events []sessions.Event) {
 	r.dropEvents(len(events))
 	r.more, r.span, r.left = maxMore, 0, 0
 }
 
-// probeSecondHalf reads the second half of a part whose second reading had no new fact: a model that always starts at the
-// beginning may not have reached it.
+// The second reading had no new fact: a model that always starts at the beginning may not have reached it.
 func (r *flushRun) probeSecondHalf(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
@@ -281,7 +279,7 @@ func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memo
 	return nil
 }
 
-// routeFacts gives a fact without a known source the range of all events, by which an erasure of one finds it.
+// A fact without a known source gets the range of all events, by which an erasure of one finds it.
 func (r *flushRun) routeFacts(events []sessions.Event, s draft.Save) []memory.Draft {
 	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
 	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL

@@ -13,9 +13,8 @@ import (
 	"ebb/sessions/redact"
 )
 
-// askModel requests the facts of a part. After an unusable answer it asks once more with the reason, after an overflow for
-// half, after a refusal without known facts. At last the chat's model replaces the flush's own, for this part and
-// those to come.
+// After an unusable answer it asks once more with the reason, after an overflow for half, after a refusal without known
+// facts. At last the chat's model replaces the flush's own, for this part and those to come.
 func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save, c memory.ToolCallResult, err error) {
 	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
@@ -70,7 +69,7 @@ func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) 
 	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }
 
-// saveOf takes a call of never kept facts as nothing to save.
+// Never kept facts are nothing to save.
 func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	if c.Arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
@@ -146,10 +145,9 @@ func (r *flushRun) replaceFirst(texts []string) {
 	}
 }
 
-// tokensOf counts a text as JSON, as in transcripts.
+// Transcripts have texts as JSON.
 func (r *flushRun) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
 
-// cutPieces cuts at the ends of sentences.
 func (r *flushRun) cutPieces(body string, room int) []string {
 	tokens, chars := r.tokensOf(body), len([]rune(body))
 	if tokens <= room || chars < 2 {

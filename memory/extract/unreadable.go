@@ -6,7 +6,7 @@ import (
 	"ebb/sessions"
 )
 
-// markProved notes that the model reads: unread events before are at fault themselves.
+// Unread events before are then at fault themselves.
 func (r *flushRun) markProved() {
 	r.proved = true
 	if len(r.pending) > 0 {
@@ -15,7 +15,7 @@ func (r *flushRun) markProved() {
 	}
 }
 
-// addPassed notes skipped events, those in pieces once.
+// Events in pieces count once.
 func (r *flushRun) addPassed(seqs ...int64) {
 	for _, seq := range seqs {
 		if n := len(r.out.Passed); n == 0 || r.out.Passed[n-1] != seq {
@@ -24,8 +24,7 @@ func (r *flushRun) addPassed(seqs ...int64) {
 	}
 }
 
-// skipEvent leaves out an event that the model fails at alone. That counts only once the model reads a later one:
-// after several in a row the model is at fault.
+// A skipped event counts only once the model reads a later one: after several in a row the model is at fault.
 func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 	if len(r.out.Passed)+len(r.pending) >= maxPassed {
 		return r.wrapError(err)
@@ -42,9 +41,8 @@ func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 	return nil
 }
 
-// settlePending handles failed events without a later one for comparison. Unless the model read before, or this
-// happened often enough, they are owed, as after any fault of a model. Otherwise the model gets a harmless sentence.
-// If it reads that, the events are skipped and not owed forever.
+// Pending events are owed unless the model read before, or this happened often enough, as after any fault of a model.
+// Otherwise the model gets a harmless sentence. If it reads that, the events are skipped and not owed forever.
 func (r *flushRun) settlePending(ctx context.Context) error {
 	if !r.proved && r.due.Session.FlushFailures < lastTry || !r.modelWorks(ctx) {
 		return r.wrapError(r.pendingErr)

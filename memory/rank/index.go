@@ -14,10 +14,10 @@ import (
 // themselves, such as names and numbers.
 const (
 	maxTerms   = 512
-	maxRepeats = 4 // repeats of one term: the score grows little with more
+	maxRepeats = 4 // the score grows little with more
 )
 
-// flagMask covers the bits of a text's flags in a key; see [Keys].
+// flagMask covers a text's flags in a key; see [Keys].
 const (
 	flagBase uint32 = 0xEBB0E000
 	flagMask uint32 = 0xFF
@@ -43,7 +43,7 @@ func lowHash(key int64) uint32 { return uint32(key & math.MaxUint32) }
 // hashText is FNV-1a with the last mix of MurmurHash3, for FNV alone spreads short texts badly.
 func hashText(text string) uint32 {
 	f := fnv.New32a()
-	f.Write([]byte(text)) // it never fails
+	f.Write([]byte(text))
 	h := f.Sum32()
 	h ^= h >> 16
 	h *= 0x85ebca6b
@@ -85,7 +85,7 @@ func Keys(s Scope, body string) []int64 {
 	return append(keys, s.keyOf(flagBase|flagsOf(folded)))
 }
 
-// flagsOf runs for every message: regular expressions would double its time.
+// Regular expressions would double the time of every message.
 func flagsOf(text string) uint32 {
 	var flags uint32
 	if isQuestion(text) {

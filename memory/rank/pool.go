@@ -13,7 +13,7 @@ type Doc struct {
 	Who       []string // ids of the speaker and the subject
 	Assistant bool     // the bot said it
 	Outdated  bool     // its statement was corrected later
-	Keys      []int64  // see [Keys]
+	Keys      []int64
 }
 
 type scoredDoc struct {
@@ -39,7 +39,7 @@ type Pool struct {
 	common []float64
 }
 
-// hashFilter excludes most hashes that are in no map: a query's terms are few, and texts many.
+// A query's terms are few, and texts many: the filter excludes most hashes.
 type hashFilter [1 << 14]bool
 
 func (s *hashFilter) add(h uint32)          { s[h%uint32(len(s))] = true }
@@ -111,7 +111,7 @@ func (p *Pool) Rank(n int) []Match {
 			break
 		}
 		if d.base == 0 && d.length == 0 {
-			continue // "ok", which only stands next to a match
+			continue // "ok" only stands next to a match
 		}
 		finds = append(finds, Match{Place: i, Doc: d.Doc, Score: d.score / (d.score + p.maxScore()), Why: p.listReasons(d)})
 	}
@@ -170,4 +170,4 @@ func (p *Pool) listReasons(d *scoredDoc) []string {
 	return why
 }
 
-const maxWhy = 6 // named terms
+const maxWhy = 6

@@ -13,7 +13,7 @@ import (
 
 type queryTerm struct {
 	text    string
-	shown   string // as in the query
+	shown   string
 	kind    termKind
 	hash    uint32
 	weight  float64
@@ -26,7 +26,7 @@ type Query struct {
 	text    string // folded
 	now     time.Time
 	terms   []queryTerm
-	people  []string // ids of the named people
+	people  []string
 	dates   []dates.Span
 	when    bool // it asks for a time
 	you     bool // it asks for the bot's words

@@ -12,8 +12,8 @@ const (
 	lengthPart = 0.3
 )
 
-// scoreTexts returns places, best first. Scores by words, neighbours and sitting are added, then multiplied by speaker,
-// time and role: a named person's text is found though only the question before it has the words.
+// The best place is first. Scores by words, neighbours and sitting are added, then multiplied by speaker, time and
+// role: a named person's text is found though only the question before it has the words.
 func (p *Pool) scoreTexts() []int {
 	weights, average := p.termWeights(), p.averageLength()
 	for i := range p.docs {
@@ -62,7 +62,7 @@ func (p *Pool) termWeights() []float64 {
 	return weights
 }
 
-// maxScore is that of a text of average length with every term once.
+// maxScore is of an average text with every term once.
 func (p *Pool) maxScore() float64 {
 	sum := 0.0
 	for i, w := range p.termWeights() {
@@ -99,7 +99,7 @@ func bm25(counts []uint8, weights []float64, length float64) float64 {
 	return sum
 }
 
-// justifiesResult is false for words of nearly every chat, unless the query has no other.
+// Words of nearly every chat justify none, unless the query has no other.
 func (p *Pool) justifiesResult(d *scoredDoc) bool {
 	for i, c := range d.counts {
 		if c > 0 && (p.q.noTerms || selectsTexts(p.q.terms[i]) || p.q.terms[i].name) {
@@ -120,7 +120,7 @@ func (p *Pool) eventPlaces() []int {
 	return events
 }
 
-// scoreSittings divides events at pauses, and scores each sitting as one text.
+// scoreSittings scores the events between pauses as one text.
 func (p *Pool) scoreSittings(events []int) []float64 {
 	var counts [][]float64
 	var lengths []float64
@@ -149,7 +149,7 @@ func (p *Pool) scoreSittings(events []int) []float64 {
 			}
 		}
 	}
-	// A share that all have separates none of them, and would be held against memories, which have no sitting.
+	// A share that all have would be held against memories, which have no sitting.
 	if len(scores) > 0 {
 		least := slices.Min(scores)
 		for s := range scores {

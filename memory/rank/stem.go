@@ -2,7 +2,7 @@ package rank
 
 import "ebb/memory/text"
 
-// stemWord also maps irregular forms and variants: "went" and "going" are "go", "pics" is a photograph.
+// "went" and "going" are "go", "pics" is a photograph.
 func stemWord(word string) string {
 	if base, ok := irregular[word]; ok {
 		word = base

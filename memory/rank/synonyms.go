@@ -19,8 +19,7 @@ var synonyms = func() map[string][]string {
 	return table
 }()
 
-// synonymWords are groups, divided by semicolons. The word before > is a synonym of all behind it, which are none of
-// each other.
+// The word before > is a synonym of all behind it, which are none of each other.
 const synonymWords = `job career occupation profession;doctor physician;hospital clinic;pet>dog cat puppy kitten;dog puppy;cat kitten;hobby pastime;
 car vehicle auto;trip travel journey vacation;child>son daughter boy girl;buy purchase;gift present;house home apartment;
 begin start;finish complete;help assist support;movie cinema film;sad upset unhappy;happy glad joy;scared afraid fear;

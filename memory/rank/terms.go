@@ -7,7 +7,7 @@ import (
 	"ebb/memory/text"
 )
 
-// termKind decides a term's weight, and whether it alone makes a text a candidate.
+// A kind decides the weight, and whether the term alone makes a text a candidate.
 type termKind uint8
 
 const (
@@ -43,13 +43,13 @@ func foldedTerms(folded string) []textTerm {
 // maxWord bounds a word, in bytes: a longer run is data.
 const maxWord = 64
 
-// appendWords also adds the whole run if it is a name with digits.
+// A name with digits is also added as a whole.
 func appendWords(terms []textTerm, run string, at int) []textTerm {
 	parts := text.Parts(run)
 	if len(parts) > 1 && len(run) <= maxWord && strings.ContainsAny(run, "0123456789_@") {
 		terms = append(terms, textTerm{run, run, word, at})
 	}
-	apostrophe := strings.ContainsAny(run, "'’") // looked for once: a run of marks and letters can be as long as a message
+	apostrophe := strings.ContainsAny(run, "'’") // a run can be as long as a message
 	for i, p := range parts {
 		if len(p) > maxWord || stopWords[p] || i > 0 && len(p) == 1 && apostrophe {
 			continue

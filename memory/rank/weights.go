@@ -26,5 +26,5 @@ const (
 	feedbackPart  = 0.1
 )
 
-// termRarity is the idf of BM25, for a term of df of n texts.
+// This is the idf of BM25, for a term of df of n texts.
 func termRarity(n, df float64) float64 { return math.Log(1 + (max(n, df)-df+0.5)/(df+0.5)) }

@@ -10,7 +10,6 @@ func wordSet(text string) map[string]bool {
 	return words
 }
 
-// stopWords are English words without a topic.
 var stopWords = wordSet(`a about above after again against all also am an and any are aren as at be because been before being below
 between both but by can cannot could couldn did didn do does doesn doing don during each ever few for from further
 had hadn has hasn have haven having he her here hers herself him himself his how however i if in into is isn it its itself
@@ -21,13 +20,13 @@ was wasn we well were weren what when where whether which while who whom whose w
 yet you your yours yourself yourselves d m o y hey hi hello wow thanks thank sure tell told say said mention know remember
 get got like kind lot much many go`)
 
-// softWords score, but select no text: nearly every chat has them.
+// Nearly every chat has these words: they score, but select no text.
 var softWords = wordSet(`good great love new time day thing want need think make feel look see come year week people way talk work
 take give back today yesterday last next even still first done down off own
 discuss discussed discussion talked chat conversation ask asked question answer
 今天 昨天 明天 前天 最近 上次 上周 下周 之前 以前 后来 刚才 时候 时间 事情 东西 内容 情况 问题 讨论 聊天 说过 提到 知道 觉得`)
 
-// stopChars are Chinese characters with little topic. A pair of two is no term.
+// A pair of two stopChars is no term.
 var stopChars = func() map[rune]bool {
 	chars := make(map[rune]bool)
 	for _, r := range "的了是我你他她它们在有和与就都而及或着也很到说要去会那这个上吗呢吧啊呀哦嗯哈么什怎哪谁为把被让从对向给以于之其聊谈" +
@@ -37,7 +36,6 @@ var stopChars = func() map[rune]bool {
 	return chars
 }()
 
-// irregular maps irregular English forms to their base.
 var irregular = func() map[string]string {
 	forms := make(map[string]string)
 	for line := range strings.SplitSeq(irregularForms, ";") {

@@ -16,7 +16,7 @@ var (
 	fillers = text.WordSet(`的 了 是 在 将 把 就 也 都 已 经 着 过 得 地 和 与 及 并 而 且 呢 吗 啊 吧 嘛 哦 之 这 那 个 位 为 于 由
 		a an the is are was were be been being will would shall has have had do does did to of in on at for by with as and
 		that this it its then so also very just been their his her our my your`)
-	// turns are short words that change a meaning: facts that differ in one are not the same.
+	// Facts that differ in one of turns are not the same.
 	turns = text.WordSet(`不 没 未 无 非 勿 莫 否 别 前 后 上 下 左 右 东 西 南 北 早 晚 大 小 多 少 零 一 二 两 三 四 五 六 七 八 九 十
 		百 千 万 亿 半 日 not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't before after
 		monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
@@ -43,7 +43,7 @@ func dropFillers(body string) []string {
 	return slices.DeleteFunc(text.Tokenize(body), func(t string) bool { return fillers[t] && !turns[t] })
 }
 
-// marks are the words by which a sentence corrects an earlier one.
+// A sentence with a mark corrects an earlier one.
 var marks = []string{
 	"更正", "纠正", "改为", "改成", "改到", "改在", "换成", "换到", "调整为", "调整到", "推迟到", "提前到", "变更为", "变成", "不再", "现在是", "现在改",
 	"correction", "actually", "instead", "no longer", "not anymore", "any more", "changed to", "moved to", "is now", "are now", "now lives",
@@ -54,11 +54,11 @@ func hasMark(content string) bool {
 	return markAt(text.Fold(content)) >= 0
 }
 
-// scoreCorrection returns how much a marked content reads as a correction of a stored fact; 0: not at all. It must repeat the
-// text before the stored value, and state another value.
+// The score 0 is no correction. The marked content must repeat the text before the stored value, and state another
+// value.
 func scoreCorrection(content, stored string) float64 {
 	if strings.ContainsAny(strings.TrimRight(stored, "。.;；!！ "), "。；;！!") || strings.Contains(stored, ". ") {
-		return 0 // it states several things, of which one at most is corrected
+		return 0 // one of its statements at most is corrected
 	}
 	old, now := text.Tokenize(stored), text.Tokenize(content)
 	at := valueAt(old)
@@ -91,8 +91,7 @@ func scoreCorrection(content, stored string) float64 {
 	return float64(shared) + text.Jaccard(terms, spoken)
 }
 
-// sameSubject accepts the stored fact's subject only: a new train number corrects only the old one. Only the clause
-// with the mark counts; others may give the reason.
+// A new train number corrects only the old one. Only the clause with the mark counts; others may give the reason.
 func sameSubject(content string, about map[string]bool) bool {
 	bare := false // the clause before is a mark and nothing else
 	clauses := clausesOf(text.Fold(content))
@@ -112,7 +111,6 @@ func sameSubject(content string, about map[string]bool) bool {
 	return false
 }
 
-// subjectOf is the text before the value.
 func subjectOf(content string) map[string]bool {
 	folded := text.Fold(content)
 	if at := markAt(folded); at > 0 {
@@ -157,8 +155,7 @@ var (
 	persons = text.WordSet("我 你 他 她 它 咱 该 本")
 )
 
-// ofTwoThings reports whether two contents with a common key name two subjects. Chinese terms are pairs of characters,
-// and of the shorter one half must differ: 测试环境 and 生产环境 are two.
+// Chinese terms are pairs of characters, and of the shorter one half must differ: 测试环境 and 生产环境 are two.
 func ofTwoThings(a, b, key string) bool {
 	x, y := besidesKey(a, key), besidesKey(b, key)
 	if len(x) == 0 || len(y) == 0 {
@@ -209,7 +206,7 @@ func besidesKey(content, key string) map[string]bool {
 	return nil
 }
 
-// sharesPrefix reports whether a Latin word begins like one of the others: owns and owner.
+// "owns" and "owner" share one.
 func sharesPrefix(word string, others map[string]bool) bool {
 	const stem = 3
 	for o := range others {
@@ -228,7 +225,7 @@ func withoutMarks(content string) string {
 	return text
 }
 
-// withoutNow removes words that only say that a fact holds by now.
+// The words say only that a fact holds by now.
 func withoutNow(content string) string {
 	return nowWords.Replace(text.Fold(content))
 }
@@ -251,7 +248,7 @@ func markAt(folded string) int {
 
 var copulas = text.WordSet(`是 为 在 叫 定 到 于 改 由 is are was were in on at by to has have will become call name equal`)
 
-// valueAt is behind the first copula after two meaningful tokens, or the end.
+// The value is behind the first copula after two meaningful tokens, or the end.
 func valueAt(tokens []string) int {
 	before := 0
 	for i, t := range tokens {
@@ -275,7 +272,7 @@ func contentTokens(tokens []string) map[string]bool {
 	return set
 }
 
-// namesSubject is true for two Latin words, or four Chinese characters.
+// Two Latin words or four Chinese characters are enough.
 func namesSubject(about map[string]bool) bool {
 	n := 0
 	for t := range about {
@@ -288,7 +285,7 @@ func namesSubject(about map[string]bool) bool {
 	return n >= 4
 }
 
-// hasNumber also reports Chinese numbers and names of days.
+// Chinese numbers and names of days count too.
 func hasNumber(tokens map[string]bool) bool {
 	for t := range tokens {
 		if text.HasDigit(t) || turns[t] && !strings.ContainsFunc(t, func(r rune) bool { return strings.ContainsRune("不没未无非勿莫否别", r) }) {

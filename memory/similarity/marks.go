@@ -18,7 +18,7 @@ const (
 	MinWhole       = 4  // characters of a text without marks, compared as a whole
 )
 
-// everyday matches dates and times of day, which belong to no person.
+// Dates and times of day belong to no person.
 var everyday = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}:\d{2}(:\d{2})?)$`)
 
 // MarksOf adds the marks of a text to a set.

@@ -176,7 +176,7 @@ func (l *Set) Pieces() []string {
 	return list[:min(len(list), maxPieces)]
 }
 
-// isPersonal excludes identifiers of work: a long number or an address is a person's.
+// A long number or an address is a person's, other identifiers are of work.
 func isPersonal(mark string) bool {
 	digits := 0
 	for _, r := range mark {

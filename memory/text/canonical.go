@@ -38,7 +38,7 @@ func Canonical(text string) string {
 	return b.String()
 }
 
-// isInvisible also reports the joiner that normalization puts between too many marks.
+// Normalization puts a joiner between too many marks.
 func isInvisible(r rune) bool {
 	switch {
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800:
@@ -49,7 +49,7 @@ func isInvisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
 }
 
-// spelledRE finds words such as "i g n o r e" and "忽-略-规-则".
+// spelledRE finds "i g n o r e" and "忽-略-规-则".
 var spelledRE = regexp.MustCompile(`(?:(?:^|[^\p{L}\p{N}])\p{L}|\p{Han})(?:[^\p{L}\p{N}]{1,3}\p{L}){3,}`)
 
 // JoinSpelled appends to a folded text the words that it spells letter by letter.
@@ -71,7 +71,6 @@ func JoinSpelled(folded string) string {
 	return b.String()
 }
 
-// simplified maps the traditional characters of the patterns to simplified ones, and quotes to plain ones.
 var simplified = func() map[rune]rune {
 	from, to := []rune("規則記從現對見讓憶視無違應該總們後過說話請幫決負責確認為個給會許絕條設變號總統權體員組問誰麼嗎時間題複還醫銀證護電郵職薪資"+
 		"聽從執準禁漏訴別啟開關閉隨戶術診斷癌憂鬱懷獎錢萬億寫這裡網頁禮週歡愛習慣單議檔發佈約規週點‘’“”´"),

@@ -87,5 +87,5 @@ func Sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// sentenceEndRE leaves out marks between letters, as in a link or a version.
+// Marks between letters do not count, as in a link or a version.
 var sentenceEndRE = regexp.MustCompile(`[。！？；]+|\n|[.!?;]+(?:\s|$)|[?!]+\p{Han}`)
