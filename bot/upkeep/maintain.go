@@ -18,7 +18,7 @@ const (
 	TriggerUndo   = "undo"
 )
 
-// backgroundNeed is the work that a view of this many tokens needs while no answer waits.
+// backgroundNeed is the work on a view of this many tokens while no answer waits.
 func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 	if set := u.views.Settings(v.Session); !set.Enabled || view.Spent(set, v.Session) {
 		return compaction.Need{}
@@ -36,11 +36,11 @@ func (u *Worker) Due(v sessions.View, tokens int) bool {
 	return need.Flush || need.Compact || u.rewriteDue(v)
 }
 
-// maxSessionRounds limits the compactions of one session in a row: others wait.
+// maxSessionRounds limits a session's compactions in a row: others wait.
 const maxSessionRounds = 5
 
-// Maintain flushes and compacts one session after its reply was sent: steps 9 to 11 of a message's path. more reports
-// whether work is left. Failures are logged and retried later.
+// Maintain is steps 9 to 11 of a message's path: it flushes and compacts one session after its reply was sent. more
+// reports whether work is left. Failures are logged and retried later.
 func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
 		return false, nil

@@ -20,8 +20,8 @@ const (
 	idleAfter = 30 * time.Minute
 )
 
-// maxTimeouts is the number of consecutive model timeouts that ends a check. The provider is unavailable then, and each
-// further call would delay the others by its timeout.
+// maxTimeouts consecutive model timeouts end a check. The provider is unavailable then, and each further call would
+// delay the others by its timeout.
 const maxTimeouts = 3
 
 // flushOverdue flushes owed ranges, the oldest first, then idle sessions, one at a time. A stop interrupts it: the
@@ -35,8 +35,8 @@ func (u *Worker) flushOverdue(ctx context.Context) error {
 	return nil
 }
 
-// releaseAfter is the time without messages after which the lease of a flushed or owed session is released. Others are
-// kept until the idle flush had its time, since a stop flushes the sessions whose leases it holds.
+// releaseAfter is the time without messages after which the lease of a flushed or owed session is released. Others
+// are kept until the idle flush had its time: a stop flushes the sessions whose leases it holds.
 const releaseAfter = 5 * time.Minute
 
 func (u *Worker) releaseIdle(ctx context.Context) error {
@@ -50,7 +50,6 @@ func (u *Worker) releaseIdle(ctx context.Context) error {
 	return err
 }
 
-// timeouts counts consecutive model timeouts.
 type timeouts int
 
 func (n *timeouts) record(err error) {

@@ -15,10 +15,10 @@ import (
 	"ebb/sessions"
 )
 
-// TriggerRewrite is the trigger of a rewritten summary in the compaction log.
+// TriggerRewrite is the log's trigger of a rewritten summary.
 const TriggerRewrite = "rewrite"
 
-// rewriteWindows limits the events that a rewrite reads, the newest, in windows of the model.
+// rewriteWindows limits the newest events that a rewrite reads, in windows of the model.
 const rewriteWindows = 4
 
 // rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.

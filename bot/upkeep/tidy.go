@@ -23,8 +23,7 @@ const (
 	// maxScopeCalls bounds the model calls of one check for one scope, maxTidyCalls for all.
 	maxScopeCalls = 10
 	maxTidyCalls  = 50
-	// minGroupPause is the pause of a group of facts that could not be merged. It doubles each time, up to
-	// maxGroupPause.
+	// minGroupPause follows a group of facts that could not be merged. It doubles each time, up to maxGroupPause.
 	minGroupPause    = 6 * time.Hour
 	maxGroupPause    = 7 * 24 * time.Hour
 	overfullLogEvery = 24 * time.Hour

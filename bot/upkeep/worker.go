@@ -41,10 +41,10 @@ type Config struct {
 	Remember        view.Remember
 	DigestAt        string        // time of day in Location, such as 04:00; empty: no digests
 	SummaryRetries  int           // requests for one summary in all
-	SummaryBackoff  time.Duration // before the second request; each later pause is longer by it
-	CommitTimeout   time.Duration // timeout of one statement
+	SummaryBackoff  time.Duration // before the second request; each later pause grows by it
+	CommitTimeout   time.Duration // one statement
 	CompactDeadline time.Duration
-	CompactNotify   bool // automatic compactions send a short notice
+	CompactNotify   bool // announces automatic compactions
 }
 
 func (c *Config) language(key sessions.Key) string {

@@ -37,7 +37,7 @@ type Config struct {
 	Location      *time.Location
 	Current       *reload.Current // settings of compactions and of single conversations, and the models
 	Remember      Remember
-	CommitTimeout time.Duration // for one statement
+	CommitTimeout time.Duration // one statement
 }
 
 // Builder decides what a view shows, measures it, and assembles requests.
@@ -47,7 +47,7 @@ type Builder struct {
 	memory   memory.Store
 	counter  *tokens.Counter
 	Counted  *TokenCache
-	Frame    *Frame                       // for conversations without settings of their own
+	Frame    *Frame                       // for conversations without own settings
 	frames   *lru.Cache[frameKey, *Frame] // for other conversations
 	resolved resolved
 	now      func() time.Time

@@ -9,17 +9,17 @@ import (
 	"ebb/sessions"
 )
 
-// Exchange has the messages taken under a lease, and the view.
+// Exchange has the view and the messages taken under a lease.
 type Exchange struct {
 	Key    sessions.Key
 	Lease  sessions.Lease
 	View   sessions.View
 	Asked  []sessions.Event // pending messages that the turn takes
 	Lang   string           // for fixed words: zh or en
-	Pinned *sessions.Pinned // memory that the view pins from this turn on; nil: unchanged
+	Pinned *sessions.Pinned // pinned memory from this turn on; nil: unchanged
 	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
-	Stopped []sessions.Event // messages of the turn that this command stopped; empty: it stopped none
+	Stopped []sessions.Event // messages of the turn that this command stopped
 	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
 }
 
@@ -36,7 +36,7 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 	return c
 }
 
-// Reader returns the rights of the exchange's conversation to read memory.
+// Reader returns the conversation's rights to read memory.
 func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil)) }
 
 // ErrInline cancels a compaction that an answer waits for. Upkeep continues it after the answer.

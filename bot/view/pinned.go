@@ -14,7 +14,7 @@ import (
 
 const pinnedMemories = 100
 
-// pinnedShare bounds pinned memory by a share of the threshold, because it stays after a compaction.
+// pinnedShare of the threshold bounds pinned memory, which stays after a compaction.
 const pinnedShare = 12
 
 // Pinned returns the memory at the head of the view, within its token budget. Facts about the current speakers come

@@ -13,8 +13,7 @@ import (
 	"ebb/sessions"
 )
 
-// Settings returns a session's own settings of compactions, on top of its group's in the file, on top of the common
-// ones.
+// Settings returns a session's own settings of compactions, on top of its group's, on top of the common ones.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	set := b.cfg.Current.For(s.Key)
 	file, ok := set.Compactions[s.ConversationID]
@@ -36,7 +35,7 @@ func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compacti
 	return b.resolved.get(b.cfg.Current.Get(), id, settings)
 }
 
-// ModelKey is the key of the chosen model in a conversation's own settings.
+// ModelKey is the model's key in a conversation's own settings.
 const ModelKey = "model"
 
 // Model is empty for the default. A choice of the session that the file lacks gives way to the group's model.

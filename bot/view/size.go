@@ -34,7 +34,7 @@ func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	return n
 }
 
-// Upper bounds of the clock lines, in tokens: the first one with date and group, and each later one.
+// Upper bounds in tokens: the first clock line, with date and group, and each later one.
 const (
 	clockTokens  = 120
 	minuteTokens = 10
@@ -54,7 +54,7 @@ func (b *Builder) Fixed(v sessions.View) int {
 	return b.FrameOf(v.Session).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
-// Size estimates the tokens of a view as a request, corrected by cal.
+// Size estimates a view as a request, in tokens corrected by cal.
 func (b *Builder) Size(v sessions.View, cal float64) int {
 	n := b.Fixed(v) + compaction.TokensOf(v.Tail)
 	for _, s := range v.Summaries {
@@ -71,7 +71,7 @@ func Calibrated(tokens int, cal float64) int {
 	return int(float64(tokens) * cal)
 }
 
-// ContextSize returns the last reported size of the context in tokens, or an estimate before the first report.
+// ContextSize returns the last reported size in tokens, or an estimate before the first report.
 func (b *Builder) ContextSize(v sessions.View) int {
 	if v.Session.TotalTokens > 0 {
 		return v.Session.TotalTokens

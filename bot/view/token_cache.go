@@ -6,7 +6,7 @@ import (
 	"ebb/compaction/tokens"
 )
 
-// TokenCache caches token counts of texts that many requests repeat: names, pinned memory, summaries.
+// TokenCache caches token counts of repeated texts: names, pinned memory, summaries.
 type TokenCache struct {
 	counter *tokens.Counter
 	counts  *lru.Cache[string, int] // by text

@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// WithoutCommands removes commands and their answers, which are no part of the conversation.
+// WithoutCommands removes commands and their answers.
 func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	var out []sessions.Event
 	command := false
@@ -33,7 +33,7 @@ func (b *Builder) Show(v *sessions.View) {
 }
 
 // Shrink shortens oversized events to a quarter of a request. A note in each names the call that reads the whole. The
-// rule depends on the event alone, so that its result never changes. Events without a number get theirs from next on.
+// rule depends on the event alone: its result never changes. Events without a number get theirs from next on.
 func Shrink(events []sessions.Event, usable int, next int64) {
 	limit := BodyLimit(usable)
 	for i, e := range events {
@@ -64,7 +64,7 @@ func ShownShare(whole, shown []sessions.Event) int {
 	return max(1, 100*rest/all)
 }
 
-// BodyLimit bounds the tokens of one event's body in a request.
+// BodyLimit bounds an event's body in a request, in tokens.
 func BodyLimit(usable int) int { return max(256, usable/4) }
 
 // State takes the size of the context in tokens.
@@ -85,7 +85,7 @@ func (b *Builder) Decide(v sessions.View, tokens int) compaction.Need {
 	return set.Policy.Decide(set.Window, b.State(v, tokens))
 }
 
-// TrimToPolicy returns at most as many raw events as the policy shows. More of them mean that compactions fail. A note
+// TrimToPolicy returns at most as many raw events as the policy shows: more mean that compactions fail. A note
 // replaces the oldest turns until a compaction summarizes them.
 func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	most := b.Settings(v.Session).Policy.ContextSize

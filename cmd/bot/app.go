@@ -25,7 +25,7 @@ const (
 	exitUsage = 2 // the command line or config must change first
 )
 
-// App is a command's environment, which its Run method receives.
+// App is a command's environment.
 type App struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -65,8 +65,7 @@ func listRows[T, V any](
 	})
 }
 
-// withStore makes the output [printable], because members and models wrote parts of it. The clock is in the configured
-// zone.
+// withStore makes the output [printable]: members and models wrote parts of it.
 func withStore(ctx context.Context, app *App, f configFlag, do func(*sql.Store, clock) error) error {
 	return withConfiguredStore(ctx, app, f, func(_ *config.Config, s *sql.Store, at clock) error { return do(s, at) })
 }
@@ -100,8 +99,8 @@ func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.
 	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(gateway.Manager(cfg, s), s, at) })
 }
 
-// needSchema replaces an error by the advice to migrate, if the schema is older than the program. The server's error
-// would name missing tables and columns.
+// needSchema advises to migrate, if the schema is older than the program. The server's error would name missing
+// tables and columns.
 func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
@@ -162,7 +161,7 @@ func useDatabase(ctx context.Context, app *App, cfg *config.Config, do func(cfg 
 	return do(cfg, url)
 }
 
-// database returns the address of the configured database. It starts the private one until stop, unless a bot runs it.
+// The private database is started until stop, unless a bot runs it.
 func database(ctx context.Context, cfg config.DatabaseConfig) (url string, stop func(), err error) {
 	if url := cfg.Direct().Reveal(); url != "" {
 		return url, func() {}, nil

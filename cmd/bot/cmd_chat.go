@@ -76,7 +76,6 @@ func (c chatCmd) Run(ctx context.Context, app *App) error {
 	return gateway.Serve(ctx, cfg, gateway.Options{Transport: t, Display: t, Version: version})
 }
 
-// terminal is a transport with one conversation.
 type terminal struct {
 	in      io.Reader
 	out     io.Writer
@@ -95,8 +94,8 @@ var (
 	_ chat.Display   = (*terminal)(nil)
 )
 
-// Run accepts one line at a time and waits for its answer. A /stop typed meanwhile ends the answer; other lines wait.
-// The end of the input stops the bot.
+// Run accepts one line at a time and waits for its answer, which a /stop ends; other lines wait. The end of the input
+// stops the bot.
 func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 	defer t.end()
 	lines := make(chan string, maxTyped)
@@ -208,7 +207,7 @@ func (t *terminal) unsent(lines <-chan string) {
 	}
 }
 
-// read sends lines until the input ends. A blocked read lasts until the process ends.
+// A blocked read lasts until the process ends.
 func (t *terminal) read(ctx context.Context, lines chan<- string) {
 	defer close(lines)
 	s := bufio.NewScanner(t.in)
@@ -261,10 +260,10 @@ func (t *terminal) Thought(string) {}
 // Visible implements [chat.Live].
 func (t *terminal) Visible() bool { return true }
 
-// Stop shows nothing: Send prints the rest of the answer.
+// Stop shows nothing: Send prints the rest.
 func (t *terminal) Stop() string { return "" }
 
-// Send prints the part of a reply that was not streamed.
+// Send prints what was not streamed.
 func (t *terminal) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	t.mu.Lock()
 	rest, ok := strings.CutPrefix(o.Reply.Text, strings.TrimSpace(t.shown))

@@ -13,7 +13,6 @@ type configCmd struct {
 	Print configPrintCmd `cmd:"" help:"Print the effective config as JSON, with secrets as ***."`
 }
 
-// configFile names a config by flag or positional argument.
 type configFile struct {
 	configFlag
 	File string `arg:"" optional:"" help:"The config file, in place of --config."`
@@ -54,7 +53,7 @@ type configPrintCmd struct {
 	configFile
 }
 
-// Run prints a config without requiring credentials, so that it works on any machine.
+// Run needs no credentials: it works on any machine.
 func (c configPrintCmd) Run(app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {

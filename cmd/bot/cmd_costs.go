@@ -26,7 +26,7 @@ type compactionsCostCmd struct {
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// costView is a sum in the output of --json. The cost is in the unit of the configured prices; null without a price.
+// The cost is in the unit of the configured prices; null without a price.
 type costView struct {
 	Period           string       `json:"period,omitempty"`
 	Session          sessions.Key `json:"session,omitempty"`
@@ -97,7 +97,7 @@ type callsListCmd struct {
 	By    string `enum:"month,day" default:"month" help:"Sum by month or by day (default: ${default})."`
 }
 
-// callView is a count of calls in the output of --json. The row of all APIs has no api, and its month's limit.
+// The row of all APIs has no api, and its month's limit.
 type callView struct {
 	Period string `json:"period"`
 	API    string `json:"api,omitempty"`
@@ -105,7 +105,7 @@ type callView struct {
 	Limit  *int64 `json:"limit,omitempty"` // 0: no bound
 	Left   *int64 `json:"left,omitempty"`  // absent without a bound
 	Level  string `json:"level,omitempty"`
-	// RefusedUntil ends DingTalk's refusal of the month; absent without one.
+	// RefusedUntil ends DingTalk's refusal of the month, if any.
 	RefusedUntil *time.Time `json:"refused_until,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 
 type debtsCmd struct{ listFlags }
 
-// debtView is an owed flush in the output of --json: the events FromSeq+1 to ThroughSeq.
+// debtView is the events FromSeq+1 to ThroughSeq.
 type debtView struct {
 	Session    sessions.Key `json:"session"`
 	FromSeq    int64        `json:"from_seq"`

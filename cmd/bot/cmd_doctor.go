@@ -23,7 +23,7 @@ type doctorCmd struct {
 
 const checkTimeout = 15 * time.Second
 
-// Run checks the requirements of serve, one line each. It fails if a check fails.
+// Run checks the requirements of serve, one line each, and fails if a check fails.
 func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	cfg, bad := c.load(app)
 	for _, check := range []struct {
@@ -59,7 +59,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// tryCard delivers one card, a line for each step. No other check takes calls of the month.
+// tryCard prints a line for each step. No other check takes calls of the month.
 func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, group string) (bad bool) {
 	step := func(name string, run func(context.Context) (string, error)) (ok bool) {
 		return !diagnose(ctx, out, cfg, name, func(ctx context.Context, _ *config.Config) (string, error) { return run(ctx) })
@@ -115,7 +115,7 @@ func checkModels(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "answered one token", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
 }
 
-// checkTools has each model call a tool, because memory depends on that.
+// Memory depends on tool calls.
 func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "called a tool", func(ctx context.Context, c *openai.Client, name string) error {
 		_, err := c.CheckTool(ctx, name)
@@ -123,7 +123,7 @@ func checkTools(ctx context.Context, cfg *config.Config) (string, error) {
 	})
 }
 
-// checkStreaming has each model stream, because the first token reveals a hanging model early.
+// The first token of a stream reveals a hanging model early.
 func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
@@ -164,7 +164,7 @@ func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 	return "credentials are accepted", nil
 }
 
-// checkStream connects to the stream gateway, which refuses apps outside stream mode.
+// The stream gateway refuses apps outside stream mode.
 func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 	t, err := openTransport(cfg.DingTalk)
 	if err != nil {
@@ -183,10 +183,9 @@ func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }
 
-// maxSkew bounds the clock's offset. Leases use the database's clock, but webhooks expire by ours.
+// Leases use the database's clock, but webhooks expire by ours.
 const maxSkew = 30 * time.Second
 
-// checkClock reads the date of DingTalk's response.
 func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
 	if err != nil {

@@ -43,7 +43,7 @@ func countOf(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// checkLeads connects to every address. direct is the server's own.
+// direct is the server's own address.
 func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (string, error) {
 	server, err := sql.Trace(ctx, direct)
 	switch {

@@ -38,7 +38,7 @@ type sessionsEraseCmd struct {
 	Seq []string `arg:"" help:"The events' places, as bot sessions export shows them, or id:N for a message without one: a dead letter, say. Name the answers, calls and results that repeat a message too."`
 }
 
-// Run erases events and the data derived from them. Bots may continue to serve: a running turn starts again.
+// Run erases events and their derived data. Bots may serve: a running turn starts again.
 func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	if err := c.requireYes("an erasure of messages"); err != nil {
 		return err

@@ -34,7 +34,7 @@ type sessionsImportCmd struct {
 // maxImport keeps a wrong file out of memory, in bytes.
 const maxImport = 256 << 20
 
-// Run stores the conversation as a new session, by the methods for live messages.
+// Run stores the conversation as a new session, like live messages.
 func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedNothing)
 	if err != nil {
@@ -137,8 +137,8 @@ func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) e
 	return usageError{fmt.Errorf(`%s is "member": a group's conversation would belong to no member; --private imports a private chat`, origin)}
 }
 
-// run stores the conversation; an error says how far it came. The heartbeat keeps serving bots off the incomplete
-// session, because they would answer its old questions.
+// An error says how far it came. The heartbeat keeps serving bots off the incomplete session: they would answer its
+// old questions.
 func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 	switch _, err := im.store.Session(ctx, im.key); {
 	case err == nil:
@@ -262,7 +262,7 @@ func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 
 const importVersion = "import"
 
-// summarize replaces the range that the older bot had summarized by its summary, or by a note.
+// The range that the older bot had summarized becomes its summary, or a note.
 func (im *importer) summarize(ctx context.Context) error {
 	n := im.kept.consolidated
 	for n > 0 && n < len(im.kept.messages) && im.kept.messages[n].event.Role == sessions.RoleTool {
@@ -307,7 +307,7 @@ func (im *importer) summarize(ctx context.Context) error {
 	return err
 }
 
-// dated returns events with the times of the file, if any, instead of the time of the import.
+// Events have the times of the file, if any, instead of the import's.
 func (im *importer) dated(events []sessions.Event) []sessions.Event {
 	out := slices.Clone(events)
 	for i := range out {

@@ -289,7 +289,7 @@ type memoryForgetCmd struct {
 	Session string `help:"Memory from this session; its log stays."`
 }
 
-// Run erases memory or a person. Bots may continue to serve: a running turn starts again.
+// Run erases memory or a person. Bots may serve: a running turn starts again.
 func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	given := slices.DeleteFunc([]bool{c.ID != 0, c.Person != "", c.Session != ""}, func(g bool) bool { return !g })
 	if len(given) != 1 {
@@ -320,7 +320,6 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-// preview lists what the erasure would delete.
 func (c memoryForgetCmd) preview(ctx context.Context, app *App, manager *manage.Manager, s *sql.Store, at clock) error {
 	f, chain, err := s.MemoryByID(ctx, c.ID)
 	if err != nil {

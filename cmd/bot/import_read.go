@@ -35,7 +35,7 @@ type place struct {
 	path string // such as messages[3]; empty in a file with one message a line
 }
 
-// keptHead is the metadata; other fields are ignored.
+// Other fields are ignored.
 type keptHead struct {
 	Consolidated   *int   `json:"last_consolidated"`
 	ConsolidatedAt string `json:"last_consolidated_at"`
@@ -61,7 +61,7 @@ type keptCall struct {
 	} `json:"function"`
 }
 
-// keptReader's errors name file, line and field.
+// Errors name file, line and field.
 type keptReader struct {
 	name string
 	zone *time.Location // for times without a zone
@@ -231,7 +231,6 @@ func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 	return nil
 }
 
-// finish checks the rules of the whole file.
 func (r *keptReader) finish() error {
 	all := r.out.messages
 	if len(all) == 0 {

@@ -69,7 +69,7 @@ func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), read
 // process and then its group.
 const sameStop = time.Second
 
-// obey ends the context at the first signal, and the process at one later than sameStop.
+// The first signal ends the context, one later than sameStop the process.
 func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
 	cancel(fmt.Errorf("signal: %v", <-signals))
 	began := time.Now()

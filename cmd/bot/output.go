@@ -47,7 +47,7 @@ func (w *printable) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// table prints rows as a table with an optional head, or as one JSON object a line.
+// table prints a table with an optional head, or one JSON object a line.
 func table[T any](out io.Writer, asJSON bool, rows []T, head string, row func(T) string) error {
 	if asJSON {
 		enc := json.NewEncoder(out)
@@ -109,7 +109,7 @@ func (c clock) full(t time.Time) string {
 	return c.cell(t) + " " + c.zone.String()
 }
 
-// ending keeps the end of an error for a table, where the cause stands.
+// The cause stands at the end of an error.
 func ending(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 120 {

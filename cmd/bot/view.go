@@ -65,7 +65,7 @@ func viewSession(s sessions.Session) sessionView {
 	}
 }
 
-// eventView is the output of --json, without delivery data such as webhooks. The export names the conversation once.
+// eventView leaves out delivery data such as webhooks. The export names the conversation once.
 type eventView struct {
 	ID         int64               `json:"id"`
 	Seq        int64               `json:"seq"`
@@ -280,7 +280,6 @@ func auditText(key string, value any) string {
 	}
 }
 
-// rawOrNone returns nil for an empty text.
 func rawOrNone(text string) json.RawMessage {
 	if text == "" {
 		return nil

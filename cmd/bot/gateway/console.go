@@ -23,7 +23,7 @@ func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
 	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
-// policyOf returns a session's settings in force: its own over its group's over the common ones.
+// A session's own settings go over its group's, and those over the common ones.
 func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.Settings {
 	return func(session sessions.Session) compaction.Settings {
 		cfg := inForce()
@@ -71,7 +71,7 @@ func (g *gateway) rights(person sessions.UserID) console.Rights {
 	return r
 }
 
-// openLogin returns nil if the login is not configured. tokens has the application's token.
+// openLogin returns nil if the login is not configured.
 func (g *gateway) openLogin(tokens login.Tokens) pages.Identity {
 	d, l := g.cfg.DingTalk, g.cfg.Admin.DingTalkLogin
 	if l.RedirectURI == "" {
@@ -105,7 +105,7 @@ func (g *gateway) privacy() console.Privacy {
 	return p
 }
 
-// hostOf drops the rest of an address, which may hold secrets.
+// The rest of an address may hold secrets.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"ebb/memory/embed"
 )
 
-// embedRetries is for the background. A search makes one attempt, because its time is short.
+// embedRetries is for the background. A search makes one attempt: its time is short.
 const embedRetries = 2
 
 // openEmbedder returns nil without a configured endpoint.
@@ -36,7 +36,7 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	return inBackground(ctx, f.Run)
 }
 
-// inBackground returns a stop that waits for the end of work.
+// stop waits for the end of work.
 func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup

@@ -32,8 +32,8 @@ func DatabaseFault(err error) error {
 // ErrOldSchema reports a database that lacks migrations of this program.
 var ErrOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
 
-// OldSchema returns ErrOldSchema if the database at url, a direct address, lacks a migration. Any other error means
-// that the check failed.
+// OldSchema returns ErrOldSchema if the database at url, a direct address, lacks a migration. Any other error
+// means that the check failed.
 func OldSchema(ctx context.Context, url string) error {
 	begun, err := sql.Migrated(ctx, url)
 	if err != nil {
