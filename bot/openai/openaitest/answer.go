@@ -14,16 +14,18 @@ func (s said) in(chinese, english string) string {
 	return english
 }
 
-// tried and saved say whether memory_save was called, and succeeded.
-func answerTo(s said, before, asked, results []said, saved, tried bool) string {
+func answerTo(s said, before, asked, results []said, turn turnResults) string {
 	to := ""
 	if s.who != "" && len(asked) > 1 {
 		to = s.nick() + s.in("，", ", ")
 	}
+	reminder := answerReminder(s, turn.reminders)
 	switch {
-	case rememberRE.MatchString(s.text) && saved:
+	case reminder != "":
+		return to + reminder
+	case rememberRE.MatchString(s.text) && turn.saved:
 		return to + s.in("记住了：", "Remembered: ") + strings.TrimLeft(rememberRE.ReplaceAllString(statements(s.text), ""), " :：,，。")
-	case rememberRE.MatchString(s.text) && tried:
+	case rememberRE.MatchString(s.text) && turn.tried[saveTool]:
 		return to + s.in("这条没有存进记忆：密码、指令、闲聊和群里的个人隐私不会被存。",
 			"This was not saved: memory keeps no passwords, instructions, small talk and private matters of a person in a group.")
 	case smallTalk(s.text) != "":

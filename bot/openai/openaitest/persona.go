@@ -8,8 +8,8 @@ import (
 )
 
 // Persona plays a helpful assistant by fixed rules, in the language of each message, so that tests and the demo need
-// no model. It answers from the request or from memory_search, or says that it does not know. It saves facts on
-// request, extracts them in a flush, and summarizes.
+// no model. It answers from the request or from memory_search, and says so when it does not know. It saves facts and sets
+// reminders on request, extracts facts in a flush, and summarizes.
 func Persona(r Request) Reply {
 	switch r.Kind {
 	case Flush:
@@ -23,9 +23,9 @@ func Persona(r Request) Reply {
 	if len(asked) == 0 {
 		return Text("我在，请说。")
 	}
-	results, saved, tried := thisTurn(r)
-	results = append(recalled, results...)
-	if calls := wanted(r, append(results, before...), asked, tried); len(calls) > 0 {
+	turn := readTurn(r)
+	results := append(recalled, turn.found...)
+	if calls := wanted(r, append(results, before...), asked, turn); len(calls) > 0 {
 		reply := newReply()
 		for _, c := range calls {
 			reply = reply.Call(c.Name, c.Arguments)
@@ -34,40 +34,56 @@ func Persona(r Request) Reply {
 	}
 	var out []string
 	for _, s := range asked {
-		if line := answerTo(s, before, asked, results, saved, tried[saveTool]); line != "" {
+		if line := answerTo(s, before, asked, results, turn); line != "" {
 			out = append(out, line)
 		}
 	}
 	return Text(strings.Join(out, "\n\n"))
 }
 
-// thisTurn reads the tool results since the last answer: found lines, the success of memory_save, and called tools.
-func thisTurn(r Request) (found []said, saved bool, tried map[string]bool) {
-	tried = map[string]bool{}
-	names := map[string]string{}
+// turnResults are the tool results since the last answer.
+type turnResults struct {
+	found     []said            // lines of searches
+	saved     bool              // memory_save succeeded
+	reminders map[string]string // results of remind by their arguments
+	tried     map[string]bool   // names of called tools
+}
+
+func readTurn(r Request) turnResults {
+	var turn turnResults
+	calls := map[string]Call{}
+	clear := func() { turn = turnResults{reminders: map[string]string{}, tried: map[string]bool{}} }
+	clear()
 	for _, m := range r.Messages {
 		switch m.Role {
 		case "assistant":
 			if len(m.ToolCalls) == 0 {
-				found, saved, tried = nil, false, map[string]bool{}
+				clear()
 			}
 			for _, c := range m.ToolCalls {
-				names[c.ID], tried[c.Name] = c.Name, true
+				calls[c.ID], turn.tried[c.Name] = c, true
 			}
 		case "tool":
-			if names[m.ToolCallID] == saveTool {
-				saved = strings.HasPrefix(m.Content, "saved")
-				continue
-			}
-			for _, t := range texts(m.Content) {
-				if noneRE.MatchString(t) || strings.Contains(t, outdated) {
-					continue
-				}
-				found = append(found, hit(t, names[m.ToolCallID]))
-			}
+			turn.add(calls[m.ToolCallID], m.Content)
 		}
 	}
-	return found, saved, tried
+	return turn
+}
+
+func (t *turnResults) add(c Call, result string) {
+	switch c.Name {
+	case saveTool:
+		t.saved = strings.HasPrefix(result, "saved")
+		return
+	case remindTool:
+		t.reminders[c.Arguments] = result
+		return
+	}
+	for _, text := range texts(result) {
+		if !noneRE.MatchString(text) && !strings.Contains(text, outdated) {
+			t.found = append(t.found, hit(text, c.Name))
+		}
+	}
 }
 
 // placed matches a line of a result that begins with place, time and speaker.
@@ -142,9 +158,16 @@ func leaves(v any) []string {
 	return out
 }
 
-func wanted(r Request, before, asked []said, tried map[string]bool) []Call {
+func wanted(r Request, before, asked []said, turn turnResults) []Call {
 	var calls []Call
+	tried := turn.tried
 	for _, s := range asked {
+		if args, ok := reminderOf(s); ok && r.Offers(remindTool) {
+			if _, done := turn.reminders[args]; !done {
+				calls = append(calls, Call{Name: remindTool, Arguments: args})
+			}
+			continue
+		}
 		if rememberRE.MatchString(s.text) && r.Offers(saveTool) && !tried[saveTool] {
 			calls = append(calls, Call{Name: saveTool, Arguments: saveArgs(schemaFor(r, saveTool), []said{{who: s.who, text: statements(s.text)}})})
 			continue

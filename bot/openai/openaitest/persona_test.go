@@ -241,3 +241,49 @@ func TestPersonaSumsUp(t *testing.T) {
 		t.Error("the same request got another answer")
 	}
 }
+
+// A clear phrase calls the tool for its speaker, and the answer has the number and the time of the result. A refusal, a missing
+// time and a missing tool are said, and no reminder is claimed.
+func TestPersonaSetsReminders(t *testing.T) {
+	t.Parallel()
+	const due = "2026-03-05 10:10"
+	for asked, c := range map[string]struct{ args, answer string }{
+		"user> 张三(u1): 10分钟后提醒我喝水":                              {`{"for":"张三","text":"喝水","when":"10分钟后提醒我"}`, "好的，提醒 #7 已设好，时间 " + due + "。"},
+		"user> 张三(u1): 请提醒我明天下午3点开会。":                           {`{"for":"张三","text":"开会","when":"请提醒我明天下午3点"}`, "好的，提醒 #7"},
+		"user> 每周五9点提醒大家交周报":                                    {`{"text":"交周报","when":"每周五9点提醒大家"}`, "好的，提醒 #7"},
+		"user> Bob(u2): Remind me in 10 minutes to drink water": {`{"for":"Bob","text":"drink water","when":"Remind me in 10 minutes to"}`, "Reminder #7 is set for " + due + "."},
+		"user> remind me to call Bob tomorrow at 3 pm":          {`{"text":"call Bob","when":"tomorrow at 3 pm"}`, "Reminder #7"},
+		"user> 提醒我交周报，明天下午3点":                                   {`{"text":"交周报","when":"明天下午3点"}`, "好的，提醒 #7"},
+	} {
+		r := talk(clock, asked)
+		if got := Persona(r); len(got.calls) > 0 || !strings.Contains(got.text, "设不了") && !strings.Contains(got.text, "can't be set") {
+			t.Errorf("%q without the tool: %q %v", asked, got.text, got.calls)
+		}
+		r.Tools = append(r.Tools, Tool{Name: remindTool})
+		call := Persona(r)
+		if len(call.calls) != 1 || call.calls[0].Name != remindTool || call.calls[0].Arguments != c.args {
+			t.Errorf("%q: %q %v, want %s", asked, call.text, call.calls, c.args)
+			continue
+		}
+		r = r.afterCall(remindTool, "set as reminder 7: at a time; due "+due+". Answer with the time.")
+		r.Messages[len(r.Messages)-2].ToolCalls[0].Arguments = c.args
+		if got := Persona(r); len(got.calls) > 0 || !strings.HasPrefix(got.text, c.answer) {
+			t.Errorf("%q: %q %v, want %q", asked, got.text, got.calls, c.answer)
+		}
+		r.Messages[len(r.Messages)-1].Content = "error: remind: that is too often; nothing was set"
+		if got := Persona(r); len(got.calls) > 0 || !strings.Contains(got.text, "没有设成") && !strings.Contains(got.text, "was not set") {
+			t.Errorf("%q was refused: %q %v", asked, got.text, got.calls)
+		}
+	}
+	for asked, want := range map[string]string{
+		"user> 提醒我喝水": "没有设提醒", "user> remind me to drink water": "No reminder was set", "user> 明天他会提醒我开会": "提醒我开会",
+		"user> [定时 2026-03-05 10:00] 10分钟后提醒我喝水": "喝水", "user> 大家叫我小王": "小王",
+		"user> 张三(u1): 提醒我一下，预算是多少？": "不知道",
+	} {
+		r := talk(clock, asked)
+		r.Tools = []Tool{{Name: remindTool}}
+		if got := Persona(r); len(got.calls) > 0 || !strings.Contains(got.text, want) {
+			t.Errorf("%q: %q %v, want %q and no call", asked, got.text, got.calls, want)
+		}
+	}
+}

@@ -109,6 +109,8 @@ func TestDemoConverses(t *testing.T) {
 	for _, step := range []struct{ typed, want string }{
 		{"/状态\n", "上下文"},
 		{"\n灰度是什么时候？\n", "5 月 19 日"},
+		{"2秒后提醒我喝水\n", "提醒 #1 已设好"},
+		{"", "⏰ 你：喝水"},
 		{"/压缩\n", "压缩"},
 		{"@Ebb /帮助\n", "`/compact"},
 		{":bad\n", "[bad] "},

@@ -21,11 +21,13 @@ const answerWithin = 60 * time.Second
 const memberHelp = `
 现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /remind /help，/quit 或 Ctrl-D 结束。
 最新卡片上的按钮：:good :bad，回答写到一半时还有 :stop（或发 /停止）。
-试试：“供应商的对账订单号是多少？”；“把压测报告从头念一遍？”，再按 :stop。
+试试：“供应商的对账订单号是多少？”；“10秒后提醒我喝水”；“把压测报告从头念一遍？”，再按 :stop。
+模型照脚本答话，只听得懂固定的说法。
 You are in the group now: what you type is said to the bot. Commands: /memory,
 /status, /compact, /remind, /help; /quit or Ctrl-D ends.
 Buttons of the newest card: :good, :bad, and :stop (or /stop) during an answer.
-Try: "Read me the load test report?", then :stop.
+Try: "Remind me in 10 seconds to drink water"; "Read me the load test report?", then :stop.
+The model is scripted: it understands fixed phrases only.
 `
 
 const buttonsHelp = "按钮 buttons: :good :bad :stop"
