@@ -135,17 +135,19 @@ const inspectOpen = `-- name: InspectOpen :one
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
     (SELECT count(*) FROM cards c WHERE c.state = 'open')::bigint AS cards,
+    (SELECT count(*) FROM schedules t WHERE t.state = 'active' AND t.due_at < now() + interval '20 seconds')::bigint AS schedules,
     (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> $1::text)::bigint AS given_up
 `
 
 type InspectOpenRow struct {
-	Messages int64
-	Replies  int64
-	Cards    int64
-	GivenUp  int64
+	Messages  int64
+	Replies   int64
+	Cards     int64
+	Schedules int64
+	GivenUp   int64
 }
 
-// InspectOpen counts open work: messages without an answer, and unsettled replies and cards. An erased reply was not given up.
+// InspectOpen counts open work: messages without an answer, unsettled replies and cards, and schedules that are due soon. An erased reply was not given up.
 func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (InspectOpenRow, error) {
 	row := db.QueryRow(ctx, inspectOpen, erased)
 	var i InspectOpenRow
@@ -153,6 +155,7 @@ func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (Insp
 		&i.Messages,
 		&i.Replies,
 		&i.Cards,
+		&i.Schedules,
 		&i.GivenUp,
 	)
 	return i, err

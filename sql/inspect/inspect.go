@@ -41,8 +41,8 @@ type Standing struct {
 	Compactions, Flushes              int
 }
 
-// Undone counts open work and given-up replies.
-type Undone struct{ Messages, Replies, Cards, GivenUp int64 }
+// Undone counts open work, schedules due within 20 seconds, and given-up replies.
+type Undone struct{ Messages, Replies, Cards, Schedules, GivenUp int64 }
 
 // Kept is a fact that is in force.
 type Kept struct {
@@ -145,7 +145,7 @@ func (i *Inspector) Undone(ctx context.Context) (Undone, error) {
 	if err != nil {
 		return Undone{}, fmt.Errorf("counting open work: %w", err)
 	}
-	return Undone{Messages: r.Messages, Replies: r.Replies, Cards: r.Cards, GivenUp: r.GivenUp}, nil
+	return Undone{Messages: r.Messages, Replies: r.Replies, Cards: r.Cards, Schedules: r.Schedules, GivenUp: r.GivenUp}, nil
 }
 
 // Gaps reports gaps between a session's summaries, from its beginning to its cursor.

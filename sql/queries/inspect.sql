@@ -14,10 +14,11 @@ ORDER BY s.session_key;
 SELECT s.session_key, coalesce(s.lease_owner, '')::text AS owner, s.lease_term FROM dingtalk_sessions s;
 
 -- name: InspectOpen :one
--- InspectOpen counts open work: messages without an answer, and unsettled replies and cards. An erased reply was not given up.
+-- InspectOpen counts open work: messages without an answer, unsettled replies and cards, and schedules that are due soon. An erased reply was not given up.
 SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.state = 'pending')::bigint AS messages,
     (SELECT count(*) FROM outbox o WHERE o.state IN ('sending', 'waiting'))::bigint AS replies,
     (SELECT count(*) FROM cards c WHERE c.state = 'open')::bigint AS cards,
+    (SELECT count(*) FROM schedules t WHERE t.state = 'active' AND t.due_at < now() + interval '20 seconds')::bigint AS schedules,
     (SELECT count(*) FROM outbox o WHERE o.state = 'failed' AND o.body <> @erased::text)::bigint AS given_up;
 
 -- name: InspectGaps :many

@@ -335,7 +335,7 @@ func (e *evidence) change(mark string, f func(*remark)) {
 
 func TestPlanIsTheSeeds(t *testing.T) {
 	t.Parallel()
-	opt := Command{For: 5 * time.Minute, Seed: 7, Replicas: 3, Every: 2 * time.Second, Erase: 4 * time.Second}
+	opt := Command{For: 5 * time.Minute, Seed: 7, Replicas: 3, Every: 2 * time.Second, Erase: 4 * time.Second, Remind: 2 * time.Second}
 	first, again := planFaults(opt), planFaults(opt)
 	if !slices.Equal(first, again) {
 		t.Error("two plans of one seed differ")
@@ -356,7 +356,7 @@ func TestPlanIsTheSeeds(t *testing.T) {
 			t.Errorf("a trouble that can't be made: %+v", x)
 		}
 	}
-	if len(kinds) < (len(faultKinds)+len(cardKinds)+len(erasureKinds))*2/3 {
+	if len(kinds) < (len(faultKinds)+len(cardKinds)+len(erasureKinds)+len(reminderKinds))*2/3 {
 		t.Errorf("%d troubles are of %d kinds only", len(first), len(kinds))
 	}
 }

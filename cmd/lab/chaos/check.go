@@ -17,11 +17,11 @@ import (
 
 // checkAll compares stored and sent messages with those of people, and the gateways with each other.
 func (e *evidence) checkAll() *findings {
-	f := &findings{broken: e.broken, said: len(e.said), perhaps: len(e.again), p50: rig.Quantile(e.took, 0.5), p99: rig.Quantile(e.took, 0.99)}
+	f := &findings{broken: e.broken, said: len(e.said) - e.scheduled, perhaps: len(e.again), p50: rig.Quantile(e.took, 0.5), p99: rig.Quantile(e.took, 0.99)}
 	for _, check := range []func(*evidence, *findings){
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
-		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths,
+		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths, (*evidence).checkReminders,
 	} {
 		check(e, f)
 	}
@@ -135,11 +135,12 @@ func (e *evidence) checkTurns(f *findings) {
 			}
 		}
 		for _, mark := range t.asked {
-			switch command := e.said[mark].command; {
+			switch command, scheduled := e.said[mark].command, e.said[mark].scheduled; {
 			case isWiped(t.text), mark == "", e.said[mark].wiped:
 				f.wiped++
 			case strings.TrimSpace(t.text) == "":
 				f.addBroken("message %s was taken and not answered", mark)
+			case scheduled && len(has) == 0:
 			case command && (len(t.asked) > 1 || len(has) > 0):
 				f.addBroken("the command %s was answered as if it were talk: %q", mark, shorten(t.text))
 			case command:

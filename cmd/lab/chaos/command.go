@@ -16,8 +16,8 @@ import (
 
 // Run injects faults, checks, and prints both. Its exit code is 1 after a broken promise.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
-	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.For <= 0 {
-		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate, --every and --erase must be more than 0, --erase not less"))
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.Remind < 0 || c.For <= 0 {
+		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate and --every must be more than 0, --erase and --remind not less"))
 	}
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1
@@ -100,6 +100,7 @@ func (w *world) runAll(ctx context.Context) error {
 		injector{w}.injectFault(erase, t)
 	}
 	rig.WaitUntil(ctx, began.Add(w.opt.For))
+	w.ended = time.Now()
 	stopTalk()
 	talking.Wait()
 	err := w.awaitIdle(ctx)
@@ -154,8 +155,9 @@ func (w *world) remainingWork(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if owed := w.talk.countUnacked(); open.Messages > 0 || open.Replies > 0 || owed > 0 {
-		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d messages not acknowledged", open.Messages, open.Replies, owed), nil
+	if owed := w.talk.countUnacked(); open.Messages > 0 || open.Replies > 0 || open.Schedules > 0 || owed > 0 {
+		return fmt.Sprintf("%d messages without an answer, %d replies not sent, %d reminders due, %d messages not acknowledged",
+			open.Messages, open.Replies, open.Schedules, owed), nil
 	}
 	if shown := w.sim.OpenCards(); len(shown) > 0 || open.Cards > 0 {
 		return fmt.Sprintf("%d cards unfinished, %d open in the database", len(shown), open.Cards), nil

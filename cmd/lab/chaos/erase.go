@@ -132,6 +132,14 @@ func (w injector) erasePerson(ctx context.Context, t fault) error {
 		inPrivate := w.talk.sayAs(who, private, note, wiped)
 		w.awaitAnswer(ctx, group, inGroup)
 		w.awaitAnswer(ctx, private, inPrivate)
+		for i, place := range []string{group, private} { // due before the receipt, or after it
+			x := w.reminders.request(w.talk, who, place, time.Duration(2+(t.n+i)%longestDelay)*time.Second, time.Time{}, wiped)
+			words = append(words, x.word)
+			w.awaitAnswer(ctx, place, x.word)
+			if err := w.awaitStored(ctx, x.mark); err != nil {
+				return err
+			}
+		}
 		if err := errors.Join(w.awaitStored(ctx, inGroup), w.awaitStored(ctx, inPrivate)); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ type lateReply struct {
 func (e *evidence) sentAfter(x erasure, word string) (lateReply, bool) {
 	for _, r := range e.replies {
 		leaks := func(part string) bool { return strings.Contains(part, word) && !strings.Contains(part, "已删除") }
-		if r.Time.Before(x.receipt) || !slices.ContainsFunc(strings.Split(r.Text, "\n\n---\n\n"), leaks) {
+		if r.Time.Before(x.receipt) || !slices.ContainsFunc(replyParts(r.Text), leaks) {
 			continue
 		}
 		if !e.anyStood(r.Time.Add(-apartFor), r.Time) {

@@ -18,12 +18,15 @@ type evidence struct {
 	broken []string // promises broken before the end
 
 	// Messages of people, and the record of DingTalk.
-	said    map[string]remark // by mark
-	took    []time.Duration
-	replies []dingtalktest.Reply // in their order
-	cards   []dingtalktest.Card
-	marks   []string                 // messages with a thinking mark at the end
-	strange []dingtalktest.Violation // violations of the protocol
+	said      map[string]remark // by mark
+	scheduled int               // messages of schedules among them
+	reminders []reminder
+	ended     time.Time // end of the talk
+	took      []time.Duration
+	replies   []dingtalktest.Reply // in their order
+	cards     []dingtalktest.Card
+	marks     []string                 // messages with a thinking mark at the end
+	strange   []dingtalktest.Violation // violations of the protocol
 
 	// Stored data.
 	log      []inspect.Logged
@@ -62,7 +65,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		)...),
 		both: w.mind.copyOverlaps(), asked: w.mind.copyInquiries(), lives: w.lives.copyAll(),
-		erased: w.erasures.copyAll(), requests: w.mind.wordsSeen(),
+		erased: w.erasures.copyAll(), reminders: w.reminders.copyAll(), ended: w.ended, requests: w.mind.wordsSeen(),
 	}
 	e.said, e.took = w.talk.copyAll()
 	e.months = w.months.copyAll()
@@ -80,13 +83,14 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 		func() error { e.gaps, err = w.eye.Gaps(ctx); return err },
 		func() error { e.open, err = w.eye.Undone(ctx); return err },
 		func() error { e.accounts, err = w.eye.Restarts(ctx); return err },
-		func() error { e.remains, err = w.eye.Words(ctx, factWords.String()); return err },
+		func() error { e.remains, err = w.eye.Words(ctx, markedWords.String()); return err },
 	} {
 		if err := read(); err != nil {
 			return nil, err
 		}
 	}
 	e.dropErased()
+	e.noteScheduled()
 	e.log = slices.DeleteFunc(e.log, isClick)
 	return e, nil
 }
@@ -101,7 +105,7 @@ type findings struct {
 	broken []string // broken promises
 
 	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
-	erasures, wiped, cards, closed, meanwhile                                  int
+	erasures, wiped, cards, closed, meanwhile, reminders, reminded             int
 	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
 	p50, p99                                                                   time.Duration
 }

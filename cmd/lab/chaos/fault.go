@@ -52,6 +52,7 @@ func planFaults(opt Command) []fault {
 		drawFaults(opt, kinds, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
 		drawFaults(opt, erasureKinds, opt.Erase, rand.New(rand.NewPCG(opt.Seed, 4)))...,
 	)
+	plan = append(plan, drawFaults(opt, reminderKinds, opt.Remind, rand.New(rand.NewPCG(opt.Seed, 5)))...)
 	slices.SortStableFunc(plan, func(x, y fault) int { return cmp.Compare(x.at, y.at) })
 	return plan
 }
@@ -81,7 +82,7 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 }
 
 func (w injector) injectFault(ctx context.Context, t fault) {
-	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds) {
+	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds, reminderKinds) {
 		if k.kind != t.kind {
 			continue
 		}

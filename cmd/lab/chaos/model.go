@@ -25,7 +25,7 @@ type chaosModel struct {
 	now   map[string]modelCall // the latest question by session, until its answer is ready
 	asked map[string]time.Time // first request by process and question
 	both  []overlap
-	words map[string]wordSeen // numbers of facts, in any request
+	words map[string]wordSeen // numbers of facts and reminders, in any request
 }
 
 // wordSeen is the last request with a word.
@@ -139,7 +139,7 @@ func (m *chaosModel) noteWords(r openaitest.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, msg := range r.Messages {
-		for _, word := range factWords.FindAllString(msg.Content, -1) {
+		for _, word := range markedWords.FindAllString(msg.Content, -1) {
 			m.words[word] = wordSeen{r.Key, time.Now()}
 		}
 	}

@@ -151,7 +151,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
 		}}},
 		"agent": object{
-			"session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.ID},
+			"timezone": chaosZone.String(), "session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.ID},
 			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
 			"compaction": object{
 				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",

@@ -27,6 +27,7 @@ from the first push to the answer: p50 %s, p99 %s
 `, f.said, f.acked, f.answered, f.commands, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts,
 		f.accounts, f.grants, f.resumed, f.redelivered, f.perhaps, f.doubled, rig.FormatMillis(f.p50), rig.FormatMillis(f.p99), w.took)
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
+	fmt.Fprintf(out, "reminders set %d, delivered %d\n", f.reminders, f.reminded)
 	if w.opt.Cards {
 		fmt.Fprintln(out, cardsLine(f))
 	}
@@ -42,7 +43,7 @@ from the first push to the answer: p50 %s, p99 %s
 	for _, b := range f.broken {
 		fmt.Fprintf(out, "VIOLATION: %s\n", b)
 	}
-	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Replicas, w.opt.Rate)
+	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --remind %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Remind, w.opt.Replicas, w.opt.Rate)
 	if !w.opt.Cards {
 		again += " --no-cards"
 	}

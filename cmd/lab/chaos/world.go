@@ -25,18 +25,20 @@ type world struct {
 	program string
 	out     io.Writer
 	began   time.Time
+	ended   time.Time // end of the talk
 
-	sim      *dingtalktest.Server
-	model    *openaitest.Server
-	mind     *chaosModel
-	book     *logRecord
-	talk     *talkers
-	eye      *inspect.Inspector
-	slots    []*slot
-	plan     []fault
-	lives    lives
-	erasures erasures
-	months   months
+	sim       *dingtalktest.Server
+	model     *openaitest.Server
+	mind      *chaosModel
+	book      *logRecord
+	talk      *talkers
+	eye       *inspect.Inspector
+	slots     []*slot
+	plan      []fault
+	lives     lives
+	erasures  erasures
+	reminders reminders
+	months    months
 
 	leaving sync.WaitGroup // processes asked to stop
 
@@ -151,13 +153,14 @@ type sample struct {
 
 // remark is one message of a person, and its state at DingTalk.
 type remark struct {
-	mark    string // the message's id; in the text, unless that is a command
-	place   string // the conversation
-	thread  string // the session: the conversation, or one of its members
-	command bool
-	fact    string // fact in it to remember
-	wiped   bool   // it may be erased
-	gone    bool   // its row may be deleted too
+	mark      string // the message's id; in the text, unless that is a command
+	place     string // the conversation
+	thread    string // the session: the conversation, or one of its members
+	command   bool
+	scheduled bool   // a schedule made it
+	fact      string // fact in it to remember
+	wiped     bool   // it may be erased
+	gone      bool   // its row may be deleted too
 
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
@@ -187,6 +190,7 @@ type Command struct {
 	Rate     float64       `default:"8" help:"Messages a second."`
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
+	Remind   time.Duration `default:"2s" help:"Between one reminder and the next, on average; 0: none."`
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 	Logs     string        `type:"path" placeholder:"FILE" help:"Write the logs of the gateways to this file."`
