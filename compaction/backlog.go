@@ -62,8 +62,7 @@ func (p Policy) Backlog(w Window, s State) (tokens, parts int) {
 	return TokensOf(s.Tail[:starts[min(parts*p.Segment, len(starts)-1)]]), parts
 }
 
-// closedStarts lists the turn starts up to an index without open tool calls. In a context that overflows no call
-// counts as open.
+// closedStarts lists turn starts without open tool calls. In a context that overflows no call counts as open.
 func (p Policy) closedStarts(w Window, s State, end int) []int {
 	giveUp := p.exceedsWindow(w, s)
 	open := make([]int, len(s.Tail)+1) // exchanges that begin before an index minus those that end there

@@ -9,7 +9,7 @@ const (
 	defaultCached     = 0.1 // price of a cached input token when unknown
 )
 
-// largerSide scales the optimum: the cost is flat around it, and a larger batch shows more of the conversation.
+// largerSide scales the optimum: the cost is flat around it, and a larger batch shows more.
 const largerSide = 1.25
 
 // BatchSize is the number of tokens between two compactions of the least total cost, by the economic order quantity, b

@@ -40,7 +40,7 @@ func (p Policy) Decide(w Window, s State) Need {
 			s.Session.FlushFailures < MaxFlushFailures,
 	}
 	ours := w.Counted(s.Session.CalibrationFactor)
-	cut, _ := p.Plan(ours, s) // the cut is empty when no event can leave
+	cut, _ := p.Plan(ours, s) // empty when no event can leave
 	n.Forced = cut.Index > 0 && p.exceedsLimits(s, cut)
 	off := s.Now.Before(s.Session.CompactRetryAt)
 	switch {

@@ -38,7 +38,7 @@ func (p Policy) Plan(w Window, s State) (Cut, error) {
 	return Cut{Index: closed, Through: lastSeq(gone), Source: TokensOf(gone), Recent: TokensOf(s.Tail[closed:])}, nil
 }
 
-// exceedsWindow reports a full window, where open calls hold back no cut.
+// In a full window open calls hold back no cut.
 func (p Policy) exceedsWindow(w Window, s State) bool {
 	return s.Fixed+s.SummaryTokens+TokensOf(s.Tail) >= w.Usable()
 }
@@ -75,7 +75,7 @@ func (p Policy) tailStart(tail []sessions.Event, starts []int, available, room i
 	return keep
 }
 
-// takesTurn reports whether the tail takes one more turn; tokens include it, events do not.
+// The tokens include the turn, the events do not.
 func (p Policy) takesTurn(events, tokens, budget, room int) bool {
 	switch {
 	case p.TailMessages > 0 && events >= p.TailMessages:

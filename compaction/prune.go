@@ -42,7 +42,7 @@ func (p Policy) Prune(tail []sessions.Event, count func(string) int) []sessions.
 	return out
 }
 
-// pruneMark has the event's number, which no author of a result could know.
+// No author of a result could know the event's number.
 func pruneMark(e sessions.Event) string { return fmt.Sprintf("[Event %d: ", e.Seq) }
 
 // isPruned relies on the bound of shortened results.

@@ -25,7 +25,7 @@ type FieldError struct {
 	With []string
 }
 
-// Error names the setting, its value and the accepted values.
+// Error names setting, value and accepted values.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Key, e.Got, e.Want) }
 
 // LeastBudget is the minimum of a trigger and a target in tokens. An empty conversation takes about 620.
@@ -98,7 +98,7 @@ func (w Window) Counted(factor float64) Window {
 // Usable is the maximum of a request.
 func (w Window) Usable() int { return w.Context - w.Reserve }
 
-// MaxSummary bounds a summary in any context.
+// MaxSummary bounds each summary.
 func (w Window) MaxSummary() int { return w.Usable() / 4 }
 
 // MaxTokens is the maximum after a compaction.

@@ -21,7 +21,7 @@ type Source struct {
 
 // Findings compares a summary with its source. The JSON form is for the log.
 type Findings struct {
-	Required  []identify.Identifier `json:"-"` // the most important first
+	Required  []identify.Identifier `json:"-"` // most important first
 	Missing   []string              `json:"missing,omitempty"`
 	Invented  []string              `json:"invented,omitempty"` // in the summary without a source, and not marked
 	Recall    float64               `json:"recall"`             // share of Must in the summary

@@ -14,20 +14,19 @@ import (
 // Reply is a model's answer to a summary request.
 type Reply struct {
 	Text  string
-	Stop  bool // ended by itself: neither cut off nor filtered
+	Stop  bool // neither cut off nor filtered
 	Calls bool // called tools, which were not offered
 }
 
 // ReplyContext has the other side of a check.
 type ReplyContext struct {
-	Source, Got int              // tokens of the source with the previous summary, and of the reply
-	Events      []sessions.Event // the source
-	Previous    string           // summary to continue
-	Request     string           // instructions; their headings are the required sections
-	Language    string           // zh or en; empty accepts any
+	Source, Got int // tokens of the source with the previous summary, and of the reply
+	Events      []sessions.Event
+	Previous    string // summary to continue
+	Request     string // instructions; their headings are the required sections
+	Language    string // zh or en; empty accepts any
 }
 
-// refusals begin replies about the request instead of the conversation.
 var refusals = []string{
 	"i cannot", "i can't", "i can not", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "as an ai", "sorry,", "error generating", "error:",
 	"unable to generate", "抱歉", "对不起", "很抱歉", "非常抱歉", "作为一个", "作为ai", "作为 ai", "我无法", "我不能", "无法生成", "无法总结", "生成摘要失败",

@@ -11,7 +11,7 @@ import (
 	"ebb/sessions"
 )
 
-// minCoverage is the share of sections above which a reply that begins with an apology is a summary of one.
+// Above minCoverage of its sections, a reply that begins with an apology is a summary of one.
 const minCoverage = 0.3
 
 // sectionCoverage is the share of the requested sections in a text. Without requested ones, a heading or a list is
@@ -44,7 +44,7 @@ func sectionCoverage(text, request string) float64 {
 	return 0
 }
 
-// repeatsRequest reports half of the instructions, or no content below the headings.
+// Half of the instructions suffice, or no content below the headings.
 func repeatsRequest(text, request string) bool {
 	lines, found := 0, 0
 	for l := range strings.Lines(request) {
@@ -107,7 +107,7 @@ func (c ReplyContext) compareSource(text string) error {
 	}
 	said := b.String()
 	source := c.Previous + said
-	if c.Language != "" && languageShare(text, c.Language) < 1-maxForeign && languageShare(source, c.Language) > 0.5 { // the expensive check last
+	if c.Language != "" && languageShare(text, c.Language) < 1-maxForeign && languageShare(source, c.Language) > 0.5 { // expensive
 		return fmt.Errorf("the summary is not in the language of the conversation (%s)", c.Language)
 	}
 	// Keeping the previous summary is no copying.

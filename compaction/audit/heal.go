@@ -135,8 +135,7 @@ func insertUnder(heading, text, lines string) string {
 	return strings.TrimRight(text, " \n") + "\n\n" + heading + "\n" + strings.TrimRight(lines, "\n")
 }
 
-// quoteAround quotes the text around an identifier on one line, without partial words: they might look like
-// identifiers.
+// Partial words are left out: they might look like identifiers.
 func quoteAround(text string, from, to int) string {
 	room := contextRunes - utf8.RuneCountInString(text[from:to])
 	if room <= 0 {
@@ -170,7 +169,7 @@ func midWord(text string, at int) bool {
 	return !utf8.RuneStart(text[at]) || text[at-1] > ' ' && text[at-1] < utf8.RuneSelf && text[at] > ' ' && text[at] < utf8.RuneSelf
 }
 
-// quoteSafely makes a quotation that can't pass for a summary's structure.
+// The quotation can't pass for a summary's structure.
 func quoteSafely(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || strings.ContainsRune("`#<>", r) {
@@ -181,7 +180,7 @@ func quoteSafely(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// dropMarked drops values that an earlier heal marked: a summary is no proof.
+// A summary is no proof of values that an earlier heal marked.
 func dropMarked(text string, names []string) string {
 	var b strings.Builder
 	from := 0

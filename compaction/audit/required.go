@@ -66,7 +66,7 @@ func (src Source) Read() Reference {
 		all.addAll(src.frameIdentifiers(e)...)
 		if e.Role == sessions.RoleUser {
 			for _, id := range identify.FindWithNames(identify.Fold(sessions.Nick(e.SenderNick)), names) {
-				if spoke[id.Key]++; id.Type == identify.TypeName && spoke[id.Key] > 1 { // a single message of a person may not matter
+				if spoke[id.Key]++; id.Type == identify.TypeName && spoke[id.Key] > 1 { // one message of a person may not matter
 					id.Seq = e.Seq
 					note(id, byModel, i)
 				}

@@ -33,7 +33,7 @@ func New() *Erasure {
 }
 
 const (
-	// clauseShare is the share of a clause's pieces that identifies it in a line.
+	// clauseShare of a clause's pieces identifies it in a line.
 	clauseShare = 0.5
 	// maxLost is the share of lost lines above which a summary no longer covers its range.
 	maxLost      = 0.5
@@ -221,7 +221,7 @@ func piecesOf(text string) map[string]bool {
 	return set
 }
 
-// eachPiece may repeat a piece. The bytes are valid during the call only.
+// Pieces may repeat. The bytes are valid during the call only.
 func eachPiece(said string, see func(piece []byte)) {
 	var last, pair []byte // last: the previous token, if only blanks follow it
 	text.EachAtom(said, func(t []byte) {
@@ -250,7 +250,7 @@ func eachPiece(said string, see func(piece []byte)) {
 	})
 }
 
-// isPair reports tokens that identify more together: Chinese characters, or a number and its noun.
+// Pairs are Chinese characters, or a number and its noun.
 func isPair(a, b []byte) bool {
 	if function[string(a)] || function[string(b)] || commonWords[string(a)] || commonWords[string(b)] {
 		return false

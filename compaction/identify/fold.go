@@ -50,7 +50,7 @@ func Fold(s string) Folded {
 	return Folded{Text: b.String(), at: append(at, len(s))}
 }
 
-// dropInvisible also drops CR, and returns the original offset of each byte.
+// dropInvisible returns each byte's original offset. CR is dropped too.
 func dropInvisible(s string) (clean string, from []int) {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -68,7 +68,6 @@ func dropInvisible(s string) (clean string, from []int) {
 	return b.String(), append(from, len(s))
 }
 
-// insideToken reports a full-width mark inside a number, an address or a full-width text.
 func insideToken(s string, i int, mark rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
 	rest := s[i+utf8.RuneLen(mark):]
@@ -97,7 +96,6 @@ func groupOfThree(s string) bool {
 	return n == 3
 }
 
-// isWide reports full-width ASCII letters and digits.
 func isWide(r rune) bool {
 	return '０' <= r && r <= '９' || 'Ａ' <= r && r <= 'Ｚ' || 'ａ' <= r && r <= 'ｚ'
 }

@@ -164,7 +164,7 @@ func withHints(all [][2]int, text []byte, from int) [][2]int {
 	return all
 }
 
-// hasHint looks for a digit, a sign of addresses and paths, or an inner point.
+// Hints are a digit, a sign of addresses and paths, or an inner point.
 func hasHint(word []byte) bool {
 	for i, c := range word {
 		if isNum(c) || c == '/' || c == '@' || c == '\\' || c == '.' && i+1 < len(word) {
@@ -264,8 +264,7 @@ func LowerASCII(text []byte) []byte {
 	return low
 }
 
-// isBounded excludes parts of longer words and numbers. Only ASCII has bounds: Chinese adjoins identifiers without a
-// blank.
+// Only ASCII has bounds: Chinese adjoins identifiers without a blank.
 func isBounded(text []byte, from, to int) bool {
 	if from >= to {
 		return false

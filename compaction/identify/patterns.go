@@ -19,7 +19,7 @@ type formPattern struct {
 	hints []string
 	re    *regexp.Regexp
 	trim  string // bytes that a match may contain but not end with
-	match string // an example of the form
+	match string
 	miss  string // a counterexample
 	// read makes an identifier of a match and its groups; false for none.
 	read func(m []string) (Identifier, bool)
@@ -27,7 +27,7 @@ type formPattern struct {
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// mayContain is true without digits only for URLs, addresses, paths and percentages.
+// Only URLs, addresses, paths and percentages have no digits.
 func (p formPattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {
@@ -40,7 +40,7 @@ func (p formPattern) mayContain(low []byte, digits int) bool {
 		(len(p.hints) == 0 || slices.ContainsFunc(p.hints, func(h string) bool { return bytes.Contains(low, []byte(h)) }))
 }
 
-// minPhone is a minimum of digits.
+// minPhone is in digits.
 const minPhone = 8
 
 func (p formPattern) trimMatch(text []byte, from, to int) (begin, end int) {
@@ -57,7 +57,7 @@ func (p formPattern) trimMatch(text []byte, from, to int) (begin, end int) {
 //go:embed patterns.tsv
 var patternLines string
 
-// patterns are the rules of patterns.tsv, in the order of the search.
+// The order is that of the search.
 var patterns = newPatterns(rules.Read(patternLines).All())
 
 func newPatterns(all []rules.Rule) []formPattern {
@@ -79,7 +79,7 @@ func newPatterns(all []rules.Rule) []formPattern {
 	return list
 }
 
-// readers are the functions of the second column. Other rules make the key of the text itself.
+// Rules without a reader make the key of the text itself.
 var readers = map[string]func([]string) (Identifier, bool){
 	"url": readURL, "date": readDate, "englishDate": readEnglishDate, "time": readTime, "clock": readClock, "money": readMoney,
 	"percent": readPercent, "version": readVersion, "phone": readPhone, "number": readNumber, "id": readID, "fraction": readFraction,
@@ -151,7 +151,7 @@ func readTime(m []string) (Identifier, bool) {
 	return Identifier{Key: key(hour)}, true
 }
 
-// readClock reads 3点半. 3点 alone is weak: it may mean three remarks.
+// 3点 alone is weak: it may mean three remarks.
 func readClock(m []string) (Identifier, bool) {
 	minute := m[3]
 	if m[4] != "" {
@@ -194,7 +194,7 @@ func readPhone(m []string) (Identifier, bool) {
 	return Identifier{Key: "num:" + d}, len(d) >= minPhone
 }
 
-// readNumber accepts numbers of six digits or more.
+// Six digits are the minimum.
 func readNumber(m []string) (Identifier, bool) {
 	n := plainNumber(m[1])
 	whole, _, _ := strings.Cut(n, ".")

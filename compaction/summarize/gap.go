@@ -24,7 +24,7 @@ func GapNote(events []sessions.Event, loc *time.Location, lang string, most int)
 	}
 	var values []string
 	for _, id := range (audit.Source{Events: events, Location: loc}).Read().Must {
-		if id.Type != identify.TypeName && len(values) < most { // speakers are listed anyway
+		if id.Type != identify.TypeName && len(values) < most { // speakers are listed
 			values = append(values, id.Text)
 		}
 	}
@@ -101,7 +101,7 @@ func timeSpan(events []sessions.Event, loc *time.Location, to string) string {
 	return first.In(loc).Format(layout) + to + last.In(loc).Format(layout)
 }
 
-// listSpeakers counts the events of people, by frequency, then of model and tools.
+// People come by frequency, then model and tools.
 func listSpeakers(events []sessions.Event, p gapTexts) []string {
 	count := map[string]int{}
 	var people []string

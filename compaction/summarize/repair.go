@@ -11,8 +11,7 @@ import (
 	"ebb/compaction/transcript"
 )
 
-// auditText repairs the text of a chunk. The model is asked at most once, the better text wins, and healing adds the
-// rest.
+// The model is asked at most once, the better text wins, and healing adds the rest.
 func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string) string {
 	src := audit.Source{
 		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, Cleaned: t.cleaned,
@@ -71,12 +70,12 @@ func (t *summaryRun) longestSummary(c chunkRequest) int {
 	return most
 }
 
-// draftLength is the length in tokens that healing keeps within most.
+// Healing keeps the length within most.
 func (t *summaryRun) draftLength(most int) int {
 	return max(compaction.MinSummary, most-compaction.HealAllowance(t.Target))
 }
 
-// goodRecall is the recall above which no repair is requested: appending is cheaper.
+// Above goodRecall, appending is cheaper.
 const goodRecall = 0.9
 
 // worthAsking reports faults that healing repairs badly or not at all, and a long text: cutting is the last resort.
@@ -84,7 +83,7 @@ func (e draftCheck) worthAsking() bool {
 	return len(e.Invented)+len(e.lacks) > 0 || e.Recall < goodRecall || e.tokens > 0
 }
 
-// betterThan puts a fitting length before identifiers.
+// A fitting length is better than identifiers.
 func (e draftCheck) betterThan(old draftCheck) bool {
 	if (e.tokens > 0) != (old.tokens > 0) {
 		return e.tokens == 0
@@ -94,7 +93,7 @@ func (e draftCheck) betterThan(old draftCheck) bool {
 
 func (e draftCheck) countFaults() int { return len(e.Missing) + len(e.Invented) + len(e.lacks) }
 
-// repairText asks once, and reports whether the new text is better.
+// The bool says that the new text is better.
 func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Reference, text string, found draftCheck, most int) (string, draftCheck, bool) {
 	user := t.focus
 	if len(found.lacks) > 0 {
@@ -122,7 +121,7 @@ const (
 	noted    = 80
 )
 
-// addFindings keeps the worst of several chunks.
+// The worst of several chunks stays.
 func (r *Report) addFindings(a audit.Findings) {
 	r.mergeFindings(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Added: len(a.Missing), Invented: a.Invented})
 }

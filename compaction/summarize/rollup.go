@@ -42,7 +42,7 @@ func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 	d.Report.mergeFindings(res.Report)
 }
 
-// rollUpRequest reads the raw events if they are short, so that no detail is lost.
+// Short raw events are read, so that no detail is lost.
 func (e *Engine) rollUpRequest(ctx context.Context, t Task) Request {
 	target := t.Policy.RollUpTarget(t.Target)
 	// A roll-up is shorter than its source, unless the source is short and only in many pieces.

@@ -107,9 +107,9 @@ type summaryRun struct {
 	fixed   int    // tokens of system and focus
 	focus   string // fenced
 	model   string
-	limit   int              // maximum transcript in tokens; shrinks when the model finds a request too long
-	halved  int              // number of reductions
-	rest    []sessions.Event // events not yet summarized
+	limit   int // maximum transcript in tokens; shrinks when the model finds a request too long
+	halved  int // number of reductions
+	rest    []sessions.Event
 	cleaned transcript.Cleaner
 	res     Result // its text continues Request.Previous
 }
@@ -162,7 +162,7 @@ type chunkRequest struct {
 // smallRest is the share of a chunk that needs no call of its own.
 const smallRest = 4
 
-// nextChunk leaves at least a quarter of the window for the answer. Input and MaxOutput together fit the window.
+// The chunk leaves at least a quarter of the window for the answer. Input and MaxOutput together fit the window.
 func (t *summaryRun) nextChunk() chunkRequest {
 	previous, fixed := "", t.fixed
 	if t.res.Text != "" {

@@ -12,11 +12,10 @@ var (
 	// more, also in a JSON string.
 	dataRE = regexp.MustCompile(`(?i)(!\[[^\]\n]{0,200}\]\()?data:([a-z0-9.+-]+)/([a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,` +
 		`(?:[a-z0-9+/_%-]{60,}(?:\r?\n|\\r\\n|\\n))*[a-z0-9+/_%-]*={0,2}(?:\))?`)
-	// runRE matches encoded bytes without a prefix.
 	runRE = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{60,76}(?:\r?\n|\\r\\n|\\n)){3,}[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{200,}={0,2}`)
 )
 
-// replaceEncoded replaces pictures and files by short marks: encoded bytes would crowd out the words.
+// Encoded bytes would crowd out the words.
 func replaceEncoded(text string) string {
 	if !hasRun(text, minRun) && !foldContains(text, ";base64,") {
 		return text // the scan is much faster than the expressions

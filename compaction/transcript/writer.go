@@ -20,7 +20,7 @@ const (
 	maxCallText = 500
 )
 
-// eventLine has all text inside JSON strings, so that it can't pass for structure.
+// Text in JSON strings can't pass for structure.
 type eventLine struct {
 	N    int64  `json:"n"`
 	T    string `json:"t,omitempty"`
@@ -55,7 +55,6 @@ func (t Cleaner) cleanText(text string) string {
 	return c
 }
 
-// fenceTokens is the maximum of a fence.
 const fenceTokens = 64
 
 // Write writes as many events as fit into limit tokens and returns their number: whole turns, unless the first is too
