@@ -286,6 +286,30 @@ func TestEmergencyView(t *testing.T) {
 	})
 }
 
+// Withheld tools are in no request: not in one of a conversation that lists its tools either.
+func TestWithheldTools(t *testing.T) {
+	t.Parallel()
+	values := reload.Values{
+		Compaction: smallSettings, Withheld: []string{"zebra"},
+		Groups: map[sessions.ConversationID]reload.Group{"listed": {Tools: []string{"ant", "zebra"}}},
+	}
+	b, err := New(Config{Counter: counter, Values: values, Tools: []chat.Tool{handTool{name: "zebra"}, handTool{name: "ant"}, handTool{name: "look"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, wanted := range map[sessions.ConversationID]string{"listed": "ant", "other": "ant look"} {
+		frame := b.views.FrameOf(sessions.Session{Key: sessions.NewKey("robot", id, ""), ConversationID: id})
+		var names []string
+		for _, s := range frame.Tools {
+			names = append(names, s.Name)
+		}
+		want(t, string(id), strings.Join(names, " "), wanted)
+		if strings.Contains(frame.System, "zebra") || frame.Offers("zebra") {
+			t.Errorf("%s: the tool is offered: %q", id, frame.System)
+		}
+	}
+}
+
 // A frame says what a session's requests begin with: sorted tools, one system message.
 func TestFrameIsStable(t *testing.T) {
 	t.Parallel()

@@ -24,9 +24,10 @@ type ToolInput struct {
 	Reader    memory.Reader
 	Chat      draft.Chat // conversation and speakers
 	CallID    string
-	Current   []sessions.Event // from the running turn, numbered as its commit will number them
-	Room      int              // bound of the result in bytes; a longer one is cut; 0: none
-	Read      func(id int64)   // called with each memory that the tool read; nil: not noted
+	Current   []sessions.Event                             // from the running turn, numbered as its commit will number them
+	Room      int                                          // bound of the result in bytes; a longer one is cut; 0: none
+	May       func(by sessions.Event, command string) bool // whether a message's sender may use a command, by its English name
+	Read      func(id int64)                               // called with each memory that the tool read; nil: not noted
 }
 
 // Repeatable marks tools without side effects, whose calls a crash may repeat.

@@ -1,6 +1,10 @@
 package command
 
-import "slices"
+import (
+	"slices"
+
+	"ebb/sessions"
+)
 
 // RightWords are the words of rights in a configuration.
 var RightWords = map[string]Right{"anyone": Anyone, "owner": Owner, "admin": Admin}
@@ -22,6 +26,17 @@ func (t Table) EnglishNames() []string {
 		names[i] = c.EN[0]
 	}
 	return names
+}
+
+// May reports whether a message's sender has the right to a command, by its English name. Uses for administrators alone are not
+// considered.
+func (h *Handler) May(e sessions.Event, command string) bool {
+	for i := range h.commands {
+		if c := &h.commands[i]; c.EN[0] == command {
+			return h.may(e, h.right(c, &Use{}))
+		}
+	}
+	return false
 }
 
 // right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other

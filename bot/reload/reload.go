@@ -23,6 +23,7 @@ type Values struct {
 	// CommandRights are "anyone", "owner" or "admin" by the command's English name.
 	CommandRights map[string]string
 	Limits        sessions.Limits
+	Withheld      []string // names of tools that requests don't offer
 
 	Model        llm.Model
 	Models       []llm.Listed // that a conversation may choose, the default first; nil: none

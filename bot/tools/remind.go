@@ -17,6 +17,9 @@ import (
 // RemindTool is the name of the tool that sets reminders.
 const RemindTool = "remind"
 
+// remindCommand is the command whose right the tool needs too.
+const remindCommand = "remind"
+
 type remindArgs struct {
 	When string                `json:"when"`
 	Text string                `json:"text"`
@@ -61,6 +64,9 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	by, err := askerOf(asked, args.For)
 	if err != nil {
 		return "", err
+	}
+	if !in.May(by, remindCommand) {
+		return "", errors.New("remind: they have no right to set reminders; nothing was set")
 	}
 	p, err := r.planner.Set(ctx, in.Lease, schedule.Request{
 		When: args.When, Text: args.Text, Kind: args.Kind, By: by, Now: by.CreatedAt,

@@ -237,6 +237,7 @@ func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c session
 	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
+		May:  r.handler.May,
 		Read: func(id int64) { t.read = append(t.read, id) },
 	})
 	outcome := "ok"

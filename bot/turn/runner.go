@@ -98,6 +98,8 @@ type Commands interface {
 	Command(ctx context.Context, x *view.Exchange) string
 	// Stops reports whether a message is a /stop by a person who may stop the turn.
 	Stops(e sessions.Event, asked []sessions.Event) bool
+	// May reports whether a message's sender has the right to a command, by its English name.
+	May(e sessions.Event, command string) bool
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
 }

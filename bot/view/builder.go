@@ -48,7 +48,7 @@ type Builder struct {
 	counter  *tokens.Counter
 	Counted  *TokenCache
 	Frame    *Frame                       // for conversations without own settings
-	frames   *lru.Cache[frameKey, *Frame] // for other conversations
+	frames   *lru.Cache[frameKey, *Frame] // for others; the id is empty in a frame without own settings
 	resolved resolved
 	now      func() time.Time
 }
@@ -64,7 +64,7 @@ func New(cfg Config) (*Builder, error) {
 	}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
-	b.Frame, err = b.newFrame(reload.Group{})
+	b.Frame, err = b.newFrame(reload.Group{}, nil)
 	return b, err
 }
 
@@ -79,14 +79,17 @@ const maxFrames = 1000
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	file := b.cfg.Current.For(s.Key)
 	g, ok := file.Groups[s.ConversationID]
-	if !ok {
-		return b.Frame
-	}
 	key := frameKey{file, s.ConversationID}
+	switch {
+	case !ok && len(file.Withheld) == 0:
+		return b.Frame
+	case !ok:
+		key.id = ""
+	}
 	if f, known := b.frames.Get(key); known {
 		return f
 	}
-	f, err := b.newFrame(g)
+	f, err := b.newFrame(g, file.Withheld)
 	if err != nil {
 		return b.Frame // never: it has all the parts that can fail
 	}
@@ -94,7 +97,11 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	return f
 }
 
-func (b *Builder) newFrame(g reload.Group) (*Frame, error) {
+func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
+	isOffered := func(name string) bool {
+		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name))
+	}
+	only := slices.DeleteFunc(slices.Sorted(slices.Values(g.Tools)), func(name string) bool { return !isOffered(name) })
 	t, err := template.New("system.md").Parse(systemPrompt)
 	if err != nil {
 		return nil, fmt.Errorf("read system prompt: %w", err)
@@ -102,7 +109,7 @@ func (b *Builder) newFrame(g reload.Group) (*Frame, error) {
 	var sys bytes.Buffer
 	if err := t.Execute(&sys, map[string]any{
 		"Chinese": cmp.Or(g.Language, b.cfg.Language) != "en", "Fixed": g.Language != "", "Name": b.cfg.Name,
-		"Extra": cmp.Or(g.Prompt, b.cfg.Prompt), "Only": strings.Join(slices.Sorted(slices.Values(g.Tools)), ", "),
+		"Extra": cmp.Or(g.Prompt, b.cfg.Prompt), "Only": strings.Join(only, ", "),
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
@@ -116,7 +123,7 @@ func (b *Builder) newFrame(g reload.Group) (*Frame, error) {
 	f.Tokens = b.counter.Count(f.System) + tokens.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()
-		if len(g.Tools) > 0 && !slices.Contains(g.Tools, spec.Name) {
+		if !isOffered(spec.Name) {
 			continue
 		}
 		schema, err := json.Marshal(spec)

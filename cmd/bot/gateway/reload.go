@@ -12,6 +12,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/openai"
 	"ebb/bot/reload"
+	"ebb/bot/tools"
 	"ebb/sessions"
 )
 
@@ -119,6 +120,9 @@ func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
 	v := reload.Values{
 		Admins: make([]sessions.UserID, len(a.Admins)), CommandRights: cfg.Access.Rights(), Limits: a.Limits.Limits(),
 		Model: model, Models: model.Models(), SummaryModel: a.Compaction.Model, Own: cfg.Own, Groups: cfg.GroupSettings(),
+	}
+	if !cfg.Schedule.Enabled {
+		v.Withheld = []string{tools.RemindTool}
 	}
 	for i, id := range a.Admins {
 		v.Admins[i] = sessions.UserID(id)
