@@ -249,13 +249,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 			return r.views.WithoutCommands(events), err
 		},
 	}
-	if p.Mode == compaction.PruneOnly {
-		draft = r.engine().WriteNote(task)
-	} else {
-		draft, err = r.engine().Summarize(ctx, task)
-	}
-	r.recordDraft(draft)
-	if err != nil {
+	if draft, err = r.writeDraft(ctx, task); err != nil {
 		err = fmt.Errorf("%w: %w", errNoSummary, err)
 		part, ok := r.summarizedPart(draft)
 		if !ok {
@@ -290,6 +284,17 @@ func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 		return part, false
 	}
 	return cutAt(r.view.Tail, d.Summaries[0].EndSeq)
+}
+
+// writeDraft records the draft of an error too.
+func (r *run) writeDraft(ctx context.Context, t summarize.Task) (d summarize.Draft, err error) {
+	if t.Policy.Mode == compaction.PruneOnly {
+		d = r.engine().WriteNote(t)
+	} else {
+		d, err = r.engine().Summarize(ctx, t)
+	}
+	r.recordDraft(d)
+	return d, err
 }
 
 // recordDraft counts the usage for the attempt that commits the draft, also when another process paid and crashed.

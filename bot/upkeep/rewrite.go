@@ -101,13 +101,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 		Policy: p, Session: r.view.Session, Events: events, From: old.StartSeq - 1, Through: old.EndSeq, Longest: w.MaxSummary(),
 		Target: min(w.Summary, max(compaction.MinTarget, compaction.TokensOf(events)/4)),
 	}
-	var draft summarize.Draft
-	if p.Mode == compaction.PruneOnly {
-		draft = r.engine().WriteNote(task)
-	} else {
-		draft, err = r.engine().Summarize(ctx, task)
-	}
-	r.recordDraft(draft)
+	draft, err := r.writeDraft(ctx, task)
 	if err != nil {
 		return "", 0, fmt.Errorf("%w: %w", errNoSummary, err)
 	}

@@ -84,10 +84,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 		n, err := s.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: pg.Clean(j.Version), Staged: staged,
 		})
-		if err == nil && n == 0 {
-			err = sessions.ErrConflict
-		}
-		if err != nil {
+		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
 		return spend.Add(ctx, tx, l.Key, paid)
@@ -103,10 +100,7 @@ func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 	n, err := s.Q.UpkeepMark(ctx, s.Pool, &dbsqlc.UpkeepMarkParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, LimitSeconds: limit.Seconds(),
 	})
-	if err == nil && n == 0 {
-		err = sessions.ErrLeaseLost
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrLeaseLost); err != nil {
 		return fmt.Errorf("marking upkeep: %w", err)
 	}
 	return nil

@@ -15,10 +15,7 @@ import (
 // RequestCompaction returns [sessions.ErrConflict] while a request waits or runs.
 func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
 	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
-	if err == nil && n == 0 {
-		err = sessions.ErrConflict
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("requesting a compaction: %w", err)
 	}
 	return nil
@@ -84,10 +81,7 @@ func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) e
 // [sessions.ErrNotFound] for a session that owes none.
 func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
 	n, err := s.Q.DebtRetry(ctx, s.Pool, key)
-	if err == nil && n == 0 {
-		err = sessions.ErrNotFound
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrNotFound); err != nil {
 		return fmt.Errorf("retrying the owed flush: %w", err)
 	}
 	return nil

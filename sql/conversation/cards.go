@@ -64,10 +64,7 @@ func (s *Cards) SetPrepaid(ctx context.Context, key sessions.Key, track string, 
 // LeaveCard implements sessions.Cards.
 func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 	n, err := s.Q.CardLeave(ctx, s.Pool, &dbsqlc.CardLeaveParams{SessionKey: o.Key, ID: o.ID, Attempt: o.Attempts})
-	if err == nil && n == 0 {
-		err = sessions.ErrConflict
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("leaving the card of reply %d: %w", o.ID, err)
 	}
 	return nil

@@ -60,9 +60,7 @@ func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, cont
 		n, err = s.Q.Requote(ctx, s.Pool, &dbsqlc.RequoteParams{
 			SessionKey: l.Key, ID: event, Content: pg.Clean(content), Quote: json.RawMessage(quote), Owner: string(l.Owner), Term: l.Term,
 		})
-		if err == nil && n == 0 {
-			err = sessions.ErrLeaseLost
-		}
+		err = pg.Require(n, err, sessions.ErrLeaseLost)
 	}
 	if err != nil {
 		return fmt.Errorf("storing what message %d quotes: %w", event, pg.AsRefused(err))

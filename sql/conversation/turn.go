@@ -204,10 +204,7 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 		EventID: r.EventID, CallID: pg.Clean(r.Call.ID), Name: pg.Clean(r.Call.Name), Arguments: pg.Clean(r.Call.Arguments),
 		Finished: r.Finished, Result: pg.Clean(r.Result),
 	})
-	if err == nil && n == 0 {
-		err = sessions.ErrLeaseLost
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrLeaseLost); err != nil {
 		return fmt.Errorf("recording tool call %s: %w", r.Call.ID, pg.AsRefused(err))
 	}
 	return nil

@@ -134,10 +134,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 			done.MemoryID = &id
 		}
 		n, err := s.Q.DigestDone(ctx, tx, done)
-		if err == nil && n == 0 {
-			err = sessions.ErrConflict
-		}
-		if err != nil {
+		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
 		if err := s.Q.UpkeepDone(ctx, tx, l.Key); err != nil {

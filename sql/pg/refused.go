@@ -22,3 +22,11 @@ func AsRefused(err error) error {
 	}
 	return err
 }
+
+// Require returns err, or none if the statement changed no row.
+func Require(rows int64, err, none error) error {
+	if err == nil && rows == 0 {
+		return none
+	}
+	return err
+}

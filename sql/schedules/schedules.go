@@ -163,10 +163,7 @@ func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, unt
 // RefuseSchedule implements sessions.Schedules.
 func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error {
 	n, err := s.Q.ScheduleRefuse(ctx, s.Pool, &dbsqlc.ScheduleRefuseParams{SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt})
-	if err == nil && n == 0 {
-		err = sessions.ErrConflict
-	}
-	if err != nil {
+	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("ending schedule %d: %w", due.ID, err)
 	}
 	return nil
@@ -176,10 +173,7 @@ func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedu
 	n, err := s.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
 		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next),
 	})
-	if err == nil && n == 0 {
-		err = sessions.ErrConflict
-	}
-	return err
+	return pg.Require(n, err, sessions.ErrConflict)
 }
 
 func all(rows []dbsqlc.Schedule) []sessions.Schedule {
