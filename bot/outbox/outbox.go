@@ -31,7 +31,7 @@ type Outbox struct {
 	mu      sync.Mutex
 	queues  map[channel]*queue
 	resumed map[sessions.Key]int64 // terms under which unsent rows were read
-	left    chan struct{}          // closed when replies leave a queue, and replaced
+	left    chan struct{}          // closed when replies leave a queue or others may pass them, and replaced
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -413,7 +413,8 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 			}
 		}
 	}
-	if v.refused || v.aside {
+	if v.refused || aside {
 		o.wakeTurnedAway(q)
+		o.signalLeft()
 	}
 }

@@ -24,13 +24,13 @@ func (o *Outbox) holds(key sessions.Key) bool {
 	return false
 }
 
-// AwaitSent implements turn.Outbox.
+// AwaitSent implements turn.Outbox. It waits for no reply that others pass: a reminder without calls may wait for a day.
 func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, atMost)
 	defer stop()
 	for {
 		o.mu.Lock()
-		held, left := o.holds(key), o.left
+		held, left := o.blocks(key), o.left
 		o.mu.Unlock()
 		if !held {
 			return true
@@ -41,6 +41,16 @@ func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Du
 			return false
 		}
 	}
+}
+
+// blocks reports whether the session has unsent replies that no other passes. The lock is held.
+func (o *Outbox) blocks(key sessions.Key) bool {
+	for _, q := range o.queues {
+		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key && !p.passed() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // signalLeft needs the lock.

@@ -112,7 +112,7 @@ type Outbox interface {
 	// others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
-	// AwaitSent reports false if some of the session's replies remain unsent after atMost, or ctx ends.
+	// AwaitSent reports false if replies of the session that no other passes are unsent after atMost, or ctx ends.
 	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
 	// Send queues replies that were committed under l; then runs after the first attempt, or at once without replies.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
