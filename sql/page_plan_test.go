@@ -222,6 +222,23 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 	}
 }
 
+// The chart of a conversation finds the events at its times by an index.
+func TestPagePlanOfAChart(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog {
+		execute(t, pool, statement)
+	}
+	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
+	times := []time.Time{time.Now(), time.Now().AddDate(1, 0, 0)}
+	if _, err := q.PageReached(t.Context(), p, &dbsqlc.PageReachedParams{SessionKey: "robot/s9", Times: times}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(p.plan, "events_by_time") {
+		t.Errorf("the events at a time are not found by the index of times:\n%s", p.plan)
+	}
+}
+
 // The list of schedules reads a part of them.
 func TestPagePlanOfSchedules(t *testing.T) {
 	t.Parallel()

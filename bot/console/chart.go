@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -20,8 +21,10 @@ type chart struct {
 	Width, Height float64
 	Left, Right   float64
 	Points        []point // corners of the line
-	Marks         []mark  // compactions and flushes, in the order of time
+	Marks         []mark  // compactions, undos and flushes, in the order of time
 	Cuts          int     // compactions among them
+	Undos         bool
+	Flushes       bool
 	Lines         []level // thresholds
 	From, Through time.Time
 	Bottom        float64
@@ -32,70 +35,155 @@ type point struct{ X, Y float64 }
 type mark struct {
 	point
 	sessions.LogEntry              // the time alone of a flush
-	Flush             *pages.Flush // nil: a compaction
+	Flush             *pages.Flush // nil: an attempt
+	Undo              bool
 }
 
 type level struct {
-	Name   string // key of the catalog
+	Kind   string // class of its line, and key of its words
 	Tokens int
 	Y      float64
-	Shift  int // shift of its label: above the upper line, below the lower one
 }
 
-// chartMarks is for the newest compactions.
+// chartMarks is for the newest compactions and undos.
 const chartMarks = 60
 
-// newChart takes committed compactions and flushes, the oldest first. Between two compactions only the ends are known.
-func newChart(s sessions.Session, cuts []sessions.LogEntry, flushes []pages.Flush, trigger, flushAt int) chart {
-	if len(cuts) > chartMarks {
-		cuts = cuts[len(cuts)-chartMarks:]
-	}
-	c := chart{
-		Shown: len(cuts)+len(flushes) > 0, Cuts: len(cuts), Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
-		From: s.CreatedAt, Through: s.LastActiveAt,
-	}
-	most := max(s.TotalTokens, trigger)
-	for _, e := range cuts {
-		most = max(most, e.TokensBefore, e.TokensAfter)
-		if e.CreatedAt.After(c.Through) {
-			c.Through = e.CreatedAt
-		}
-	}
-	if len(cuts) > 0 && cuts[0].CreatedAt.Before(c.From) || len(cuts) == chartMarks {
-		c.From = cuts[0].CreatedAt
-	}
-	span := max(c.Through.Sub(c.From).Seconds(), 1)
-	x := func(t time.Time) float64 {
-		return c.Left + (c.Right-c.Left)*min(max(t.Sub(c.From).Seconds()/span, 0), 1)
-	}
-	y := func(tokens int) float64 {
-		return c.Bottom - (c.Bottom-chartTop)*float64(tokens)/(1.08*float64(max(most, 1)))
-	}
-	if c.From.Equal(s.CreatedAt) {
-		c.Points = append(c.Points, point{x(s.CreatedAt), y(0)})
-	}
-	for _, e := range cuts {
-		c.Points = append(c.Points, point{x(e.CreatedAt), y(e.TokensBefore)}, point{x(e.CreatedAt), y(e.TokensAfter)})
-		c.Marks = append(c.Marks, mark{point{x(e.CreatedAt), y(e.TokensAfter)}, e, nil})
-	}
-	c.Points = append(c.Points, point{x(s.LastActiveAt), y(s.TotalTokens)})
-	for _, f := range flushes {
-		if !f.At.Before(c.From) {
-			c.Marks = append(c.Marks, mark{c.onLine(x(f.At)), sessions.LogEntry{CreatedAt: f.At}, &f})
-		}
-	}
-	slices.SortStableFunc(c.Marks, func(a, b mark) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	c.Lines = []level{{"chart.compact_at", trigger, y(trigger), -4}, {"chart.flush_at", flushAt, y(flushAt), 13}}
-	return c
+// undoTrigger is that of an undo's row in the log.
+const undoTrigger = "undo"
+
+// moment is a corner of the chart's line. The log has the sizes of compactions alone.
+type moment struct {
+	at            time.Time
+	entry         sessions.LogEntry
+	flush         *pages.Flush
+	events        int64 // the last one at that time
+	known         bool
+	before, after float64 // tokens of the context
+	step          float64 // after - before
 }
 
-// onLine returns the point of the line at a place; where the line falls, its upper end.
-func (c chart) onLine(x float64) point {
-	for i := 1; i < len(c.Points); i++ {
-		a, b := c.Points[i-1], c.Points[i]
-		if x <= b.X && b.X > a.X {
-			return point{x, a.Y + (b.Y-a.Y)*max(x-a.X, 0)/(b.X-a.X)}
+func newMoment(e sessions.LogEntry) moment {
+	before, after := float64(e.TokensBefore), float64(e.TokensAfter)
+	return moment{at: e.CreatedAt, entry: e, known: e.Trigger != undoTrigger, before: before, after: after, step: after - before}
+}
+
+// newMoments takes committed compactions, undos and flushes, the oldest first. The first moment and the last are known.
+func newMoments(s sessions.Session, log []sessions.LogEntry, flushes []pages.Flush) (all []moment) {
+	if len(log) > chartMarks {
+		log = log[len(log)-chartMarks:]
+	}
+	from := s.CreatedAt
+	if len(log) == chartMarks || len(log) > 0 && log[0].CreatedAt.Before(from) {
+		from = log[0].CreatedAt
+	} else {
+		all = append(all, moment{at: from})
+	}
+	for _, e := range log {
+		all = append(all, newMoment(e))
+	}
+	for _, f := range flushes {
+		if !f.At.Before(from) {
+			all = append(all, moment{at: f.At, flush: &f})
 		}
 	}
-	return point{x, c.Points[len(c.Points)-1].Y}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	all[0].known = true
+	end, size := s.LastActiveAt, float64(s.TotalTokens)
+	if last := all[len(all)-1].at; end.Before(last) {
+		end = last
+	}
+	return append(all, moment{at: end, known: true, before: size, after: size})
+}
+
+// measure estimates the sizes between known ones: the context grows with each event.
+func measure(all []moment) {
+	last := 0
+	for i := range all {
+		if all[i].known {
+			measureBetween(all[last : i+1])
+			last = i
+		}
+	}
+}
+
+func measureBetween(part []moment) {
+	a, b := part[0], part[len(part)-1]
+	grown, stepped := b.before-a.after, 0.0
+	for i := 1; i < len(part)-1; i++ {
+		grown -= part[i].step
+	}
+	for i := 1; i < len(part)-1; i++ {
+		m, share := &part[i], 0.0
+		switch {
+		case b.events > a.events:
+			share = float64(m.events-a.events) / float64(b.events-a.events)
+		case b.at.After(a.at):
+			share = float64(m.at.Sub(a.at)) / float64(b.at.Sub(a.at))
+		}
+		m.before = max(a.after+grown*share+stepped, 0)
+		m.after = max(m.before+m.step, 0)
+		stepped += m.step
+	}
+}
+
+func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigger, flushAt int) (chart, error) {
+	log, err := lists.Cuts(ctx, s.Key, 1, s.LastSeq, cutRows)
+	if err != nil {
+		return chart{}, err
+	}
+	flushes, err := lists.Flushes(ctx, s.Key, chartMarks)
+	if err != nil {
+		return chart{}, err
+	}
+	all := newMoments(s, log, flushes)
+	times := make([]time.Time, len(all))
+	for i, m := range all {
+		times[i] = m.at
+	}
+	events, err := lists.Reached(ctx, s.Key, times)
+	if err != nil {
+		return chart{}, err
+	}
+	for i := range all {
+		all[i].events = events[i]
+	}
+	measure(all)
+	return newChart(all, trigger, flushAt), nil
+}
+
+func newChart(all []moment, trigger, flushAt int) chart {
+	c := chart{
+		Shown: len(all) > 2, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
+		From: all[0].at, Through: all[len(all)-1].at,
+	}
+	most := max(float64(trigger), 1)
+	for _, m := range all {
+		most = max(most, m.before, m.after)
+	}
+	span := max(c.Through.Sub(c.From).Seconds(), 1)
+	x := func(t time.Time) float64 { return c.Left + (c.Right-c.Left)*t.Sub(c.From).Seconds()/span }
+	y := func(tokens float64) float64 { return c.Bottom - (c.Bottom-chartTop)*tokens/(1.08*most) }
+	for _, m := range all {
+		before, after := point{x(m.at), y(m.before)}, point{x(m.at), y(m.after)}
+		c.Points = append(c.Points, before)
+		if after != before {
+			c.Points = append(c.Points, after)
+		}
+		undo := m.entry.Trigger == undoTrigger
+		switch {
+		case m.flush != nil:
+			c.Flushes = true
+		case m.entry.ID == 0:
+			continue
+		case undo:
+			c.Undos = true
+		default:
+			c.Cuts++
+		}
+		e := m.entry
+		e.CreatedAt = m.at
+		c.Marks = append(c.Marks, mark{after, e, m.flush, undo})
+	}
+	c.Lines = []level{{"compact_at", trigger, y(float64(trigger))}, {"flush_at", flushAt, y(float64(flushAt))}}
+	return c
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -8,30 +9,47 @@ import (
 	"ebb/sessions"
 )
 
-// Compactions and flushes are marked in the order of time, the flushes on the line between two compactions.
+// Between the sizes that the log has, the line grows with each event and rises by an undo. Marks are on it, in the order of time.
 func TestChartMarks(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 5, 20, 8, 0, 0, 0, time.UTC)
 	at := func(hours int) time.Time { return start.Add(time.Duration(hours) * time.Hour) }
-	s := sessions.Session{CreatedAt: start, LastActiveAt: at(10), TotalTokens: 2000}
-	cuts := []sessions.LogEntry{{CreatedAt: at(8), TokensBefore: 4000, TokensAfter: 1000}}
-	flushes := []pages.Flush{{At: at(4), Saved: 3}, {At: at(9), Saved: 1}}
-	c := newChart(s, cuts, flushes, 4000, 3600)
-	if !c.Shown || c.Cuts != 1 || len(c.Marks) != 3 || c.Marks[0].Flush == nil || c.Marks[1].Flush != nil || c.Marks[2].Flush == nil {
-		t.Fatalf("the marks are %+v", c.Marks)
+	s := sessions.Session{CreatedAt: start, LastActiveAt: at(10), TotalTokens: 4600}
+	log := []sessions.LogEntry{
+		{ID: 1, CreatedAt: at(8), TokensBefore: 4000, TokensAfter: 1000}, {ID: 2, Trigger: undoTrigger, CreatedAt: at(9), TokensBefore: 1000, TokensAfter: 4000},
 	}
-	empty, full := c.Points[0], c.Points[1]
-	if got := c.Marks[0].Y; got != (empty.Y+full.Y)/2 {
-		t.Errorf("the flush halfway to the compaction is at %v, between %v and %v", got, empty.Y, full.Y)
+	flushes := []pages.Flush{{At: at(7), Saved: 3}}
+	all := newMoments(s, log, flushes)
+	for i, events := range []int64{0, 30, 40, 44, 48} {
+		all[i].events = events
 	}
-	low, end := c.Points[2], c.Points[3]
-	if got := c.Marks[2].Y; got != (low.Y+end.Y)/2 {
-		t.Errorf("the flush after the compaction is at %v, between %v and %v", got, low.Y, end.Y)
+	measure(all)
+	for i, want := range []struct{ before, after float64 }{{0, 0}, {3000, 3000}, {4000, 1000}, {1300, 4300}, {4600, 4600}} {
+		if m := all[i]; m.before != want.before || m.after != want.after {
+			t.Errorf("moment %d has %v before and %v after, want %v", i, m.before, m.after, want)
+		}
 	}
-	if c := newChart(s, nil, flushes, 4000, 3600); !c.Shown || len(c.Marks) != 2 {
+	c := newChart(all, 4000, 3600)
+	if !c.Shown || c.Cuts != 1 || !c.Undos || !c.Flushes || len(c.Marks) != 3 || c.Marks[0].Flush == nil || c.Marks[1].Undo || !c.Marks[2].Undo {
+		t.Fatalf("the chart is %+v", c)
+	}
+	tokens := func(y float64) float64 { return (c.Bottom - y) / (c.Bottom - c.Lines[0].Y) * 4000 }
+	for i, want := range []float64{3000, 1000, 4300} {
+		if got := tokens(c.Marks[i].Y); math.Abs(got-want) > 1 {
+			t.Errorf("mark %d is at %.0f tokens, want %.0f", i, got, want)
+		}
+	}
+	if up := c.Points[4:6]; up[0].X != up[1].X || tokens(up[1].Y)-tokens(up[0].Y) < 2999 {
+		t.Errorf("the undo is no step: %v", up)
+	}
+	if c := newChart(newMoments(s, nil, flushes), 4000, 3600); !c.Shown || len(c.Marks) != 1 {
 		t.Errorf("a session with flushes alone has the chart %+v", c)
 	}
-	if c := newChart(s, nil, nil, 4000, 3600); c.Shown {
+	if c := newChart(newMoments(s, nil, nil), 4000, 3600); c.Shown {
 		t.Error("a session without either has a chart")
+	}
+	late := newMoments(sessions.Session{CreatedAt: start, LastActiveAt: at(5)}, log, nil)
+	if c := newChart(late, 4000, 3600); c.Through != at(9) || c.Points[len(c.Points)-1].X > c.Right {
+		t.Errorf("a compaction after the last activity is behind the end %v of the chart", c.Through)
 	}
 }

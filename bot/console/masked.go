@@ -218,6 +218,14 @@ func (m restricted) Flushes(ctx context.Context, key sessions.Key, limit int) ([
 	return m.all.Flushes(ctx, key, limit)
 }
 
+// Reached implements pages.Lists. It has no text.
+func (m restricted) Reached(ctx context.Context, key sessions.Key, times []time.Time) ([]int64, error) {
+	if err := m.shows(key); err != nil {
+		return nil, err
+	}
+	return m.all.Reached(ctx, key, times)
+}
+
 // Undoable implements pages.Lists. It has no text.
 func (m restricted) Undoable(ctx context.Context, key sessions.Key) (int64, error) {
 	if err := m.shows(key); err != nil {

@@ -154,10 +154,6 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	if v.Open, err = lists.Open(ctx, key, openRows); err != nil {
 		return err
 	}
-	newest, err := lists.Cuts(ctx, key, 1, v.Session.LastSeq, cutRows)
-	if err != nil {
-		return err
-	}
 	if v.Talk, err = withCuts(ctx, lists, v.Session, events); err != nil {
 		return err
 	}
@@ -169,11 +165,9 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	if v.Undoable, err = lists.Undoable(ctx, key); err != nil {
 		return err
 	}
-	flushes, err := lists.Flushes(ctx, key, chartMarks)
-	if err != nil {
+	if v.Chart, err = readChart(ctx, lists, v.Session, v.Trigger, v.FlushAt); err != nil {
 		return err
 	}
-	v.Chart = newChart(v.Session, newest, flushes, v.Trigger, v.FlushAt)
 	if v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows}); err != nil {
 		return err
 	}
@@ -193,7 +187,7 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	for i, e := range events {
 		lines[i] = line{Event: e, Archived: e.Seq <= s.CompactedSeq}
 		for _, cut := range cuts {
-			if cut.EndSeq != e.Seq {
+			if cut.EndSeq != e.Seq || cut.Trigger == undoTrigger {
 				continue
 			}
 			a, err := lists.Attempt(ctx, s.Key, cut.ID)

@@ -124,6 +124,9 @@ func TestUndoIsNoCompaction(t *testing.T) {
 	if n := scan[int](w, "SELECT count(*) FROM compaction_log"); n != 2 {
 		t.Fatalf("the log has %d rows, want the compaction and its undo", n)
 	}
+	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); strings.Count(page, `class="cut"`) != 1 || strings.Count(page, `<circle class="mark"`) != 2 || strings.Count(page, `<path class="undo"`) != 2 || !strings.Contains(page, "撤销, 2,500 → 4,100") {
+		t.Errorf("the conversation's page has not one cut, and one mark and a legend for it and for the undo: %s", around(page, `class="undo"`))
+	}
 	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compactions in 24 hours</span>") {
 		t.Errorf("the overview does not count one compaction: %s", around(page, "compactions in 24 hours"))
 	}

@@ -258,10 +258,12 @@ type Lists interface {
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists waiting messages and dead letters, at most limit.
 	Open(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
-	// Cuts lists the newest committed compactions that end in a range of events, the oldest of them first.
+	// Cuts lists the newest committed compactions that end in a range of events, and their undos, the oldest of them first.
 	Cuts(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.LogEntry, error)
 	// Flushes lists a session's newest flushes, the oldest of them first.
 	Flushes(ctx context.Context, key sessions.Key, limit int) ([]Flush, error)
+	// Reached returns the last event of the view at each time; 0: none.
+	Reached(ctx context.Context, key sessions.Key, times []time.Time) ([]int64, error)
 	// Undoable returns the compaction that an undo takes back; 0: none.
 	Undoable(ctx context.Context, key sessions.Key) (int64, error)
 	Attempt(ctx context.Context, key sessions.Key, id int64) (Attempt, error)

@@ -72,6 +72,15 @@ func (s *Store) Flushes(ctx context.Context, key sessions.Key, limit int) ([]pag
 	return list, nil
 }
 
+// Reached implements pages.Lists.
+func (s *Store) Reached(ctx context.Context, key sessions.Key, times []time.Time) ([]int64, error) {
+	seqs, err := s.db.Q.PageReached(ctx, s.db.Pool, &dbsqlc.PageReachedParams{SessionKey: key, Times: times})
+	if err != nil {
+		return nil, fmt.Errorf("reading the events at %d times: %w", len(times), err)
+	}
+	return seqs, nil
+}
+
 func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]pages.Receipt, error) {
 	var ids []int64
 	for _, r := range list {

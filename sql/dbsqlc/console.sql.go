@@ -330,7 +330,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 
 const pageCuts = `-- name: PageCuts :many
 SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
-WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
+WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
 ORDER BY c.id DESC
 LIMIT $4::int
 `
@@ -342,7 +342,7 @@ type PageCutsParams struct {
 	MaxRows    int
 }
 
-// PageCuts lists the committed compactions of a session whose cut is in a range of places, the newest first.
+// PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first.
 func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([]CompactionLog, error) {
 	rows, err := db.Query(ctx, pageCuts,
 		arg.SessionKey,
@@ -776,6 +776,40 @@ func (q *Queries) PagePeopleLike(ctx context.Context, db DBTX, arg *PagePeopleLi
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pageReached = `-- name: PageReached :many
+SELECT coalesce((SELECT e.seq FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.created_at <= t.at
+    ORDER BY e.created_at DESC, e.seq DESC LIMIT 1), 0)::bigint AS seq
+FROM unnest($2::timestamptz[]) WITH ORDINALITY t(at, place)
+ORDER BY t.place
+`
+
+type PageReachedParams struct {
+	SessionKey sessions.Key
+	Times      []time.Time
+}
+
+// PageReached is the last event of a session's view at each time; 0 for none.
+func (q *Queries) PageReached(ctx context.Context, db DBTX, arg *PageReachedParams) ([]int64, error) {
+	rows, err := db.Query(ctx, pageReached, arg.SessionKey, arg.Times)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		items = append(items, seq)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -40,9 +40,9 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: PageCuts :many
--- PageCuts lists the committed compactions of a session whose cut is in a range of places, the newest first.
+-- PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first.
 SELECT c.* FROM compaction_log c
-WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.trigger <> 'undo' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
+WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
 ORDER BY c.id DESC
 LIMIT @max_rows::int;
 
@@ -52,6 +52,14 @@ SELECT f.id, f.through_seq, cardinality(f.saved)::int AS saved, f.created_at FRO
 WHERE f.session_key = @session_key
 ORDER BY f.id DESC
 LIMIT @max_rows::int;
+
+-- name: PageReached :many
+-- PageReached is the last event of a session's view at each time; 0 for none.
+SELECT coalesce((SELECT e.seq FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.created_at <= t.at
+    ORDER BY e.created_at DESC, e.seq DESC LIMIT 1), 0)::bigint AS seq
+FROM unnest(@times::timestamptz[]) WITH ORDINALITY t(at, place)
+ORDER BY t.place;
 
 -- name: PageUndoable :one
 -- PageUndoable is the id of the compaction that CompactionUndoable finds.

@@ -111,6 +111,10 @@ func (b *tab) undoCompaction() {
 	if n := b.count("SELECT compacted_seq FROM dingtalk_sessions WHERE session_key = $1", release.key()); n != 0 {
 		b.t.Errorf("after the undo the context begins behind event %d, want 0", n)
 	}
+	b.sees(".plot .undo", "4,")
+	if !evaluate[bool](b, "[...document.querySelectorAll('.plot text')].every(t => t.getBBox().y >= document.querySelector('.plot .axis').y1.baseVal.value)") {
+		b.t.Error("a label of the chart lies over its line")
+	}
 	if b.has(".archived", "") || b.has("form[action$='/undo']", "") {
 		b.t.Errorf("after the undo the page has compacted events, or offers another undo: %s", b.text())
 	}
