@@ -13,7 +13,7 @@ import (
 
 // freeUses take any argument, or none at all.
 var freeUses = map[string]bool{
-	"/model": true, "/forget #N": true, "/forget @name": true, "/help": true, "/remind": true, "/remind WHEN TEXT": true,
+	"/model": true, "/forget #N": true, "/forget @name": true, "/help [COMMAND]": true, "/remind": true, "/remind WHEN TEXT": true,
 }
 
 // Wrong arguments of a command are answered with its usage in the language of the command, and nothing is done. Each use that

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -293,7 +294,11 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)
-	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), receiptOfPerson(done, t.Lang))
+	length := "" // distinguishes messages of one minute; the words would be kept, and shown once more
+	if n := utf8.RuneCountInString(h.views.OwnWords(e)); n > 0 {
+		length = wording.Say(wording.ForgotLength, t.Lang, n)
+	}
+	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
 }
 
 func (h *Handler) isCommand(e sessions.Event) bool {

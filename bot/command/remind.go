@@ -85,7 +85,11 @@ func (r reminding) list(ctx context.Context, _ string) string {
 	var out strings.Builder
 	out.WriteString(wording.Say(wording.RemindList, r.Lang))
 	for _, p := range list {
-		out.WriteString(wording.Say(wording.RemindLine, r.Lang, p.ID, r.times(p), wording.Moment(p.Dates[0]),
+		next := "" // the words of a single time have its date
+		if p.Spec.Repeats() {
+			next = wording.Say(wording.RemindLineNext, r.Lang, wording.Moment(p.Dates[0]))
+		}
+		out.WriteString(wording.Say(wording.RemindLine, r.Lang, p.ID, r.times(p), next,
 			wording.Literal(headOf(p.Text, quotedChars)), wording.Literal(sessions.Nick(p.Creator.SenderNick))))
 	}
 	return out.String() + wording.Say(wording.RemindHow, r.Lang)
@@ -105,8 +109,11 @@ func (r reminding) change(ctx context.Context, arg string) string {
 	number, phrase := cutWord(arg)
 	id := memoryID(number)
 	s, err := r.manage.OwnSchedule(ctx, r.actor(r.Exchange), r.Key, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return r.refusal(ctx, id, err)
+	case phrase == "":
+		return wording.Say(wording.RemindNoTime, r.Lang, id, id)
 	}
 	p, err := r.cfg.Planner.Move(ctx, r.Lease, s, phrase, r.Asked[0].CreatedAt)
 	if err != nil {
@@ -119,6 +126,8 @@ func (r reminding) change(ctx context.Context, arg string) string {
 func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 	say := func(p wording.Phrase, args ...any) string { return wording.Say(p, r.Lang, args...) }
 	switch {
+	case errors.Is(err, manage.Over):
+		return say(wording.RemindOver, id)
 	case errors.Is(err, sessions.ErrNotFound):
 		return say(wording.RemindUnknown, id)
 	case errors.Is(err, manage.NotSetter):

@@ -33,7 +33,9 @@ type Use struct {
 	Who   Right
 	Usage wording.Text
 	Does  wording.Text
-	Run   func(*Handler, context.Context, *view.Exchange, Call) string
+	// Example is what a person may write, for a use with an argument.
+	Example wording.Text
+	Run     func(*Handler, context.Context, *view.Exchange, Call) string
 }
 
 // Args is the argument that a use takes. The usage answers any other one.
@@ -67,7 +69,8 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
-		Does: wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
+		Example: wording.Text{"/压缩 发布窗口和端口", "/compact release dates and ports"},
+		Does:    wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
 	}, {
 		ZH: []string{"撤销"}, EN: []string{"undo"}, Alone: []string{"撤销压缩"},
 		Who: Owner, Usage: wording.Text{"/压缩撤销", "/compact undo"},
@@ -79,15 +82,18 @@ var Commands = Table{
 	}, {
 		ZH: []string{"策略"}, EN: []string{"policy"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 策略 名称", "/compact policy NAME"},
-		Does: wording.Text{"只改这个会话的压缩策略", "choose the compaction policy of this conversation alone"}, Run: (*Handler).set,
+		Example: wording.Text{"/压缩 策略 turns", "/compact policy turns"},
+		Does:    wording.Text{"只改这个会话的压缩策略", "choose the compaction policy of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"设置"}, EN: []string{"set"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 设置 键 值", "/compact set KEY VALUE"},
-		Does: wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: (*Handler).set,
+		Example: wording.Text{"/压缩 设置 tail_turns 5", "/compact set tail_turns 5"},
+		Does:    wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"重点"}, EN: []string{"focus"},
 		Args: Required, Who: Owner, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
-		Does: wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
+		Example: wording.Text{"/压缩 重点 发布窗口", "/compact focus release dates"},
+		Does:    wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
 	}}},
 	{ZH: []string{"停止", "停"}, EN: []string{stopName}, Uses: []Use{{
 		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
@@ -101,19 +107,23 @@ var Commands = Table{
 	}, {
 		ZH: []string{"删除", "取消"}, EN: []string{"delete", "cancel"},
 		Args: Number, Usage: wording.Text{"/提醒 删除 编号", "/remind delete N"},
-		Does: wording.Text{"删掉一个提醒", "delete one of them"}, Run: remind(reminding.cancel),
+		Example: wording.Text{"/提醒 删除 3", "/remind delete 3"},
+		Does:    wording.Text{"删掉一个提醒", "delete one of them"}, Run: remind(reminding.cancel),
 	}, {
 		ZH: []string{"修改"}, EN: []string{"change"},
 		Args: Required, Glue: digits, Usage: wording.Text{"/提醒 修改 编号 时间", "/remind change N WHEN"},
-		Does: wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
+		Example: wording.Text{"/提醒 修改 3 明天9点", "/remind change 3 tomorrow at 9"},
+		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
 	}, {
 		ZH: []string{"提问"}, EN: []string{"ask"},
 		Args: Required, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
-		Does: wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
+		Example: wording.Text{"/提醒 提问 每周五17点 总结本周进展", "/remind ask every Friday at 5 pm sum up this week"},
+		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
 	}, {
 		Args: Required, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
-		Does: wording.Text{"到时提醒，可以重复：`/提醒 每周五9点 交周报`", "say it at that time, once or again and again: `/remind every Friday at 9 send the report`"},
-		Run:  remind(reminding.set),
+		Example: wording.Text{"/提醒 每周五9点 交周报", "/remind every Friday at 9 send the report"},
+		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
+		Run:     remind(reminding.set),
 	}}},
 	{ZH: []string{"新对话"}, EN: []string{"new"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
@@ -124,8 +134,9 @@ var Commands = Table{
 		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return choosing{h, t}.list() },
 	}, {
 		Args: Required, Who: Admin, Match: func(arg string) bool { return !strings.ContainsAny(arg, " \t\n") },
-		Usage: wording.Text{"/模型 名称", "/model NAME"},
-		Does:  wording.Text{"换这个会话的模型，`默认` 改回来", "choose the model of this conversation; `default` goes back"},
+		Usage:   wording.Text{"/模型 名称", "/model NAME"},
+		Example: wording.Text{"/模型 默认", "/model default"},
+		Does:    wording.Text{"换这个会话的模型，`默认` 改回来", "choose the model of this conversation; `default` goes back"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
 			return choosing{h, t}.choose(ctx, c)
 		},
@@ -157,42 +168,52 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"记忆"}, EN: []string{"memory"}, Uses: []Use{{
 		Args: Optional, Glue: digits, Usage: wording.Text{"/记忆 [页码]", "/memory [page]"},
-		Does: wording.Text{"我记得关于你和这里的什么", "what I know about you and this conversation"}, Run: (*Handler).listMemories,
+		Example: wording.Text{"/记忆 2", "/memory 2"},
+		Does:    wording.Text{"我记得关于你和这里的什么", "what I know about you and this conversation"}, Run: (*Handler).listMemories,
 	}, {
 		ZH: []string{"查看", "显示"}, EN: []string{"show"},
 		Args: Number, Usage: wording.Text{"/记忆 查看 编号", "/memory show N"},
-		Does: wording.Text{"看一条的全文", "one of them in full"}, Run: (*Handler).showMemory,
+		Example: wording.Text{"/记忆 查看 3", "/memory show 3"},
+		Does:    wording.Text{"看一条的全文", "one of them in full"}, Run: (*Handler).showMemory,
 	}, {
 		ZH: []string{"忘记", "删除"}, EN: []string{"forget", "delete"},
 		Args: Number, Usage: wording.Text{"/记忆 忘记 编号", "/memory forget N"},
-		Does: wording.Text{"删掉一条", "delete one of them"}, Run: (*Handler).forgetMemory,
+		Example: wording.Text{"/记忆 忘记 3", "/memory forget 3"},
+		Does:    wording.Text{"删掉一条", "delete one of them"}, Run: (*Handler).forgetMemory,
 	}, {
 		ZH: []string{"团队"}, EN: []string{"promote"},
 		Args: Number, Who: Admin, Usage: wording.Text{"/记忆 团队 编号", "/memory promote N"},
-		Does: wording.Text{"把群里的一条给全团队用", "share one of this group with the team"}, Run: (*Handler).promote,
+		Example: wording.Text{"/记忆 团队 3", "/memory promote 3"},
+		Does:    wording.Text{"把群里的一条给全团队用", "share one of this group with the team"}, Run: (*Handler).promote,
 	}}},
 	{ZH: []string{"忘记"}, EN: []string{"forget"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{forgetMe},
 		Args: Optional, After: []string{"确认", "确定", "是", "取消", "不", "吧"}, Usage: wording.Text{"/忘记我", "/forget me"},
-		Does: wording.Text{"删除关于你的一切", "delete everything about you"}, Run: (*Handler).forgetMe,
+		Example: wording.Text{"/忘记我", "/forget me"},
+		Does:    wording.Text{"删除关于你的一切", "delete everything about you"}, Run: (*Handler).forgetMe,
 	}, {
 		ZH: []string{"上一条", "刚才那条", "刚才"}, EN: []string{forgetLast},
 		Args: Optional, After: []string{"吧"}, Usage: wording.Text{"/忘记 上一条", "/forget last"},
-		Does: wording.Text{"删除你刚才发的那条和我的回答，比如误发的密码", "delete your last message and my answer, such as a password sent by mistake"},
-		Run:  (*Handler).forgetLast,
+		Example: wording.Text{"/忘记上一条", "/forget last"},
+		Does:    wording.Text{"删除你刚才发的那条和我的回答，比如误发的密码", "delete your last message and my answer, such as a password sent by mistake"},
+		Run:     (*Handler).forgetLast,
 	}, {
 		Args: Required, Match: isNumber, Glue: "#＃", Usage: wording.Text{"/忘记 #编号", "/forget #N"},
-		Does: wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: (*Handler).forgetNumber,
+		Example: wording.Text{"/忘记 #3", "/forget #3"},
+		Does:    wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: (*Handler).forgetNumber,
 	}, {
 		Args: Required, Glue: "@＠", Who: Admin, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
-		Does: wording.Text{"删除关于某人的一切", "delete everything about another person"}, Run: (*Handler).forgetNamed,
+		Example: wording.Text{"/忘记 @张伟", "/forget @Zhang Wei"},
+		Does:    wording.Text{"删除关于某人的一切", "delete everything about another person"}, Run: (*Handler).forgetNamed,
 	}}},
 	{ZH: []string{"导出"}, EN: []string{"export"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{"me"},
 		Args: Optional, Glue: digits, Usage: wording.Text{"/导出我 [页码]", "/export me [page]"},
-		Does: wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
+		Example: wording.Text{"/导出我 2", "/export me 2"},
+		Does:    wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
 	}}},
 	{ZH: []string{"帮助"}, EN: []string{"help"}, Bare: true, Uses: []Use{{
-		Args: Optional, Usage: wording.Text{"/帮助", "/help"}, Does: wording.Text{"这段说明", "this text"}, Run: (*Handler).help,
+		Args: Optional, Usage: wording.Text{"/帮助 [命令]", "/help [COMMAND]"},
+		Example: wording.Text{"/帮助 提醒", "/help remind"}, Does: wording.Text{"这段说明，或者一个命令的用法和例子", "this text, or the usage of one command with examples"}, Run: (*Handler).help,
 	}}},
 }

@@ -15,8 +15,8 @@ import (
 	"ebb/sessions"
 )
 
-// Each entry is whole: names in both languages, an own usage line and a description in both, and a handler. A word belongs
-// to one use, and the usage line of a use leads to it.
+// Each entry is whole: names in both languages, an own usage line and a description in both, and a handler. A use with an argument has
+// an example. A word belongs to one use, and its usage line and its example lead to it.
 func TestTableIsWhole(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -44,6 +44,10 @@ func TestTableIsWhole(t *testing.T) {
 				}
 				if got := Commands.Parse(numbered.Replace(line)); got.Use != u {
 					t.Errorf("%s is parsed as %+v", line, got)
+				}
+				example := u.Example.In(lang)
+				if got := Commands.Parse(example); (example == "") != (u.Args == NoArgs) || example != "" && (got.Use != u || !u.takes(got.Arg)) {
+					t.Errorf("%s: the example %q is parsed as %+v", line, example, got)
 				}
 			}
 		}
@@ -200,6 +204,44 @@ func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 			if noted := strings.Contains(got, wording.Say(wording.HelpMarked, lang)); noted != strings.Contains(got, "` * ") {
 				t.Errorf("%s in a %s chat: the note on marked lines: got %v\n%s", c.who, c.place, noted, got)
 			}
+		}
+	}
+}
+
+// Help on one command shows its uses with examples and marks those of administrators. A mistyped name is answered with a
+// near one.
+func TestHelpOnOneCommand(t *testing.T) {
+	t.Parallel()
+	h := New(Config{Current: reload.New(reload.Values{})})
+	for asked, wanted := range map[string][]string{
+		"/help remind": {
+			"Usage of `/remind`:\n\n- `/remind` the reminders here\n- `/remind delete N` delete one of them\n  for example `/remind delete 3`\n",
+			"  for example `/remind every Friday at 9 send the report`\n",
+		},
+		"/help /remind delete": {"Usage of `/remind`:", "`/remind delete 3`"},
+		"/help 提醒":             {"Usage of `/remind`:"},
+		"/帮助 提醒":               {"`/提醒` 的用法：\n\n- `/提醒` 这里的提醒（`/remind`）\n", "  例如 `/提醒 每周五9点 交周报`\n"},
+		"/帮助 ／压缩撤销":            {"`/压缩` 的用法（带 * 的在群里限管理员）：\n\n- `/压缩 [键=值] [重点]` * 现在就压缩", "  例如 `/压缩 策略 turns`\n"},
+		"/help compact":        {"Usage of `/compact` (* in groups: administrators):", "- `/compact undo` * undo the last compaction\n"},
+		"/help remnd":          {"Did you mean `/help remind`?"},
+		"/帮助 状况":               {"是不是想看 `/帮助 状态`？"},
+		"/help dance":          {"There is no such command"},
+		"/帮助 怎么设提醒":            {"没有这个命令，发 `/帮助` 看全部"},
+		"/help help":           {"Usage of `/help`:", "for example `/help remind`"},
+	} {
+		c, lang := Commands.Parse(asked), "zh"
+		if strings.HasPrefix(asked, "/help") {
+			lang = "en"
+		}
+		x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: "alice", Message: &sessions.Message{StaffID: "alice", ConversationType: sessions.Group}}}}
+		got := c.Use.Run(h, t.Context(), x, c)
+		for _, words := range wanted {
+			if !strings.Contains(got, words) {
+				t.Errorf("%s is answered %q, want %q in it", asked, got, words)
+			}
+		}
+		if strings.Contains(got, "/status") {
+			t.Errorf("%s lists other commands: %q", asked, got)
 		}
 	}
 }

@@ -64,6 +64,7 @@ type Refusal string
 const (
 	NotAllowed Refusal = "the actor lacks the right"
 	NotSetter  Refusal = "the actor did not set the schedule"
+	Over       Refusal = "the schedule has ended"
 	NotTheirs  Refusal = "the memory is neither about the actor nor said by them"
 
 	Superseded  Refusal = "the memory is superseded"

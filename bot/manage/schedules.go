@@ -11,7 +11,7 @@ import (
 
 // CancelSchedule ends an active schedule. Operators end those of a session. Members end those of the session's conversation that they
 // set, and in their private chat all of it; administrators those of all its sessions. It returns [sessions.ErrNotFound] without an
-// active one, and [NotSetter] for another person's. The end of another person's is in the audit.
+// active one, as [Over] for one that has ended, and [NotSetter] for another person's. The end of another person's is in the audit.
 func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key, id int64) (sessions.Schedule, error) {
 	s, err := m.OwnSchedule(ctx, a, key, id)
 	if err != nil {
@@ -57,8 +57,10 @@ func (m *Manager) OwnSchedule(ctx context.Context, a Actor, key sessions.Key, id
 	switch {
 	case err != nil:
 		return s, err
-	case s.State != sessions.ScheduleActive, a.Role == Operator && s.Key != key:
+	case a.Role == Operator && s.Key != key:
 		return s, sessions.ErrNotFound
+	case s.State != sessions.ScheduleActive:
+		return s, fmt.Errorf("%w: %w", Over, sessions.ErrNotFound)
 	case a.Role == Operator:
 		return s, nil
 	case a.Reader.Key != key:

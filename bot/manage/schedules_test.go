@@ -65,7 +65,8 @@ func TestCancelSchedule(t *testing.T) {
 		"private chat":    {Actor{Person: "zhang", Reader: in("k", true)}, 1, nil},
 		"other group":     {Actor{Person: "zhang", Role: Admin, Reader: in("x", false)}, 1, NoTurn},
 		"operator":        {Actor{Role: Operator, Name: "cli:root"}, 1, nil},
-		"ended":           {Actor{Person: "li", Reader: in("k", false)}, 2, sessions.ErrNotFound},
+		"ended":           {Actor{Person: "li", Reader: in("k", false)}, 2, Over},
+		"ended, operator": {Actor{Role: Operator}, 2, sessions.ErrNotFound},
 		"unknown":         {Actor{Role: Operator}, 3, sessions.ErrNotFound},
 		"nameless member": {Actor{Reader: in("k", false)}, 1, NotSetter},
 	} {

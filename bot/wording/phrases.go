@@ -69,6 +69,9 @@ const (
 	NotRenewed
 	Help
 	HelpMarked
+	HelpOn
+	HelpExample
+	HelpNear
 	Usage
 	UsageAdmins
 	KnowNothing
@@ -94,6 +97,7 @@ const (
 	ForgetNumber
 	ForgetNothing
 	ForgotLast
+	ForgotLength
 	ForgotLastBefore
 	NoLast
 	NoCommand
@@ -142,9 +146,12 @@ const (
 	RemindNone
 	RemindList
 	RemindLine
+	RemindLineNext
 	RemindHow
 	RemindGone
 	RemindUnknown
+	RemindOver
+	RemindNoTime
 	RemindNotYours
 	RemindPhrase
 	RemindPast
@@ -264,6 +271,9 @@ var phrases = map[Phrase]Text{
 		"Just talk; I remember what matters. In a group I see only messages that mention me, and never \"@all\". Commands%s:\n\n",
 	},
 	HelpMarked:  {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
+	HelpOn:      {"`/%s` 的用法%s：\n\n", "Usage of `/%s`%s:\n\n"},
+	HelpExample: {"  例如 `%s`\n", "  for example `%s`\n"},
+	HelpNear:    {"没有这个命令。是不是想看 `/帮助 %s`？发 `/帮助` 看全部。", "There is no such command. Did you mean `/help %s`? `/help` lists them all."},
 	Usage:       {"用法：%s", "Usage: %s"},
 	UsageAdmins: {"（管理员）", " (administrators)"},
 
@@ -289,7 +299,8 @@ var phrases = map[Phrase]Text{
 	NoPage:        {"没有第 %d 页。", "There is no page %d."},
 	ForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
 	ForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
-	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s and my answer (%s in all). Please recall the message in DingTalk yourself."},
+	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息%s和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s%s and my answer (%s in all). Please recall the message in DingTalk yourself."},
+	ForgotLength:  {"（%d 个字）", " (%d characters)"},
 	ForgotLastBefore: {
 		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
 	},
@@ -382,10 +393,13 @@ var phrases = map[Phrase]Text{
 	RemindMoved:       {"⏰ 改好了，提醒 #%d：%s，“%s”。", "⏰ Changed reminder #%d: %s, \"%s\"."},
 	RemindNone:        {"这里还没有提醒。比如：`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`。", "There are no reminders here. Try `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`."},
 	RemindList:        {"这里的提醒：\n\n", "Reminders here:\n\n"},
-	RemindLine:        {"- #%d %s · 下次 %s · “%s” · %s\n", "- #%d %s · next %s · \"%s\" · %s\n"},
+	RemindLine:        {"- #%d %s%s · “%s” · %s\n", "- #%d %s%s · \"%s\" · %s\n"},
+	RemindLineNext:    {" · 下次 %s", " · next %s"},
 	RemindHow:         {"\n`/提醒 删除 编号` 删除，`/提醒 修改 编号 时间` 改时间。", "\n`/remind delete N` deletes one, `/remind change N WHEN` changes its time."},
 	RemindGone:        {"✅ 已删除提醒 #%d：“%s”。", "✅ Deleted reminder #%d: \"%s\"."},
 	RemindUnknown:     {"没有提醒 #%d。`/提醒` 列出这里的提醒。", "There is no reminder #%d. `/remind` lists those here."},
+	RemindOver:        {"提醒 #%d 已经结束，不用再改。`/提醒` 列出还在的提醒。", "Reminder #%d is over already. `/remind` lists those still set."},
+	RemindNoTime:      {"要把提醒 #%d 改到什么时候呢？请写上时间，比如 `/提醒 修改 %d 明天9点`。", "Please write the new time of reminder #%d, such as `/remind change %d tomorrow at 9`."},
 	RemindNotYours:    {"提醒 #%d 由别人设置，只有设置的人和管理员可以改。", "Someone else set reminder #%d. Only that person and administrators can change it."},
 	RemindPhrase:      {"抱歉，我没看懂时间。可以这样写：`/提醒 10分钟后 喝水`，`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`。有几个时间的话，请分成几个提醒。", "Sorry, I could not read the time. Try `/remind in 10 minutes drink water`, `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`. Several times need a reminder each."},
 	RemindPast:        {"这个时间已经过去了，请换一个以后的时间。", "That time is past. Please choose a later one."},
