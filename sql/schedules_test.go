@@ -325,15 +325,15 @@ func TestErasedMessageTakesItsReminders(t *testing.T) {
 	gone(t, pool, secret)
 }
 
-// The console's list has the newest schedules first, in pages, by state, kind and group.
+// The console's list has active schedules by their next time, then ended ones, in pages, by state, kind and group.
 func TestSchedulesInPages(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title)
 		VALUES ('robot/a', 'robot', 'a', '2', '周报群'), ('robot/b', 'robot', 'b', '1', '张三')`)
 	execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, state, settled_at, created_at)
-		SELECT CASE WHEN i % 2 = 0 THEN 'robot/a' ELSE 'robot/b' END, i, CASE WHEN i < 4 THEN 'ask' ELSE 'remind' END, now(), '', 't' || i, 'u', '{}', 'o' || i,
-			CASE WHEN i = 6 THEN 'done' ELSE 'active' END, CASE WHEN i = 6 THEN now() END, now() - interval '1 hour' * i FROM generate_series(1, 6) i`)
+		SELECT CASE WHEN i % 2 = 0 THEN 'robot/a' ELSE 'robot/b' END, i, CASE WHEN i < 4 THEN 'ask' ELSE 'remind' END, now() + interval '1 hour' * i, '', 't' || i, 'u', '{}', 'o' || i,
+			CASE WHEN i = 6 THEN 'done' ELSE 'active' END, CASE WHEN i = 6 THEN now() END, now() - interval '1 hour' * (7 - i) FROM generate_series(1, 6) i`)
 	list := func(f pages.ScheduleFilter, limit int) (texts []string) {
 		t.Helper()
 		for cursor := ""; ; {
