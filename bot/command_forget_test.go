@@ -151,6 +151,35 @@ func TestReminderBehindAPreview(t *testing.T) {
 	})
 }
 
+// A reminder and its answer are in the log, and take no room of later requests.
+func TestRemindersAreNoPartOfTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{})
+		w.say("m1", "alice", "hello")
+		size := w.tokens()
+		for i := range 20 {
+			w.post(reminding(fmt.Sprint("r", i), "alice", prose(i, 100)+"of the reminder"))
+			synctest.Wait()
+		}
+		want(t, "the context after the reminders", w.tokens(), size)
+		w.say("m2", "alice", "thanks")
+		all := w.model.requests("chat")
+		for _, m := range all[len(all)-1].Messages {
+			if strings.Contains(m.Content, "of the reminder") {
+				t.Errorf("the model reads the reminder: %q", m.Content)
+			}
+		}
+		logged := 0
+		for _, e := range w.store.mem.Events(t.Context(), group) {
+			if strings.Contains(e.Content, "of the reminder") && e.Seq > 0 {
+				logged++
+			}
+		}
+		want(t, "events of reminders", logged, 40)
+	})
+}
+
 // A preview of an older release has no mark: it can't be confirmed, and the command shows the counts again.
 func TestPreviewOfAnOlderReleaseIsShownAgain(t *testing.T) {
 	t.Parallel()

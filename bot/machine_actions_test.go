@@ -22,7 +22,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"userMsg": m.userMsg, "talk": m.talk, "merged": m.merged, "toolRound": m.toolRound, "hugeMsg": m.hugeMsg,
 		"redeliver": m.redeliver, "manual": m.manual, "undo": m.undo, "new": m.renew, "crash": m.crash, "crashAt": m.crashAt,
 		"cleanRestart": m.cleanRestart, "clock": m.clock, "summaryMode": m.summaryMode, "flushMode": m.flushMode,
-		"policySwitch": m.policySwitch, "poke": m.poke,
+		"policySwitch": m.policySwitch, "poke": m.poke, "reminder": m.reminder,
 	}
 	for name, do := range all {
 		all[name] = func(rt *rapid.T) {
@@ -144,6 +144,14 @@ func (m *machine) talk(rt *rapid.T) {
 		m.settle()
 		m.begin()
 	}
+}
+
+// reminder is a due reminder: it takes no room of the context.
+func (m *machine) reminder(rt *rapid.T) {
+	who, words := m.words(rt, 60)
+	msg := reminding(fmt.Sprint("id", len(m.posted)+1), who, words)
+	m.send(msg)
+	m.posted[msg.ID] = msg.Scheduled.Lead() + words
 }
 
 // merged messages come while one is answered: a turn takes several.

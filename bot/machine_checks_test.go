@@ -239,7 +239,7 @@ func (m *machine) checkNotices() {
 	for _, text := range sent[m.before.sent:] {
 		switch {
 		// P91: nothing that upkeep asked a model for.
-		case strings.HasPrefix(text, "re: "):
+		case strings.HasPrefix(text, "re: "), strings.HasPrefix(text, "⏰ "):
 		case text == wording.Say(wording.Overflow, "en"), text == wording.Say(wording.Overflow, "zh"):
 			// P23: a provider that counts otherwise than we do costs one more request, not an answer.
 			m.broken("P23: a message is too long for the window")

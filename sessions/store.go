@@ -261,7 +261,7 @@ type Turn struct {
 	TakenTokens []int
 	// TakenTexts are their searchable texts, in their order. A store indexes missing ones later.
 	TakenTexts []string
-	Command    bool    // a slash command with its answer, which no search finds
+	Command    bool    // a slash command or a reminder with its answer, which no search finds
 	Outcome    Outcome // kept with the taken messages; empty: they stay as they are
 	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
 	Dead       []int64 // ids of pending messages to set aside, without a place in the view

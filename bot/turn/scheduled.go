@@ -12,12 +12,16 @@ import (
 // kindOfScheduled is the kind of a turn that answers a scheduled message. Its time decides, not that of its storage.
 func (r *Runner) kindOfScheduled(s sessions.Scheduled, now time.Time) string {
 	switch {
-	case now.Sub(s.DueAt) > r.cfg.StaleAfter:
-		return kindMissed
 	case s.Kind == sessions.Remind:
 		return kindRemind
+	case isMissed(s, now, r.cfg.StaleAfter):
+		return kindMissed
 	}
 	return kindAsk
+}
+
+func isMissed(s sessions.Scheduled, now time.Time, grace time.Duration) bool {
+	return now.Sub(s.DueAt) > grace
 }
 
 // lateAfter is the delay from which a reminder names its time.
@@ -31,9 +35,9 @@ func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
 		s, text := *e.Message.Scheduled, reminderText(e, r.views.OwnWords(e), t.Lang)
 		at := wording.Moment(s.DueAt)
 		switch {
-		case t.plan.Kind == kindMissed && s.Repeats && !s.Next.IsZero():
+		case isMissed(s, now, r.cfg.StaleAfter) && s.Repeats && !s.Next.IsZero():
 			continue
-		case t.plan.Kind == kindMissed:
+		case isMissed(s, now, r.cfg.StaleAfter):
 			text = wording.Say(wording.RemindMissed, t.Lang, at, text)
 		case now.Sub(s.DueAt) > lateAfter:
 			text = wording.Say(wording.RemindLate, t.Lang, text, at)

@@ -25,7 +25,7 @@ func TestScheduledMessages(t *testing.T) {
 		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", kindRemind, []string{"⏰ Ann: drink"}},
 		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ Ann: /new"}},
 		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ Ann: drink", "This was due at 2026-11-27 09:55"}},
-		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindMissed, []string{"the reminder of 2026-11-27 09:00 was missed", `"Ann: drink"`}},
+		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindRemind, []string{"the reminder of 2026-11-27 09:00 was missed", `"Ann: drink"`}},
 		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", kindAsk, nil},
 		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", kindMissed, []string{"was missed"}},
 	} {

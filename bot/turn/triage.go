@@ -16,8 +16,8 @@ const (
 	kindStale   = "stale"   // too old to be answered without asking
 	kindDead    = "dead"    // failed too often
 	kindLimited = "limited" // over a limit
-	kindRemind  = "remind"  // the text of a reminder
-	kindMissed  = "missed"  // a schedule whose time passed too long ago
+	kindRemind  = "remind"  // the text of a reminder, or that it was missed
+	kindMissed  = "missed"  // a scheduled question whose time passed too long ago
 )
 
 const maxBroken = 3

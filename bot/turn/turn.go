@@ -363,7 +363,10 @@ func (r *Runner) persist(ctx context.Context, event string, write func(context.C
 	})
 }
 
-func (t *Turn) apart() bool { return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited }
+// apart reports whether messages and answer are no part of the conversation, by the same rule as [view.Builder.IsCommand].
+func (t *Turn) apart() bool {
+	return t.plan.Kind == kindCommand || t.plan.Kind == kindLimited || t.plan.Kind == kindRemind
+}
 
 // after lacks the sequence numbers of the commit.
 func (t *Turn) after(o outcome) sessions.View {
