@@ -94,7 +94,7 @@ func (r *Runner) Run(ctx context.Context) error {
 				continue
 			}
 			if err := r.fire(ctx, after); err != nil {
-				failed[after.Key] = err
+				failed[after.Key] = fmt.Errorf("schedule %d: %w", after.ID, err)
 			}
 			if ctx.Err() != nil {
 				r.resume = after

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,8 +271,12 @@ func TestFailuresHoldUpNoOthers(t *testing.T) {
 		}
 		s.others = append(s.others, other)
 	}
-	if err := s.runner(Settings{}).Run(t.Context()); err == nil || len(s.messages) != 1 || s.tries != 1 {
-		t.Errorf("%d messages and %d tries in the session that fails, want 1 each (%v)", len(s.messages), s.tries, err)
+	err := s.runner(Settings{}).Run(t.Context())
+	if err == nil || len(s.messages) != 1 || s.tries != 1 {
+		t.Fatalf("%d messages and %d tries in the session that fails, want 1 each (%v)", len(s.messages), s.tries, err)
+	}
+	if said := err.Error(); !strings.HasSuffix(said, "broken: schedule 1: unreadable") && !strings.HasSuffix(said, "away: schedule 2: away") {
+		t.Errorf("the failure is %q, want one that names a session and its schedule", said)
 	}
 }
 

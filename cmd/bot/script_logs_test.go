@@ -20,7 +20,7 @@ func (w *world) checkFacts(r *replica) {
 	}
 }
 
-// repeatedFact names a fact that a log line states twice, or is empty. Each of session, term and message has one field.
+// repeatedFact names a fact that a log line states twice, or is empty. Session, message, term and schedule have one field each.
 // The error must not have their values, nor two wraps with the same words. "read session" and "reading session" are the same words.
 func repeatedFact(line string) string {
 	var fields map[string]any
@@ -29,7 +29,7 @@ func repeatedFact(line string) string {
 	if d.Decode(&fields) != nil {
 		return "" // text of another program, such as PostgreSQL
 	}
-	for _, name := range []string{"session", "msg_id", "term"} {
+	for _, name := range []string{"session", "msg_id", "term", "schedule"} {
 		if strings.Count(line, fmt.Sprintf("%q:", name)) > 1 {
 			return "the key " + name
 		}
@@ -43,8 +43,10 @@ func repeatedFact(line string) string {
 			return "the field " + name
 		}
 	}
-	if term, ok := fields["term"]; ok && text.ContainsWord(failure, fmt.Sprintf("term %v", term)) {
-		return "the field term"
+	for _, name := range []string{"term", "schedule", "reply", "event"} {
+		if number, ok := fields[name]; ok && text.ContainsWord(failure, fmt.Sprintf("%s %v", name, number)) {
+			return "the field " + name
+		}
 	}
 	var wraps []string
 	for part := range strings.SplitSeq(failure, ": ") {
@@ -69,6 +71,8 @@ func TestLogLinesThatStateAFactTwiceAreFound(t *testing.T) {
 		`{"session":"bot1/cid7","term":3,"error":"committing a turn at term 3: no lease"}`:   "the field term",
 		`{"session":"bot1/cid7","event":2,"session":"bot1/cid7"}`:                            "the key session",
 		`{"msg_id":"msg77","error":"storing message msg77: timeout"}`:                        "the field msg_id",
+		`{"schedule":3,"error":"reading the creator of schedule 3: no JSON"}`:                "the field schedule",
+		`{"schedule":3,"error":"reading the creator of schedule 31: no JSON"}`:               "",
 		`{"error":"read session: reading the session: timeout"}`:                             `the wrap "reading the session"`,
 		`{"session":"bot1/cid7","term":3,"error":"committing a turn: 31 events: no lease"}`:  "",
 		`{"session":"bot1/cid7","term":3,"error":"committing a turn at term 31: no lease"}`:  "",

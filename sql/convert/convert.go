@@ -63,7 +63,7 @@ func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 		CreatedAt: r.CreatedAt, SettledAt: pg.OrZero(r.SettledAt),
 	}
 	if err := json.Unmarshal(r.Creator, &s.Creator); err != nil {
-		s.Creator, s.Fault = sessions.Message{}, fmt.Errorf("reading the creator of schedule %d: %w", r.ID, err)
+		s.Creator, s.Fault = sessions.Message{}, fmt.Errorf("reading the creator of a schedule: %w", err)
 	}
 	return s
 }

@@ -147,7 +147,7 @@ func (s *Store) FireSchedule(
 		return err
 	})
 	if err != nil {
-		return sessions.Accepted{}, fmt.Errorf("storing the message of schedule %d: %w", due.ID, pg.AsRefused(err))
+		return sessions.Accepted{}, fmt.Errorf("storing the message of a schedule: %w", pg.AsRefused(err))
 	}
 	return a, nil
 }
@@ -155,7 +155,7 @@ func (s *Store) FireSchedule(
 // PostponeSchedule implements sessions.Schedules.
 func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, until time.Time) error {
 	if err := s.advance(ctx, s.Pool, due, until); err != nil {
-		return fmt.Errorf("postponing schedule %d: %w", due.ID, err)
+		return fmt.Errorf("postponing a schedule: %w", err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, unt
 func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error {
 	n, err := s.Q.ScheduleRefuse(ctx, s.Pool, &dbsqlc.ScheduleRefuseParams{SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt})
 	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
-		return fmt.Errorf("ending schedule %d: %w", due.ID, err)
+		return fmt.Errorf("ending a schedule: %w", err)
 	}
 	return nil
 }
