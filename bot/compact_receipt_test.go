@@ -15,16 +15,16 @@ import (
 	"ebb/sessions"
 )
 
-// The receipt says how many tokens a manual compaction freed, and names newly pinned memory, which is deducted from them.
-// The figures are those of the compaction log.
+// The receipt says in plain words what became a summary and what stays, how many tokens a manual compaction freed, and the share of
+// newly pinned memory. The figures are those of the compaction log.
 func TestReceiptStatesTheFreedTokens(t *testing.T) {
 	t.Parallel()
 	nothing := func(context.Context, llm.Request) (llm.Response, error) {
 		return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 	}
 	for command, pattern := range map[string]*regexp.Regexp{
-		"/压缩":      regexp.MustCompile(`^✅ 压缩完成：([\d,]+) → ([\d,]+) tokens，释放 ([\d,]+)(?:（新置顶的记忆占用 ([\d,]+)，已扣除）)?\n`),
-		"/compact": regexp.MustCompile(`^✅ Compacted: ([\d,]+) → ([\d,]+) tokens, ([\d,]+) freed(?: \(newly pinned memory takes ([\d,]+), which is deducted\))?\n`),
+		"/压缩":      regexp.MustCompile(`^✅ 压缩完成：较早的 \d+ 条消息概括成了摘要，最近 \d+ 条保留原文。原话都还在，需要时可以查到。\n\n- 对话占用：([\d,]+) → ([\d,]+) tokens，少了 ([\d,]+)(?:（其中新记住的事占 ([\d,]+)）)?\n- 记忆：没有要存的\n(?:- 摘要漏掉的 \d+ 个编号、日期或名称已补上\n)?\n`),
+		"/compact": regexp.MustCompile(`^✅ Compacted: \d+ older messages are a summary now, and the latest \d+ stay word for word\. The originals are kept and can be looked up\.\n\n- size: ([\d,]+) → ([\d,]+) tokens, ([\d,]+) less(?: \(([\d,]+) of it new memories\))?\n- memory: nothing to save\n(?:- \d+ numbers, dates or names that the summary had left out were added\n)?\n`),
 	} {
 		for name, pins := range map[string]bool{"as pinned before": false, "with a new fact": true} {
 			t.Run(command+" "+name, func(t *testing.T) {

@@ -163,13 +163,13 @@ func TestReceiptLogAndUndoAgree(t *testing.T) {
 			if len(rows) > 1 {
 				last = rows[len(rows)-2].EndSeq
 			}
-			if !strings.HasPrefix(got, "⚠️") || !strings.Contains(got, "的标识，请核对") {
+			if !strings.HasPrefix(got, "⚠️") || !strings.Contains(got, "的编号、日期和名称，请核对") {
 				t.Errorf("of a summary that kept nothing: %q", got)
 			}
-			if added := strings.Count(w.view().Summaries[0].Text, "\n- "); added <= 8 || !strings.Contains(got, fmt.Sprintf("标识 %d 个", added)) {
+			if added := strings.Count(w.view().Summaries[0].Text, "\n- "); added <= 8 || !strings.Contains(got, fmt.Sprintf("漏掉的 %d 个", added)) {
 				t.Errorf("%d identifiers were put back: %q", added, got)
 			}
-			if row.StartSeq != last+1 || !strings.Contains(got, fmt.Sprintf("消息 %d–%d，保留原文", row.StartSeq, row.EndSeq)) {
+			if row.StartSeq != last+1 || !strings.Contains(got, fmt.Sprintf("较早的 %d 条消息", row.EndSeq-row.StartSeq+1)) {
 				t.Errorf("the log says %d–%d: %q", row.StartSeq, row.EndSeq, got)
 			}
 			if !strings.Contains(row.Audit, `"preserved_count":`) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -96,61 +95,70 @@ const poorRecall = 0.5
 // shownFact and shownFocus are in characters.
 const shownFact, shownFocus = 80, 60
 
+// compactReceipt reports a compaction to the members of a group. Policy, model and time are in the compaction log.
 func compactReceipt(c upkeep.Compacted, lang string) string {
-	zh := lang != "en"
 	var out strings.Builder
 	line := func(chinese, english string, args ...any) {
-		text := english
-		if zh {
-			text = chinese
-		}
-		fmt.Fprintf(&out, text, args...)
+		fmt.Fprintf(&out, wording.Text{chinese, english}.In(lang), args...)
 	}
-	before, after := wording.Thousands(c.TokensBefore), wording.Thousands(c.TokensAfter)
 	mark, poor := "✅", c.Report.Calls > 0 && c.Report.Recall < poorRecall
 	if poor {
 		mark = "⚠️"
 	}
-	line("%s 压缩完成：%s → %s tokens，释放 %s", "%s Compacted: %s → %s tokens, %s freed", mark, before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
+	if n := c.EndSeq - c.StartSeq + 1; n > 0 {
+		line("%s 压缩完成：较早的 %d 条消息概括成了摘要，", "%s Compacted: %d older messages are a summary now, ", mark, n)
+	} else {
+		line("%s 压缩完成：没有新概括的消息，", "%s Compacted: no further message was summarized, ", mark)
+	}
+	line("最近 %d 条保留原文。原话都还在，需要时可以查到。\n", "and the latest %d stay word for word. The originals are kept and can be looked up.\n", c.Preserved)
+	before, after := wording.Thousands(c.TokensBefore), wording.Thousands(c.TokensAfter)
+	line("\n- 对话占用：%s → %s tokens，少了 %s", "\n- size: %s → %s tokens, %s less", before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
 	if c.PinnedGrowth > 0 {
-		line("（新置顶的记忆占用 %s，已扣除）", " (newly pinned memory takes %s, which is deducted)", wording.Thousands(c.PinnedGrowth))
+		line("（其中新记住的事占 %s）", " (%s of it new memories)", wording.Thousands(c.PinnedGrowth))
 	}
-	if c.BlobsDeleted > 0 {
-		line("，删除 %d 个卸载文件", ", %d offloaded results deleted", c.BlobsDeleted)
-	}
-	model := c.Model
-	if c.Report.Calls == 0 {
-		model = "-"
-	}
-	line("\n\n- 策略 %s，模式 %s，模型 %s", "\n\n- policy %s, mode %s, model %s", c.Policy, c.Mode, model)
-	if c.Report.Fallback != "" {
-		line("（%s 没有成功，改用它）", " (in place of %s, which failed)", c.RequestedModel)
-	}
-	if c.EndSeq >= c.StartSeq {
-		line("\n- 消息 %d–%d", "\n- events %d–%d", c.StartSeq, c.EndSeq)
-	}
-	if c.EndSeq < c.StartSeq {
-		line("\n- 没有总结消息", "\n- no event was summarized")
-	}
-	line("，保留原文 %d 条", ", %d stay in full", c.Preserved)
 	if c.Focus != "" {
 		line("\n- 重点：%s", "\n- focus: %s", headOf(c.Focus, shownFocus))
 	}
-	line("\n- 记忆：%s", "\n- memory: %s", flushWord(c.FlushOutcome, lang))
+	out.WriteString(savedLines(c, lang))
+	if poor {
+		line("\n- 模型写的摘要只保留了 %.0f%% 的编号、日期和名称，请核对", "\n- the model's summary kept %.0f%% of the numbers, dates and names only, please check it", 100*c.Report.Recall)
+	}
+	if n := c.Report.Added; n > 0 {
+		line("\n- 摘要漏掉的 %d 个编号、日期或名称已补上", "\n- %d numbers, dates or names that the summary had left out were added", n)
+	}
+	if c.Report.Fallback != "" {
+		line("\n- %s 没有成功，摘要由 %s 写成", "\n- %s failed; %s wrote the summary", c.RequestedModel, c.Model)
+	}
+	if c.BlobsDeleted > 0 {
+		line("\n- 删除了 %d 份不再需要的工具结果", "\n- %d tool results that nothing needs any more were deleted", c.BlobsDeleted)
+	}
+	line("\n\n`/压缩撤销` 可以撤销，`/压缩记录` 有详情。", "\n\n`/compact undo` takes it back, `/compact log` has the details.")
+	return out.String()
+}
+
+// savedLines lists the facts that the flush of a compaction saved, or says why there are none.
+func savedLines(c upkeep.Compacted, lang string) string {
+	if len(c.Facts) == 0 {
+		word := flushWord(c.FlushOutcome, lang)
+		switch c.FlushOutcome {
+		case "", upkeep.FlushedOff:
+			word = wording.Text{"这次没有另外存入", "nothing was saved besides the summary"}.In(lang)
+		case upkeep.FlushedBefore:
+			word = wording.Text{"重要的事之前已经记下", "what matters was saved before"}.In(lang)
+		case upkeep.FlushedOwed:
+			word = wording.Text{"重要的事还没能记下，稍后会再试", "what matters is not saved yet; this is tried again later"}.In(lang)
+		}
+		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + word
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, wording.Text{"\n- 新记住 %d 件事：", "\n- newly remembered (%d):"}.In(lang), len(c.Facts))
 	for i, f := range c.Facts {
 		if i == shownFacts {
-			line("\n  - 另有 %d 条", "\n  - and %d more", len(c.Facts)-shownFacts)
+			fmt.Fprintf(&out, wording.Text{"\n  - 另有 %d 条", "\n  - and %d more"}.In(lang), len(c.Facts)-shownFacts)
 			break
 		}
 		fmt.Fprintf(&out, "\n  - %s", headOf(f.Content, shownFact))
 	}
-	if poor {
-		line("\n- 模型写的摘要只保留了 %.0f%% 的标识，请核对", "\n- the model's summary kept %.0f%% of the identifiers only, please check it", 100*c.Report.Recall)
-	}
-	if n := c.Report.Added; n > 0 {
-		line("\n- 补回摘要漏掉的标识 %d 个", "\n- %d identifiers that the summary had left out were put back", n)
-	}
-	line("\n- 用时 %s", "\n- took %s", c.Duration.Round(time.Millisecond))
 	return out.String()
 }
 

@@ -152,10 +152,10 @@ func flushFailureReason(err error) string {
 
 // The outcomes of a flush before a cut, besides those of [extract.Outcome].
 const (
-	flushedOff    = "off"
-	flushedBefore = "done before"
-	flushedOwed   = "owed"
-	flushedLater  = "later"
+	FlushedOff    = "off"
+	FlushedBefore = "done before"
+	FlushedOwed   = "owed"
+	FlushedLater  = "later"
 )
 
 // flushBeforeCut flushes the events that are to leave the view. A failure does not delay the compaction: the range
@@ -164,13 +164,13 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
 	switch {
 	case !p.Flush:
-		return flushedOff
+		return FlushedOff
 	case s.FlushedSeq >= through && (s.FlushEpoch == s.CompactionCount || to < s.LastSeq):
-		return flushedBefore
+		return FlushedBefore
 	case s.FlushFailures >= compaction.MaxFlushFailures:
-		return flushedOwed
+		return FlushedOwed
 	case p.FlushLag > 0 && r.unflushedTokens() < p.FlushLag:
-		return flushedLater
+		return FlushedLater
 	}
 	// The summary gets half of the time: a late flush can be repeated, a late answer can't.
 	if deadline, ok := ctx.Deadline(); ok {
@@ -188,7 +188,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
-		return flushedOwed
+		return FlushedOwed
 	}
 	r.Facts, r.saved = out.Facts, out.Receipt.Saved
 	return out.String()
