@@ -114,7 +114,7 @@ func Date(year, month, day int) (Identifier, bool) {
 func readDate(m []string) (Identifier, bool) {
 	for i := 1; i+2 < len(m); i += 3 {
 		if m[i+1] != "" {
-			return Date(parseCount(m[i]), parseCount(m[i+1]), parseCount(m[i+2]))
+			return Date(parseNumber(m[i]), parseNumber(m[i+1]), parseNumber(m[i+2]))
 		}
 	}
 	return Identifier{}, false
@@ -122,21 +122,21 @@ func readDate(m []string) (Identifier, bool) {
 
 // readEnglishDate reads day, month, day, year; one day is empty.
 func readEnglishDate(m []string) (Identifier, bool) {
-	day := parseCount(m[1] + m[3])
+	day := parseNumber(m[1] + m[3])
 	if day == 0 {
 		return Identifier{}, false
 	}
-	return Date(parseCount(m[4]), slices.Index(monthNames, m[2])+1, day)
+	return Date(parseNumber(m[4]), slices.Index(monthNames, m[2])+1, day)
 }
 
 func readFraction(m []string) (Identifier, bool) {
-	id, ok := Date(0, parseCount(m[2]), parseCount(m[3]))
+	id, ok := Date(0, parseNumber(m[2]), parseNumber(m[3]))
 	id.Weak = true
-	return id, ok && parseCount(m[3]) > 0
+	return id, ok && parseNumber(m[3]) > 0
 }
 
 func readTime(m []string) (Identifier, bool) {
-	hour, minute := parseCount(m[2]), parseCount(m[3])
+	hour, minute := parseNumber(m[2]), parseNumber(m[3])
 	key := func(h int) string { return fmt.Sprintf("time:%02d:%02d", h%24, minute) }
 	switch p := strings.ToLower(m[4]); {
 	case p == "p" || m[1] == "下午" || m[1] == "傍晚" || m[1] == "晚上" || m[1] == "晚" || m[1] == "中午" && hour < 11:
@@ -231,8 +231,8 @@ func digitsOf(s string) string {
 	}, s)
 }
 
-// parseCount is 0 for no number.
-func parseCount(s string) int {
+// parseNumber is 0 for no number.
+func parseNumber(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
