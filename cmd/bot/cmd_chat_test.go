@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,35 @@ import (
 
 	"ebb/sessions"
 )
+
+// chatOf runs a terminal in a bubble, and returns what it printed. typing writes the lines of the person. accept gets each
+// accepted line; end ends the bot as Ctrl-C does.
+func chatOf(
+	t *testing.T, prompt bool, typing func(keys *io.PipeWriter, end func()), accept func(term *terminal, end func(), line string),
+) string {
+	t.Helper()
+	in, keys := io.Pipe()
+	var out bytes.Buffer
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	term := &terminal{in: in, out: &out, session: "s", prompt: prompt, answered: make(chan struct{}, maxTyped), end: end}
+	go typing(keys, end)
+	if err := term.Run(ctx, func(_ context.Context, m sessions.Message) error {
+		accept(term, end, m.Text)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	_ = keys.Close()
+	return out.String()
+}
+
+func sendAnswer(t *testing.T, term *terminal, text string) {
+	t.Helper()
+	if _, err := term.Send(t.Context(), sessions.Outgoing{Reply: sessions.Reply{Text: text}}); err != nil {
+		t.Error(err)
+	}
+}
 
 // A person at a keyboard sees a mark when the first word of an answer takes longer than a second.
 func TestChatShowsThatItWaits(t *testing.T) {
@@ -29,34 +59,20 @@ func TestChatShowsThatItWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				in, typed := io.Pipe()
-				var out bytes.Buffer
-				ctx, stop := context.WithCancel(t.Context())
-				term := &terminal{in: in, out: &out, session: "s", prompt: !c.piped, answered: make(chan struct{}, 1), end: stop}
-				go func() {
-					_, _ = io.WriteString(typed, "hello\n")
-					<-ctx.Done()
-					_ = typed.Close()
-				}()
-				err := term.Run(ctx, func(ctx context.Context, m sessions.Message) error {
-					if m.Text != "hello" {
-						t.Errorf("accepted %q", m.Text)
+				typing := func(keys *io.PipeWriter, _ func()) { _, _ = io.WriteString(keys, "hello\n") }
+				got := chatOf(t, !c.piped, typing, func(term *terminal, end func(), line string) {
+					if line != "hello" {
+						t.Errorf("accepted %q", line)
 					}
 					if c.streamed {
 						term.Text("answer", false)
 					}
 					time.AfterFunc(c.takes, func() {
-						if _, err := term.Send(ctx, sessions.Outgoing{Reply: sessions.Reply{Text: "answer"}}); err != nil {
-							t.Error(err)
-						}
-						time.AfterFunc(time.Second, stop)
+						sendAnswer(t, term, "answer")
+						time.AfterFunc(time.Second, end)
 					})
-					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
-				if got := out.String(); strings.TrimRight(got, " ") != strings.TrimRight(c.shown, " ") {
+				if strings.TrimRight(got, " ") != strings.TrimRight(c.shown, " ") {
 					t.Errorf("shown %q, want %q", got, c.shown)
 				}
 			})
@@ -78,30 +94,21 @@ func TestChatPrintsUnsentLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				in, typed := io.Pipe()
-				var out bytes.Buffer
-				ctx, interrupt := context.WithCancel(t.Context())
-				term := &terminal{in: in, out: &out, session: "s", answered: make(chan struct{}, 1), end: interrupt}
-				accepted := make(chan string, maxTyped)
-				go func() {
-					_, _ = io.WriteString(typed, "first line\n"+c.typed)
+				var accepted []string
+				got := chatOf(t, false, func(keys *io.PipeWriter, interrupt func()) {
+					_, _ = io.WriteString(keys, "first line\n"+c.typed)
 					if c.ends {
-						_ = typed.Close()
+						_ = keys.Close()
 					}
 					synctest.Wait() // all lines are read
 					interrupt()
-				}()
-				if err := term.Run(ctx, func(_ context.Context, m sessions.Message) error {
-					accepted <- m.Text
-					return nil // its answer never arrives
-				}); err != nil {
-					t.Error(err)
+				}, func(_ *terminal, _ func(), line string) {
+					accepted = append(accepted, line) // its answer never arrives
+				})
+				if !slices.Equal(accepted, []string{"first line"}) {
+					t.Errorf("accepted %q", accepted)
 				}
-				_ = typed.Close()
-				if got := <-accepted; got != "first line" || len(accepted) > 0 {
-					t.Errorf("accepted %q and %d more", got, len(accepted))
-				}
-				if got := out.String(); got != c.shown {
+				if got != c.shown {
 					t.Errorf("shown %q, want %q", got, c.shown)
 				}
 			})
@@ -116,41 +123,28 @@ func TestChatStopsAnAnswer(t *testing.T) {
 		t.Run(stop, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				in, typed := io.Pipe()
-				var out bytes.Buffer
-				ctx, end := context.WithCancel(t.Context())
-				term := &terminal{in: in, out: &out, session: "s", answered: make(chan struct{}, maxTyped), end: end}
-				go func() {
-					_, _ = io.WriteString(typed, "long question\nnext question\n/stop it\n"+stop+"\n")
-					_ = typed.Close()
-				}()
 				var accepted []string
-				send := func(text string) {
-					if _, err := term.Send(ctx, sessions.Outgoing{Reply: sessions.Reply{Text: text}}); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := term.Run(ctx, func(_ context.Context, m sessions.Message) error {
-					accepted = append(accepted, m.Text)
+				got := chatOf(t, false, func(keys *io.PipeWriter, _ func()) {
+					_, _ = io.WriteString(keys, "long question\nnext question\n/stop it\n"+stop+"\n")
+					_ = keys.Close()
+				}, func(term *terminal, _ func(), line string) {
+					accepted = append(accepted, line)
 					switch len(accepted) {
 					case 1:
 						term.Text("half of", false)
 					case 2:
 						time.AfterFunc(time.Second, func() {
-							send("half of (stopped)")
-							send("Stopped")
+							sendAnswer(t, term, "half of (stopped)")
+							sendAnswer(t, term, "Stopped")
 						})
 					default:
-						time.AfterFunc(time.Second, func() { send("answer to " + m.Text) })
+						time.AfterFunc(time.Second, func() { sendAnswer(t, term, "answer to "+line) })
 					}
-					return nil
-				}); err != nil {
-					t.Error(err)
-				}
+				})
 				if got, want := strings.Join(accepted, "|"), "long question|"+stop+"|next question|/stop it"; got != want {
 					t.Errorf("accepted %q, want %q", got, want)
 				}
-				if got, want := out.String(), "half of (stopped)\nStopped\nanswer to next question\nanswer to /stop it\n"; got != want {
+				if want := "half of (stopped)\nStopped\nanswer to next question\nanswer to /stop it\n"; got != want {
 					t.Errorf("shown %q, want %q", got, want)
 				}
 			})
