@@ -81,7 +81,9 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	if b.current.Get().Access.Check(m) != "" || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
 		return say(wording.ButtonNotYours), clickRefused
 	}
-	if err := b.keep(ctx, card.Key, m); err != nil {
+	m.Text = b.views.Quoted(m) + m.Text
+	done, err := placing{b}.acceptAt(ctx, card.Key, m)
+	if err := b.finish(ctx, m, done, err); err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
 	return chat.Clicked{Hide: true}, clickDone

@@ -15,7 +15,7 @@ import (
 // here, if this replica holds the lease, or by a notification. A refused message is acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	sent := m.SenderID
-	m, seen, err := b.identified(ctx, m)
+	m, seen, err := placing{b}.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return err
@@ -24,21 +24,61 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.refuse(ctx, m, why)
 		return nil
 	}
-	key, err := b.sessionOf(ctx, m, append(seen, sent))
+	m.Text = b.views.Quoted(m) + m.Text
+	done, err := placing{b}.place(ctx, m, append(seen, sent))
+	return b.finish(ctx, m, done, err)
+}
+
+// placing finds the session of a message, and stores it there.
+type placing struct{ *Bot }
+
+// place stores a message in its session. Usually that is the one of all members, and one statement does it.
+func (b placing) place(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Accepted, error) {
+	if m.ConversationType == sessions.Private {
+		return b.acceptAt(ctx, sessions.ScopeGroup.Key(m), m)
+	}
+	q := placeQuery(m, others)
+	if b.configuredScope(m.ConversationID) == sessions.ScopeGroup {
+		done, err := b.store.AcceptHere(ctx, b.leases.Owner(), q.Group, m, q)
+		if err != nil {
+			return done, fmt.Errorf("session %s: %w", q.Group, err)
+		}
+		if !done.Elsewhere {
+			return done, nil
+		}
+	}
+	key, err := b.sessionOf(ctx, m, q)
+	if err != nil {
+		return sessions.Accepted{}, err
+	}
+	return b.acceptAt(ctx, key, m)
+}
+
+func (b placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+	done, err := b.store.AcceptHere(ctx, b.leases.Owner(), key, m, sessions.PlaceQuery{})
+	if err != nil {
+		return done, fmt.Errorf("session %s: %w", key, err)
+	}
+	return done, nil
+}
+
+// placeQuery names the sessions that an earlier delivery may have chosen. others are more ids of the sender: its frame had
+// the other id, or a staff id was learned in between, or became ambiguous.
+func placeQuery(m sessions.Message, others []sessions.UserID) sessions.PlaceQuery {
+	group := sessions.ScopeGroup.Key(m)
+	return sessions.PlaceQuery{
+		Group: group, Keys: append([]sessions.Key{group}, memberKeys(m, append(others, m.SenderID, m.EncryptedID))...),
+		Senders: []sessions.UserID{m.SenderID, m.EncryptedID}, ID: m.ID,
+	}
+}
+
+// finish counts the outcome of a message, and wakes its session.
+func (b *Bot) finish(ctx context.Context, m sessions.Message, done sessions.Accepted, err error) error {
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return err
 	}
-	return b.keep(ctx, key, m)
-}
-
-func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) error {
-	m.Text = b.views.Quoted(m) + m.Text
-	done, err := b.store.Accept(ctx, b.leases.Owner(), key, m)
-	if err != nil {
-		b.metrics.accepted.WithLabelValues("error").Inc()
-		return fmt.Errorf("session %s: %w", key, err)
-	}
+	key := done.Lease.Key
 	outcome := "duplicate"
 	if done.New {
 		outcome = "new"
@@ -57,7 +97,7 @@ func (b *Bot) keep(ctx context.Context, key sessions.Key, m sessions.Message) er
 
 // identified fills in the staff id of an organization member from earlier frames that had both ids. seen are the
 // staff ids of these frames.
-func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
+func (b placing) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
 	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
 	}
@@ -68,18 +108,10 @@ func (b *Bot) identified(ctx context.Context, m sessions.Message) (_ sessions.Me
 	return m, seen, err
 }
 
-// sessionOf follows an earlier delivery. others are ids under which that may have stored the message: its frame had the
-// other id, or a staff id was learned in between, or became ambiguous. A new message follows those of its sender that
-// still wait, so that a change of the scope keeps their order.
-func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Key, error) {
-	if m.ConversationType == sessions.Private {
-		return sessions.ScopeGroup.Key(m), nil
-	}
-	group := sessions.ScopeGroup.Key(m)
-	keys := append([]sessions.Key{group}, memberKeys(m, append(others, m.SenderID, m.EncryptedID))...)
-	place, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{
-		Group: group, Keys: keys, Senders: []sessions.UserID{m.SenderID, m.EncryptedID}, ID: m.ID,
-	})
+// sessionOf follows an earlier delivery. A new message follows those of its sender that still wait, so that a change of
+// the scope keeps their order.
+func (b placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.PlaceQuery) (sessions.Key, error) {
+	place, err := b.store.PlaceOf(ctx, q)
 	if err != nil {
 		return "", err
 	}
@@ -89,9 +121,9 @@ func (b *Bot) sessionOf(ctx context.Context, m sessions.Message, others []sessio
 		if err != nil {
 			return "", err
 		}
-		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(keys, k) })
+		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(q.Keys, k) })
 		if len(more) > 0 {
-			again, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{Group: group, Keys: more, ID: m.ID})
+			again, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
 			if err != nil {
 				return "", err
 			}

@@ -78,8 +78,10 @@ func stepOf[T any](s *pgStore, op string, f func() (T, error)) (T, error) {
 	return v, err
 }
 
-func (s *pgStore) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	a, err := s.Store.Accept(ctx, o, k, m)
+func (s *pgStore) AcceptHere(
+	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+) (sessions.Accepted, error) {
+	a, err := s.Store.AcceptHere(ctx, o, k, m, q)
 	s.mu.Lock()
 	accepted := s.accepted
 	s.mu.Unlock()

@@ -153,6 +153,12 @@ func (s *store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.Accept(ctx, o, k, m) })
 }
 
+func (s *store) AcceptHere(
+	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+) (sessions.Accepted, error) {
+	return do(s, "accept", func() (sessions.Accepted, error) { return s.mem.AcceptHere(ctx, o, k, m, q) })
+}
+
 func (s *store) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
 	return do(s, "place", func() (sessions.Place, error) { return s.mem.PlaceOf(ctx, q) })
 }

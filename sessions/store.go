@@ -155,6 +155,10 @@ type Inbox interface {
 	// sender is remembered for [Inbox.StaffIDs].
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
+	// AcceptHere is Accept for key with all members in one session, in the same step as a look at the other places of q.
+	// It stores nothing, and reports Elsewhere, when [Scopes.PlaceOf] may name another session.
+	AcceptHere(ctx context.Context, owner ReplicaID, key Key, m Message, q PlaceQuery) (Accepted, error)
+
 	// StaffIDs lists, in order, the staff ids that accepted messages to a robot had next to an encrypted id. Several
 	// are ambiguous: the encrypted id then gives no rights.
 	StaffIDs(ctx context.Context, robot RobotCode, encrypted UserID) ([]UserID, error)
@@ -226,13 +230,14 @@ type Deleted struct {
 	Replies     int
 }
 
-// Accepted is the outcome of [Inbox.Accept].
+// Accepted is the outcome of [Inbox.Accept] and [Inbox.AcceptHere].
 type Accepted struct {
 	New     bool  // false: stored before, by another call
 	EventID int64 // 0: deleted with its session
 	Lease   Lease // as it stands now: of owner, or of another living replica
 	// Clash reports that the sender's encrypted id was accepted with another staff id before.
-	Clash bool
+	Clash     bool
+	Elsewhere bool // not stored
 }
 
 // Leaser grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the

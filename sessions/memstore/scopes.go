@@ -14,6 +14,16 @@ func (m groupScopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessio
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.placeOf(q), nil
+}
+
+func (m *tables) isElsewhere(key sessions.Key, q sessions.PlaceQuery) bool {
+	q.Keys = slices.DeleteFunc(slices.Clone(q.Keys), func(k sessions.Key) bool { return k == key })
+	p := m.placeOf(q)
+	return p.Chosen == sessions.ScopeMember || p.Earlier != "" || p.Waiting != ""
+}
+
+func (m *tables) placeOf(q sessions.PlaceQuery) sessions.Place {
 	p, newest := sessions.Place{Chosen: m.scopes[q.Group]}, int64(0)
 	for _, key := range q.Keys {
 		stored := m.deleted[deletionOf(key, q.ID)]
@@ -29,7 +39,7 @@ func (m groupScopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessio
 			p.Earlier = key
 		}
 	}
-	return p, nil
+	return p
 }
 
 // ChooseScope implements sessions.Scopes.

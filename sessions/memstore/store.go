@@ -67,8 +67,13 @@ func (m inspection) Events(_ context.Context, key sessions.Key) []sessions.Event
 }
 
 // Accept implements sessions.Inbox.
-func (m *Store) Accept(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message,
+func (m *Store) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message) (sessions.Accepted, error) {
+	return m.AcceptHere(ctx, owner, key, msg, sessions.PlaceQuery{})
+}
+
+// AcceptHere implements sessions.Inbox.
+func (m *Store) AcceptHere(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message, q sessions.PlaceQuery,
 ) (sessions.Accepted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Accepted{}, err
@@ -78,6 +83,9 @@ func (m *Store) Accept(
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !m.deleted[deletionOf(key, msg.ID)] && m.isElsewhere(key, q) {
+		return sessions.Accepted{Elsewhere: true}, nil
+	}
 	s := m.sessions[key]
 	if m.deleted[deletionOf(key, msg.ID)] {
 		a := sessions.Accepted{Lease: sessions.Lease{Key: key}}

@@ -232,3 +232,59 @@ func testWaitingPlace(b *suite) {
 		b.Errorf("an answered message waits in %q", got)
 	}
 }
+
+// A look at the other places of a message is part of its storing. The place of the message itself is no other one.
+func testAcceptHere(b *suite) {
+	b.sendBeat(replicaA)
+	next := 10
+	try := func(conversation sessions.ConversationID, m sessions.Message) sessions.Accepted {
+		b.Helper()
+		group, member := sessions.NewKey("robot", conversation, ""), sessions.NewKey("robot", conversation, "staff-1")
+		m.ConversationID = conversation
+		a, err := b.Other.AcceptHere(b.ctx, replicaA, group, m, sessions.PlaceQuery{
+			Group: group, Keys: []sessions.Key{group, member}, Senders: []sessions.UserID{"staff-1"}, ID: m.ID,
+		})
+		b.checkError(err)
+		events, err := b.Store.Pending(b.ctx, group, 100)
+		b.checkError(err)
+		isStored := slices.ContainsFunc(events, func(e sessions.Event) bool { return e.MsgID == m.ID })
+		if a.Elsewhere == isStored || a.Elsewhere && a.New {
+			b.Errorf("message %s was accepted as %+v, stored: %v", m.ID, a, isStored)
+		}
+		return a
+	}
+	fresh := func() sessions.Message { next++; return newMessage(next) }
+	store := func(k sessions.Key, m sessions.Message) sessions.Accepted {
+		b.Helper()
+		a, err := b.Store.Accept(b.ctx, replicaA, k, m)
+		b.checkError(err)
+		return a
+	}
+	wantElsewhere := func(conversation sessions.ConversationID, m sessions.Message, want bool, why string) {
+		b.Helper()
+		if try(conversation, m).Elsewhere != want {
+			b.Errorf("%s: elsewhere is %v", why, !want)
+		}
+	}
+	first := fresh()
+	wantElsewhere("c1", first, false, "a new message")
+	if a := try("c1", first); a.New || a.EventID == 0 {
+		b.Errorf("the second delivery was accepted as %+v", a)
+	}
+	wantElsewhere("c1", fresh(), false, "a message after one that waits in the same session")
+
+	earlier := fresh()
+	l := store(sessions.NewKey("robot", "c2", "staff-1"), earlier).Lease
+	wantElsewhere("c2", earlier, true, "a message that the member's session has")
+	wantElsewhere("c2", fresh(), true, "a message of a sender who waits in the member's session")
+	v := b.beginTurn(l, 1)
+	b.commitTurn(l, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, TakenTexts: []string{"x"}})
+	wantElsewhere("c2", earlier, true, "an answered message of the member's session")
+	wantElsewhere("c2", fresh(), false, "a message after the answered one")
+
+	group := store(sessions.NewKey("robot", "c3", ""), fresh()).Lease
+	b.checkError(b.Store.ChooseScope(b.ctx, group, sessions.ScopeMember))
+	wantElsewhere("c3", fresh(), true, "a message in a group with a session for each member")
+	b.checkError(b.Store.ChooseScope(b.ctx, group, sessions.ScopeGroup))
+	wantElsewhere("c3", fresh(), false, "a message in a group that chose one session for all")
+}

@@ -42,6 +42,7 @@ var storeTests = []struct {
 	{"a commit keeps the counters", testCommitCounters},
 	{"spendings add up by kind", testSpent},
 	{"a chosen scope belongs to the group", testScopes},
+	{"a message that may belong elsewhere is not stored here", testAcceptHere},
 	{"the session of a waiting sender is found", testWaitingPlace},
 	{"turns are admitted up to the limits", testAdmit},
 	{"a turn that the group's limit stops counts nowhere", testAdmitGroup},

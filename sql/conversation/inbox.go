@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,19 @@ import (
 	"ebb/sql/pg"
 )
 
-// Accept implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
+// Accept implements sessions.Inbox.
+func (s *Store) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+	return s.AcceptHere(ctx, owner, key, m, sessions.PlaceQuery{})
+}
+
+// AcceptHere implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
 // new when the answer to that try was lost, since its caller received nothing.
-func (s *Store) Accept(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
+func (s *Store) AcceptHere(
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (a sessions.Accepted, err error) {
 	lost := false
 	err = s.RetryWhileDown(ctx, func() (err error) {
-		a, err = s.AcceptIn(ctx, s.Pool, owner, key, m)
+		a, err = s.acceptIn(ctx, s.Pool, owner, key, m, q)
 		lost = lost || err != nil && !pgconn.SafeToRetry(err) // otherwise it never reached the server
 		return err
 	})
@@ -37,6 +43,12 @@ func (s *Store) Accept(
 func (s *Store) AcceptIn(
 	ctx context.Context, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (sessions.Accepted, error) {
+	return s.acceptIn(ctx, db, owner, key, m, sessions.PlaceQuery{})
+}
+
+func (s *Store) acceptIn(
+	ctx context.Context, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+) (sessions.Accepted, error) {
 	id := pg.Clean(string(m.ID))
 	if id == "" {
 		return sessions.Accepted{}, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
@@ -46,7 +58,9 @@ func (s *Store) AcceptIn(
 		return sessions.Accepted{}, err
 	}
 	robot, encrypted, staff := sessions.RobotCode(pg.Clean(string(m.RobotCode))), pg.Clean(string(m.EncryptedID)), pg.Clean(string(m.StaffID))
+	others := slices.DeleteFunc(slices.Clone(q.Keys), func(k sessions.Key) bool { return k == key })
 	row, err := s.Q.MessageAccept(ctx, db, &dbsqlc.MessageAcceptParams{
+		GroupKey: string(q.Group), OtherKeys: textsOf(others), Senders: textsOf(q.Senders),
 		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.TTL.Seconds(),
 		Title:     pg.Clean(m.ConversationTitle),
 		RobotCode: robot, ConversationType: m.ConversationType,
@@ -64,6 +78,9 @@ func (s *Store) AcceptIn(
 		if err := s.Q.SenderIDSee(ctx, db, &seen); err != nil {
 			return sessions.Accepted{}, err
 		}
+	}
+	if row.IsElsewhere {
+		return sessions.Accepted{Elsewhere: true}, nil
 	}
 	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
 		other, err := s.Q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})

@@ -19,12 +19,8 @@ func NewScopes(db *pg.DB) *Scopes { return &Scopes{db} }
 
 // PlaceOf implements sessions.Scopes, repeated by [pg.DB.RetryWhileDown].
 func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
-	p := &dbsqlc.MessagePlaceParams{GroupKey: string(q.Group), SessionKeys: make([]string, len(q.Keys)), Senders: make([]string, len(q.Senders)), MsgID: pg.Clean(string(q.ID))}
-	for i, k := range q.Keys {
-		p.SessionKeys[i] = string(k)
-	}
-	for i, id := range q.Senders {
-		p.Senders[i] = pg.Clean(string(id))
+	p := &dbsqlc.MessagePlaceParams{
+		GroupKey: string(q.Group), SessionKeys: textsOf(q.Keys), Senders: textsOf(q.Senders), MsgID: pg.Clean(string(q.ID)),
 	}
 	var row *dbsqlc.MessagePlaceRow
 	err := s.RetryWhileDown(ctx, func() (err error) {
@@ -51,4 +47,13 @@ func (s *Scopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessio
 		return fmt.Errorf("choosing the scope of the group: %w", pg.AsRefused(err))
 	}
 	return nil
+}
+
+// A nil slice would be NULL.
+func textsOf[T ~string](all []T) []string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = pg.Clean(string(one))
+	}
+	return texts
 }

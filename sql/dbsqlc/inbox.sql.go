@@ -28,31 +28,43 @@ WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
     WHERE d.message IN (sha256(convert_to(split_part($2::text, '/', 1) || '/' || split_part($2::text, '/', 2) || ' ' || $3::text, 'UTF8')),
         sha256(convert_to($2::text || ' ' || $3::text, 'UTF8')))
+), elsewhere AS (
+    SELECT 0::bigint AS id
+    WHERE EXISTS (SELECT FROM group_scopes g WHERE g.group_key = $4::text AND g.scope <> 'group')
+       OR 0 < (SELECT count(*) FROM dingtalk_session_events e
+            WHERE e.session_key = ANY((SELECT $5::text[])::text[]) AND e.msg_id = $3::text)
+       OR 0 < (SELECT count(*) FROM dingtalk_session_events e
+            WHERE e.session_key = ANY((SELECT $5::text[])::text[]) AND e.state = 'pending'
+              AND e.sender_id = ANY((SELECT $6::text[])::text[]))
+       OR 0 < (SELECT count(*) FROM unnest((SELECT $5::text[])::text[]) AS x (session_key) JOIN deleted_messages d
+            ON d.message = sha256(convert_to(x.session_key || ' ' || $3::text, 'UTF8')))
 ), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = $2 AND e.msg_id = $3::text
     UNION ALL
     SELECT deleted.id FROM deleted
+    UNION ALL
+    SELECT elsewhere.id FROM elsewhere
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
-    WHERE s.session_key = $2 AND ($4::text = '' OR s.title = $4::text)
-      AND (s.conversation_type IN ('2', $5) OR $5 = '')
+    WHERE s.session_key = $2 AND ($7::text = '' OR s.title = $7::text)
+      AND (s.conversation_type IN ('2', $8) OR $8 = '')
       AND (s.lease_owner = $1::text OR EXISTS (
         SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8))
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8))
 ), stored AS (
     INSERT INTO dingtalk_session_events
         (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)
-    SELECT $2, 'user', 'pending', $7, $8, $9, $3::text, $10,
-        CASE WHEN $11::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
-            THEN $11::timestamptz ELSE now() - interval '1 second' * $12::float8 END
+    SELECT $2, 'user', 'pending', $10, $11, $12, $3::text, $13,
+        CASE WHEN $14::timestamptz BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'
+            THEN $14::timestamptz ELSE now() - interval '1 second' * $15::float8 END
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
         (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
-    SELECT $2, $13, $14, $5, $4::text, $1::text,
+    SELECT $2, $16, $17, $8, $7::text, $1::text,
         coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
@@ -65,26 +77,26 @@ WITH deleted AS (
         lease_term = CASE
             WHEN s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8)
             THEN s.lease_term ELSE s.lease_term + 1 END,
         fallen_term = CASE
             WHEN s.lease_owner IS NULL OR s.lease_owner = EXCLUDED.lease_owner OR EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8)
             THEN s.fallen_term ELSE s.lease_term END,
         lease_owner = CASE
             WHEN EXISTS (
                 SELECT 1 FROM replicas r
-                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8)
+                WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8)
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
 ), learned AS (
     INSERT INTO sender_ids (sender_id, robot_code, staff_id)
-    SELECT $15::text, $13, $16::text
-    WHERE $15::text <> '' AND $16::text <> '' AND NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (
+    SELECT $18::text, $16, $19::text
+    WHERE $18::text <> '' AND $19::text <> '' AND NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (
         SELECT 1 FROM sender_ids k
-        WHERE k.sender_id = $15::text AND k.robot_code = $13 AND k.staff_id = $16::text)
+        WHERE k.sender_id = $18::text AND k.robot_code = $16 AND k.staff_id = $19::text)
     ON CONFLICT DO NOTHING
     RETURNING staff_id
 ), outcome AS (
@@ -92,18 +104,19 @@ WITH deleted AS (
         coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
+        EXISTS (SELECT 1 FROM elsewhere) AS is_elsewhere,
         EXISTS (SELECT 1 FROM learned) AND EXISTS (
-            SELECT 1 FROM sender_ids k WHERE k.sender_id = $15::text AND k.robot_code = $13) AS is_clash,
+            SELECT 1 FROM sender_ids k WHERE k.sender_id = $18::text AND k.robot_code = $16) AS is_clash,
         EXISTS (
             SELECT 1 FROM sender_ids k
-            WHERE k.sender_id = $15::text AND k.robot_code = $13 AND k.staff_id = $16::text
+            WHERE k.sender_id = $18::text AND k.robot_code = $16 AND k.staff_id = $19::text
               AND k.seen_at <= now() - interval '1 day') AS is_old,
         coalesce((SELECT taken.lease_owner FROM taken), (SELECT living.lease_owner FROM living),
             (SELECT s.lease_owner FROM dingtalk_sessions s WHERE s.session_key = $2), '')::text AS owner,
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = $2), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_elsewhere, outcome.is_clash::boolean AS is_clash,
     outcome.is_old::boolean AS is_old, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> $1::text
         THEN pg_notify('ebb', outcome.owner || '|' || $2::text)::text END IS NOT NULL)::boolean AS notified
@@ -114,6 +127,9 @@ type MessageAcceptParams struct {
 	Owner            string
 	SessionKey       string
 	MsgID            string
+	GroupKey         string
+	OtherKeys        []string
+	Senders          []string
 	Title            string
 	ConversationType sessions.ConversationType
 	TtlSeconds       float64
@@ -130,14 +146,15 @@ type MessageAcceptParams struct {
 }
 
 type MessageAcceptRow struct {
-	ID        int64
-	IsNew     bool
-	IsDeleted bool
-	IsClash   bool
-	IsOld     bool
-	Owner     string
-	Term      int64
-	Notified  bool
+	ID          int64
+	IsNew       bool
+	IsDeleted   bool
+	IsElsewhere bool
+	IsClash     bool
+	IsOld       bool
+	Owner       string
+	Term        int64
+	Notified    bool
 }
 
 // MessageAccept stores a message as pending, in one statement and so in one transaction and one round trip.
@@ -155,6 +172,10 @@ type MessageAcceptRow struct {
 // A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
 // server's clock, takes its place: waited is the time since then.
 //
+// elsewhere: the group has another scope, or one of other_keys has the message, its deletion or a waiting message of its
+// sender. Then nothing is written. The keys and senders are read as in MessagePlace, and counted: a plan of EXISTS may read the
+// whole log.
+//
 // learned: the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash:
 // from then on the encrypted id alone identifies no member of staff. is_old: the pair was last noted a day ago or more.
 //
@@ -164,6 +185,9 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		arg.Owner,
 		arg.SessionKey,
 		arg.MsgID,
+		arg.GroupKey,
+		arg.OtherKeys,
+		arg.Senders,
 		arg.Title,
 		arg.ConversationType,
 		arg.TtlSeconds,
@@ -183,6 +207,7 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 		&i.ID,
 		&i.IsNew,
 		&i.IsDeleted,
+		&i.IsElsewhere,
 		&i.IsClash,
 		&i.IsOld,
 		&i.Owner,

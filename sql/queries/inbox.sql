@@ -19,6 +19,10 @@ LISTEN ebb;
 -- A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
 -- server's clock, takes its place: waited is the time since then.
 --
+-- elsewhere: the group has another scope, or one of other_keys has the message, its deletion or a waiting message of its
+-- sender. Then nothing is written. The keys and senders are read as in MessagePlace, and counted: a plan of EXISTS may read the
+-- whole log.
+--
 -- learned: the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash:
 -- from then on the encrypted id alone identifies no member of staff. is_old: the pair was last noted a day ago or more.
 --
@@ -27,11 +31,23 @@ WITH deleted AS (
     SELECT 0::bigint AS id FROM deleted_messages d
     WHERE d.message IN (sha256(convert_to(split_part(@session_key::text, '/', 1) || '/' || split_part(@session_key::text, '/', 2) || ' ' || @msg_id::text, 'UTF8')),
         sha256(convert_to(@session_key::text || ' ' || @msg_id::text, 'UTF8')))
+), elsewhere AS (
+    SELECT 0::bigint AS id
+    WHERE EXISTS (SELECT FROM group_scopes g WHERE g.group_key = @group_key::text AND g.scope <> 'group')
+       OR 0 < (SELECT count(*) FROM dingtalk_session_events e
+            WHERE e.session_key = ANY((SELECT @other_keys::text[])::text[]) AND e.msg_id = @msg_id::text)
+       OR 0 < (SELECT count(*) FROM dingtalk_session_events e
+            WHERE e.session_key = ANY((SELECT @other_keys::text[])::text[]) AND e.state = 'pending'
+              AND e.sender_id = ANY((SELECT @senders::text[])::text[]))
+       OR 0 < (SELECT count(*) FROM unnest((SELECT @other_keys::text[])::text[]) AS x (session_key) JOIN deleted_messages d
+            ON d.message = sha256(convert_to(x.session_key || ' ' || @msg_id::text, 'UTF8')))
 ), known AS (
     SELECT e.id FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
     UNION ALL
     SELECT deleted.id FROM deleted
+    UNION ALL
+    SELECT elsewhere.id FROM elsewhere
 ), living AS (
     SELECT s.lease_owner, s.lease_term FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND (@title::text = '' OR s.title = @title::text)
@@ -91,6 +107,7 @@ WITH deleted AS (
         coalesce((SELECT stored.id FROM stored), (SELECT max(known.id) FROM known), 0)::bigint AS id,
         EXISTS (SELECT 1 FROM stored) AS is_new,
         EXISTS (SELECT 1 FROM deleted) AS is_deleted,
+        EXISTS (SELECT 1 FROM elsewhere) AS is_elsewhere,
         EXISTS (SELECT 1 FROM learned) AND EXISTS (
             SELECT 1 FROM sender_ids k WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code) AS is_clash,
         EXISTS (
@@ -102,7 +119,7 @@ WITH deleted AS (
         coalesce((SELECT taken.lease_term FROM taken), (SELECT living.lease_term FROM living),
             (SELECT s.lease_term FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS term
 )
-SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_clash::boolean AS is_clash,
+SELECT outcome.id, outcome.is_new, outcome.is_deleted, outcome.is_elsewhere, outcome.is_clash::boolean AS is_clash,
     outcome.is_old::boolean AS is_old, outcome.owner, outcome.term,
     (CASE WHEN outcome.is_new AND outcome.owner <> @owner::text
         THEN pg_notify('ebb', outcome.owner || '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
