@@ -301,8 +301,13 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) stri
 	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
 }
 
+// isCommand is false for commands that keep a member's words, such as the text of a reminder: these can be erased and exported.
 func (h *Handler) isCommand(e sessions.Event) bool {
-	return !e.IsScheduled() && h.commands.IsKnown(h.views.OwnWords(e))
+	if e.IsScheduled() {
+		return false
+	}
+	c := h.commands.Parse(h.views.OwnWords(e))
+	return c.Command != nil && (c.Use == nil || !c.Use.Keeps)
 }
 
 func isEmpty(e sessions.Event) bool {

@@ -10,7 +10,7 @@ import (
 func TestGrowth(t *testing.T) {
 	sessionstest.CheckGrowth(t, "commands", sessionstest.LongMessage, func(s string) {
 		Commands.IsCommand("/" + s)
-		Commands.IsKnown("/忘记" + s)
+		Commands.Parse("/忘记" + s)
 		Commands.IsCommand("/记忆 " + s)
 	})
 }

@@ -204,6 +204,3 @@ func (t Table) IsCommand(text string) bool {
 	c := t.Parse(text)
 	return c.Command != nil || unknownRE.MatchString(c.Name)
 }
-
-// IsKnown reports whether a text is a command of the table.
-func (t Table) IsKnown(text string) bool { return t.Parse(text).Command != nil }

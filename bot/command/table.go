@@ -29,6 +29,7 @@ type Use struct {
 	// argument and has neither takes any text.
 	Glue  string
 	After []string
+	Keeps bool // the argument stays stored as the member's words
 
 	Who   Right
 	Usage wording.Text
@@ -116,11 +117,11 @@ var Commands = Table{
 		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
 	}, {
 		ZH: []string{"提问"}, EN: []string{"ask"},
-		Args: Required, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
+		Args: Required, Keeps: true, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
 		Example: wording.Text{"/提醒 提问 每周五17点 总结本周进展", "/remind ask every Friday at 5 pm sum up this week"},
 		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
 	}, {
-		Args: Required, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
+		Args: Required, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
 		Example: wording.Text{"/提醒 每周五9点 交周报", "/remind every Friday at 9 send the report"},
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
 		Run:     remind(reminding.set),

@@ -73,7 +73,7 @@ func TestNamesParseGluedAndSpaced(t *testing.T) {
 					for _, text := range []string{
 						"/" + name + " " + word, "／" + name + "\t" + strings.ToUpper(word) + " ", "/" + strings.ToUpper(name+word), "/" + name + word + "@Ebb",
 					} {
-						if got := Commands.Parse(text); got.Command != c || got.Use != u || got.Arg != "" || !Commands.IsKnown(text) {
+						if got := Commands.Parse(text); got.Command != c || got.Use != u || got.Arg != "" {
 							t.Errorf("%q is parsed as %+v, want the use %q of %s", text, got, word, name)
 						}
 					}
@@ -145,10 +145,10 @@ func TestNearNamesAreSuggested(t *testing.T) {
 		}
 		written := "/" + string(name)
 		near := Commands.Near(string(name))
-		switch known := Commands.IsKnown(written); {
+		switch known := Commands.Parse(written).Command != nil; {
 		case !known && near == "":
 			t.Fatalf("%s is near no name", written)
-		case near != "" && Commands.Parse("/"+near).Use == nil && !Commands.IsKnown("/"+near):
+		case near != "" && Commands.Parse("/"+near).Use == nil && Commands.Parse("/"+near).Command == nil:
 			t.Fatalf("/%s is suggested, which is no command", near)
 		}
 	})

@@ -761,6 +761,39 @@ func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockPara
 	return items, nil
 }
 
+const scheduleTexts = `-- name: ScheduleTexts :many
+SELECT t.text FROM dingtalk_session_events e
+JOIN schedules t ON t.session_key = e.session_key
+    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
+WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user'
+`
+
+type ScheduleTextsParams struct {
+	SessionKey sessions.Key
+	Event      int64
+}
+
+// ScheduleTexts lists the texts of the schedules that a message set.
+func (q *Queries) ScheduleTexts(ctx context.Context, db DBTX, arg *ScheduleTextsParams) ([]string, error) {
+	rows, err := db.Query(ctx, scheduleTexts, arg.SessionKey, arg.Event)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		items = append(items, text)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const scheduledBy = `-- name: ScheduledBy :many
 SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
 JOIN schedules t ON t.session_key = e.session_key

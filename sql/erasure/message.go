@@ -82,6 +82,13 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 	m.like = similarity.New()
 	m.like.AddSaying(said.Content)
 	m.like.AddIdentifiers(said.Content)
+	texts, err := m.Q.ScheduleTexts(ctx, m.Pool, &dbsqlc.ScheduleTextsParams{SessionKey: key, Event: m.event})
+	if err != nil {
+		return err
+	}
+	for _, text := range texts { // lists of reminders show them without the words beside
+		m.like.AddSaying(text)
+	}
 	places, err := m.scheduled(ctx, m.Pool)
 	if err != nil {
 		return err

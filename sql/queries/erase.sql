@@ -73,6 +73,13 @@ WHERE t.session_key = @session_key AND e.session_key = @session_key AND e.role =
   AND (e.seq = ANY(@seqs::bigint[]) OR e.id = ANY(@aside::bigint[]))
   AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '));
 
+-- name: ScheduleTexts :many
+-- ScheduleTexts lists the texts of the schedules that a message set.
+SELECT t.text FROM dingtalk_session_events e
+JOIN schedules t ON t.session_key = e.session_key
+    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
+WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user';
+
 -- name: ScheduledBy :many
 -- ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view.
 SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
