@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/wording"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 )
@@ -129,7 +130,11 @@ func (e *evidence) noteScheduled() {
 	}
 }
 
-const reminderLead = "⏰ " // before the words of a reminder
+// shownIn counts the deliveries of a reminder in a text. In a group they begin with its member's name.
+func (x reminder) shownIn(text string) int {
+	const lead = "⏰ "
+	return strings.Count(text, lead+x.word) + strings.Count(text, lead+wording.Attributed(x.who, x.word, "zh"))
+}
 
 // checkReminders: each reminder that a member knows to be set was delivered once at its time. It may arrive again only after
 // DingTalk's answer was lost, which a gateway logs. Reminders of forgotten people are not judged here.
@@ -175,7 +180,7 @@ func (e *evidence) confirmed(x reminder) bool {
 // arrivals describes the deliveries of a reminder. All of them must be in its conversation.
 func (e *evidence) arrivals(x reminder, f *findings) (all []string) {
 	for _, r := range e.replies {
-		here := strings.Count(r.Text, reminderLead+x.word)
+		here := x.shownIn(r.Text)
 		if here > 0 && r.Conversation != x.place {
 			f.addBroken("reminder %s of %s in %s was sent to %s", x.word, x.who, x.place, r.Conversation)
 		}
@@ -190,7 +195,7 @@ func (e *evidence) arrivals(x reminder, f *findings) (all []string) {
 // of the latter.
 func (e *evidence) lettersOf(x reminder) (n, again int) {
 	for _, l := range e.letters {
-		has := strings.Contains(l.Text, reminderLead+x.word)
+		has := x.shownIn(l.Text) > 0
 		if has {
 			n++
 		}

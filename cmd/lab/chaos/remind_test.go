@@ -13,7 +13,7 @@ import (
 // Each line breaks the promise of a reminder, or excuses it. The violation names the reminder.
 func TestCheckerOfReminders(t *testing.T) {
 	t.Parallel()
-	const due = "@访客0001 ⏰ R000007 交周报"
+	const due = "@访客0001 ⏰ 访客0001：R000007 交周报"
 	say := func(place, text string, ms int) func(*evidence) {
 		return func(e *evidence) {
 			e.replies = append(e.replies, dingtalktest.Reply{Conversation: place, Text: text, Time: at(ms)})
