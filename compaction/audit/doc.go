@@ -1,3 +1,2 @@
-// Package audit checks a summary against its source: [CheckReply] is the gate, [Reference.Compare] the comparison,
-// [Heal] a repair without a model.
+// Package audit checks a summary against its source, and repairs it.
 package audit

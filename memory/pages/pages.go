@@ -85,7 +85,7 @@ type SessionRow struct {
 // CompactionFilter narrows a list of attempts. Empty fields match all.
 type CompactionFilter struct {
 	Session sessions.Key
-	Words   []string // parts of a group's title or of the key
+	Words   []string // as in [SessionFilter]
 	Outcome string
 	Policy  string
 	Trigger string
@@ -107,7 +107,7 @@ func (r CompactionRow) Freed() int { return r.TokensBefore - r.TokensAfter }
 // ScheduleFilter narrows a list of schedules. Empty fields match all.
 type ScheduleFilter struct {
 	Session sessions.Key
-	Words   []string       // parts of a group's title or of the key
+	Words   []string       // as in [SessionFilter]
 	State   string         // a [sessions.ScheduleState]
 	Kind    string         // a [sessions.ScheduleKind]
 	Only    []sessions.Key // nil: all sessions

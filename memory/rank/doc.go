@@ -1,5 +1,4 @@
-// Package rank finds and orders the messages and facts that a question is about. It knows no database. [Keys] are the
-// index keys of a text, [Query.EventKeys] and [Query.MemoryKeys] those of a query. A [Pool] ranks the candidates.
+// Package rank finds and orders the messages and facts that a question is about. It knows no database.
 //
 // The terms of Chinese are characters and pairs of them, which found more on every measured set than a dictionary,
 // which must be shipped and knows no names. A text's neighbours count: an answer need not repeat the question's words.

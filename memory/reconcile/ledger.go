@@ -18,8 +18,8 @@ type Decision struct {
 	By         int64   // the newer memory that corrects it, so that it is stored as history only; 0: none
 }
 
-// Ledger has the memories of one scope for comparison: those in force, superseded ones that a draft may read like, and
-// their successors.
+// Ledger has the memories of one scope: those in force, superseded ones that a draft may read like, and their
+// successors.
 type Ledger struct {
 	rows []ledgerRow
 }
@@ -110,9 +110,8 @@ func saidAt(m memory.Memory) time.Time {
 // laterThan counts a zero time as now.
 func laterThan(at time.Time, m memory.Memory) bool { return !at.IsZero() && saidAt(m).After(at) }
 
-// findRepeated returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one corrected after
-// the draft was said. Statements about a person from two conversations differ in their readers, and two people may say
-// the same about themselves.
+// findRepeated returns the memory that a draft repeats, or 0: one in force, in nearly the same words, or one corrected
+// after the draft was said. Two people may say the same about themselves.
 func (l *Ledger) findRepeated(d memory.Draft) int64 {
 	body, found := text.Normalize(classify.TrimLead(d.Content)), int64(0)
 	for i := range l.rows {
@@ -187,8 +186,7 @@ func (l *Ledger) correctedAfter(at time.Time, by int64) bool {
 	})
 }
 
-// findCorrected lists the memories in force that a draft gives another value: those of its key or named id, or else those
-// that its words correct.
+// findCorrected lists memories in force: those of the draft's key or named id, or else those that its words correct.
 func (l *Ledger) findCorrected(d memory.Draft) []memory.Memory {
 	var out []memory.Memory
 	named := int64(0)

@@ -101,7 +101,7 @@ func (l *Set) Repeats(text string) bool {
 	return l.hasMark(text, func(string) bool { return true }) || l.RepeatsSaying(text)
 }
 
-// RepeatsFar is [Set.Repeats] for another session, where identifiers of work are common knowledge.
+// RepeatsFar is for another session, where identifiers of work are common knowledge.
 func (l *Set) RepeatsFar(text string) bool {
 	return l.hasMark(text, isPersonal) || l.RepeatsSaying(text)
 }
