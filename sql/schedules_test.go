@@ -325,6 +325,32 @@ func TestErasedMessageTakesItsReminders(t *testing.T) {
 	gone(t, pool, secret)
 }
 
+// A forgotten person's reminders that fired between the request and its execution go too, answered or not.
+func TestForgottenPersonTakesRemindersThatFired(t *testing.T) {
+	t.Parallel()
+	for name, private := range map[string]bool{"in a group": false, "in private": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool := open(t, sqltest.URL(t))
+			c := newChat(t, s, "cid", zhangID, private)
+			for i := range 2 {
+				must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(fmt.Sprint(i), "改口令 "+secret, zhangID)))
+			}
+			asked := c.speak("m1", zhangID, zhangNick, "/forget me confirm", nil)
+			for i, one := range must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), sessions.Schedule{}, 10)) {
+				fired := must[sessions.Accepted](t)(s.FireSchedule(t.Context(), "r", one, time.Time{}, firing(one)))
+				if i == 0 {
+					c.turn(zhangID, zhangNick, "⏰ 改口令 "+secret, fired)
+				}
+			}
+			must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{
+				Robot: robot, Person: zhangID, Self: true, From: memory.Asking{Lease: asked.Lease, Event: asked.EventID},
+			}))
+			gone(t, pool, secret)
+		})
+	}
+}
+
 // The console's list has active schedules by their next time, then ended ones, in pages, by state, kind and group.
 func TestSchedulesInPages(t *testing.T) {
 	t.Parallel()

@@ -258,7 +258,7 @@ func (q *Queries) EventPlaces(ctx context.Context, db DBTX, arg *EventPlacesPara
 const eventsDelete = `-- name: EventsDelete :one
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
-    WHERE e.session_key = $1 AND ($2::bigint = 0 OR e.id <> ALL($3::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+    WHERE e.session_key = $1 AND ($2::bigint = 0 OR e.id <> ALL($3::bigint[]) AND (e.role <> 'user' OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
         SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint)))
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
@@ -275,7 +275,7 @@ type EventsDeleteParams struct {
 	Answers    []int64
 }
 
-// EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
+// EventsDelete deletes a log. When a message asks for it, messages of people from that one on stay, with the listed answers to
 // them. It remembers the deleted messages for a day, since they may be pushed again. A mark names the conversation without the
 // member: the sender may have another id then.
 func (q *Queries) EventsDelete(ctx context.Context, db DBTX, arg *EventsDeleteParams) (int64, error) {
@@ -494,7 +494,7 @@ func (q *Queries) MemoriesDelete(ctx context.Context, db DBTX, sessionKey string
 
 const messagesAfter = `-- name: MessagesAfter :many
 SELECT e.id FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.role = 'user' AND e.seq IS NOT NULL AND (e.sent_at, e.id) > (
+WHERE e.session_key = $1 AND e.role = 'user' AND e.seq IS NOT NULL AND starts_with(e.msg_id, 'schedule:') IS NOT TRUE AND (e.sent_at, e.id) > (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $2::bigint)
 `
 
@@ -503,7 +503,7 @@ type MessagesAfterParams struct {
 	Asked      int64
 }
 
-// MessagesAfter lists the answered messages of people after another message.
+// MessagesAfter lists the answered messages of people after another message, without those of schedules.
 func (q *Queries) MessagesAfter(ctx context.Context, db DBTX, arg *MessagesAfterParams) ([]int64, error) {
 	rows, err := db.Query(ctx, messagesAfter, arg.SessionKey, arg.Asked)
 	if err != nil {

@@ -1507,7 +1507,7 @@ UPDATE dingtalk_session_events e SET
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = $2 AND e.sender_id = ANY($3::text[])
-  AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
+  AND ($4::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $4::bigint))
 `
 
@@ -1534,7 +1534,7 @@ const personWaiting = `-- name: PersonWaiting :execrows
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
 WHERE e.session_key = $3 AND e.sender_id = ANY($4::text[]) AND e.role = 'user' AND e.seq IS NULL
-  AND ($5::bigint = 0 OR (e.sent_at, e.id) < (
+  AND ($5::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $3 AND a.id = $5::bigint)) AND e.content <> $1::text
 `
 
@@ -1547,7 +1547,7 @@ type PersonWaitingParams struct {
 }
 
 // PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
-// answer. The asking message and later ones stay.
+// answer. The asking message and later ones stay, but for those of schedules, which were all set before.
 func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaitingParams) (int64, error) {
 	result, err := db.Exec(ctx, personWaiting,
 		arg.Erased,
@@ -1672,7 +1672,7 @@ func (q *Queries) QuotesOf(ctx context.Context, db DBTX, arg *QuotesOfParams) ([
 const saidBy = `-- name: SaidBy :many
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.sender_id <> '' AND e.role = 'user'
-  AND e.content <> $3::text AND ($4::bigint = 0 OR (e.sent_at, e.id) < (
+  AND e.content <> $3::text AND ($4::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $4::bigint))
 `
 
@@ -1799,7 +1799,7 @@ const sessionMessages = `-- name: SessionMessages :one
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $2::text)
-  AND ($3::bigint = 0 OR e.id <> ALL($4::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+  AND ($3::bigint = 0 OR e.id <> ALL($4::bigint[]) AND (e.role <> 'user' OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)))
 `
 

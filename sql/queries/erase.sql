@@ -308,12 +308,12 @@ DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = @session_key::text OR m.source_session = @session_key::text);
 
 -- name: EventsDelete :one
--- EventsDelete deletes a log. When a message asks for it, messages from that one on stay, with the listed answers to
+-- EventsDelete deletes a log. When a message asks for it, messages of people from that one on stay, with the listed answers to
 -- them. It remembers the deleted messages for a day, since they may be pushed again. A mark names the conversation without the
 -- member: the sender may have another id then.
 WITH gone AS (
     DELETE FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+    WHERE e.session_key = @session_key AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
         SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)))
     RETURNING e.session_key, e.msg_id
 ), remembered AS (
@@ -328,9 +328,9 @@ SELECT count(*) FROM gone;
 DELETE FROM deleted_messages WHERE deleted_at < now() - interval '1 day';
 
 -- name: MessagesAfter :many
--- MessagesAfter lists the answered messages of people after another message.
+-- MessagesAfter lists the answered messages of people after another message, without those of schedules.
 SELECT e.id FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.role = 'user' AND e.seq IS NOT NULL AND (e.sent_at, e.id) > (
+WHERE e.session_key = @session_key AND e.role = 'user' AND e.seq IS NOT NULL AND starts_with(e.msg_id, 'schedule:') IS NOT TRUE AND (e.sent_at, e.id) > (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint);
 
 -- name: EventsRenumber :execrows

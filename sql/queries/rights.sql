@@ -223,11 +223,11 @@ WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with
 
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
--- answer. The asking message and later ones stay.
+-- answer. The asking message and later ones stay, but for those of schedules, which were all set before.
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.seq IS NULL
-  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+  AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
 
 -- name: PersonUnname :exec
@@ -239,7 +239,7 @@ UPDATE dingtalk_session_events e SET
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
-  AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+  AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: AskingUnname :exec
@@ -469,14 +469,14 @@ LIMIT @max_rows::int;
 SELECT count(*) FILTER (WHERE e.role = 'user') AS messages, count(*) FILTER (WHERE e.role = 'assistant') AS answers
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text)
-  AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR (e.sent_at, e.id) < (
+  AND (@asked::bigint = 0 OR e.id <> ALL(@answers::bigint[]) AND (e.role <> 'user' OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)));
 
 -- name: SaidBy :many
 -- SaidBy reads a person's messages in a session, also those without a place in the view.
 SELECT e.content, e.created_at, (e.seq IS NULL)::boolean AS aside FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> '' AND e.role = 'user'
-  AND e.content <> @erased::text AND (@asked::bigint = 0 OR (e.sent_at, e.id) < (
+  AND e.content <> @erased::text AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: PersonErasures :one
