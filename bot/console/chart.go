@@ -12,7 +12,7 @@ import (
 // The chart in units of its view box.
 const (
 	chartWidth, chartHeight = 720.0, 200.0
-	chartLeft, chartBottom  = 8.0, 30.0
+	chartLeft, chartBottom  = 12.0, 30.0
 	chartTop                = 12.0
 )
 
@@ -153,7 +153,7 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 
 func newChart(all []moment, trigger, flushAt int) chart {
 	c := chart{
-		Shown: len(all) > 2, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - 8, Bottom: chartHeight - chartBottom,
+		Shown: len(all) > 2, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartLeft, Bottom: chartHeight - chartBottom,
 		From: all[0].at, Through: all[len(all)-1].at,
 	}
 	most := max(float64(trigger), 1)

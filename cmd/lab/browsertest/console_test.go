@@ -89,6 +89,7 @@ func (b *tab) findForgottenOrder() {
 	b.follow("nav a[href='/sessions']", "")
 	b.follow("td a", release.title)
 	b.sees(".event.assistant", forgetful)
+	b.checkLook()
 	b.press("a[href^='#c']", "#")
 	b.sees(".cut", "4,", "2,")
 	b.press(".cut details:not([open]) summary", "")
@@ -98,6 +99,22 @@ func (b *tab) findForgottenOrder() {
 	}
 	b.press(".cut details:not([open]) summary", "")
 	b.sees(".cut .receipt li", orderNumber)
+}
+
+// checkLook holds that the header of a wide page is one line, that the page's end begins where its content does, and that marks of the
+// chart are within it.
+func (b *tab) checkLook() {
+	b.t.Helper()
+	at := evaluate[struct {
+		Header, Main, Footer float64
+		Outside              int
+	}](b, `(box => { const plot = box('.plot'); return {
+		Header: box('.top').height, Main: box('main').left, Footer: box('body > footer').left,
+		Outside: [...document.querySelectorAll('.plot :is(circle, path)')].map(e => e.getBoundingClientRect()).filter(r => r.left < plot.left || r.right > plot.right).length,
+	}})(selector => document.querySelector(selector).getBoundingClientRect())`)
+	if at.Main != at.Footer || at.Outside > 0 || b.width > 1000 && at.Header > 60 {
+		b.t.Errorf("a header of %.0f, the content at %.0f and the page's end at %.0f, %d marks outside of the chart", at.Header, at.Main, at.Footer, at.Outside)
+	}
 }
 
 // undoCompaction takes the compaction back on the page of the conversation.
