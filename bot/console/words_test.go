@@ -69,7 +69,7 @@ var codes = []struct{ keys, dir, names, typ string }{
 	{"trigger.", "bot/upkeep", "^(Trigger|[Ff]lush)[A-Z]", ""},
 	{"trigger.", "cmd/bot", "^importVersion$", ""},
 	{"outcome.", "bot/upkeep", "^Outcome", ""},
-	{"flushed.", "bot/upkeep", "^flushed[A-Z]", ""},
+	{"flushed.", "bot/upkeep", "^Flushed[A-Z]", ""},
 	{"flushed.", "memory/extract", "^flushed[A-Z]", ""},
 	{"reason.", "bot/upkeep", "^owed[A-Z]", ""},
 	{"reason.", "bot/upkeep", "^reason[A-Z]", "Reason"},
