@@ -1,7 +1,9 @@
 package card
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -64,5 +66,26 @@ func TestLongThoughtsAreCut(t *testing.T) {
 	f := l.frame()
 	if !strings.HasPrefix(f, "> 💭 … ") || !strings.Contains(f, "结尾\n\n") || len(f) > keptThought+100 || !utf8.ValidString(f) {
 		t.Errorf("the frame is %q", f)
+	}
+}
+
+// A turn stops its display at its end, and once more after a panic. Several stops at once return the card too.
+func TestStopsOfADisplayAgree(t *testing.T) {
+	t.Parallel()
+	l := NewCards(Config{}).display(t.Context(), chat.Shown{Lang: "zh"}, "", func(_ context.Context, l *live) {
+		<-l.ending
+		l.deliveredAs("card-1")
+	})
+	var stops sync.WaitGroup
+	for range 3 {
+		stops.Go(func() {
+			if track := l.Stop(); track != "card-1" {
+				t.Errorf("a stop returns the card %q", track)
+			}
+		})
+	}
+	stops.Wait()
+	if track := l.Stop(); track != "card-1" {
+		t.Errorf("a later stop returns the card %q", track)
 	}
 }
