@@ -218,6 +218,7 @@ func (c *cabinet) MessagesOf(_ context.Context, _ sessions.RobotCode, _ sessions
 func (c *cabinet) RecordsOf(context.Context, sessions.RobotCode, sessions.UserID) ([]memory.Record, error) {
 	return []memory.Record{
 		{Kind: memory.RecordID, At: lunch, Text: "$:LWCP", Rows: 1}, {Kind: memory.RecordUsage, At: lunch, Text: "qwen", Rows: 2, Prompt: 900, Completion: 80},
+		{Kind: memory.RecordSchedule, At: lunch, Text: "交周报", Rows: 1, DueAt: lunch.Add(time.Hour), Spec: "CRON_TZ=UTC 0 5 * * 5", Way: sessions.Remind},
 	}, nil
 }
 
@@ -231,10 +232,10 @@ func TestCommandExport(t *testing.T) {
 		for command, wanted := range map[string]string{
 			"/导出我": "## 与你有关或由你说出的记忆\n\n- 2026-11-20 04:00 · #3 · 个人 · 偏好 · 喜欢靠窗\n\n## 你说过的话\n\n- 2026-11-20 04:00 · 私聊 · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n- 2026-11-20 04:00 · 值班群 · [定时 2026-11-20 04:00] /help\n" +
-				"\n## 其他带有你名字的记录\n\n- 2026-11-20 04:00 · 加密编号 · $:LWCP\n- 2026-11-20 · 模型用量 · qwen · 900 + 80 tokens\n",
+				"\n## 其他带有你名字的记录\n\n- 2026-11-20 04:00 · 加密编号 · $:LWCP\n- 2026-11-20 · 模型用量 · qwen · 900 + 80 tokens\n- 2026-11-20 04:00 · 由你设置的提醒 · 交周报 · 到时提醒 · 每周五 05:00 · 时间 2026-11-20 05:00\n",
 			"/export me": "## What is remembered about you or was said by you\n\n- 2026-11-20 04:00 · #3 · person · preference · 喜欢靠窗\n\n## What you said\n\n- 2026-11-20 04:00 · private · 早上好\n" +
 				"- 2026-11-20 04:00 · 值班群 · /存 备用钥匙在前台\n- 2026-11-20 04:00 · 值班群 · /home/li 里有什么\n- 2026-11-20 04:00 · 值班群 · [定时 2026-11-20 04:00] /help\n" +
-				"\n## Other records with your name\n\n- 2026-11-20 04:00 · encrypted id · $:LWCP\n- 2026-11-20 · use of models · qwen · 900 + 80 tokens\n",
+				"\n## Other records with your name\n\n- 2026-11-20 04:00 · encrypted id · $:LWCP\n- 2026-11-20 · use of models · qwen · 900 + 80 tokens\n- 2026-11-20 04:00 · reminder that you set · 交周报 · reminds · every Friday at 05:00 · due 2026-11-20 05:00\n",
 		} {
 			m := said(command, "alice", command)
 			m.ConversationID, m.ConversationType = "p-alice", sessions.Private

@@ -95,6 +95,11 @@ type Record struct {
 	Cached     int        `json:"cached_tokens,omitzero"`
 	Completion int        `json:"completion_tokens,omitzero"`
 	Cost       float64    `json:"cost,omitzero"` // in the unit of the configured prices
+
+	// The fields of a schedule are its next or last time, all its times, and whether the model answers it.
+	DueAt time.Time             `json:"due_at,omitzero"`
+	Spec  string                `json:"spec,omitzero"`
+	Way   sessions.ScheduleKind `json:"kind,omitzero"`
 }
 
 // Asker is a person who asks for the data known of them, and the place.

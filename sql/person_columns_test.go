@@ -231,6 +231,9 @@ func exportOf(t *testing.T, s *sql.Store, robot sessions.RobotCode) (kinds []str
 		kinds = append(kinds, "message")
 	}
 	for _, r := range must[[]memory.Record](t)(s.RecordsOf(t.Context(), robot, zhangID)) {
+		if isSchedule := r.Kind == memory.RecordSchedule; isSchedule != (r.Spec == "x" && r.Way == sessions.Remind && r.DueAt.After(r.At)) {
+			t.Errorf("the record %+v has no times, or those of a reminder", r)
+		}
 		if r.Rows == 0 || r.At.IsZero() {
 			t.Errorf("record %+v has no rows or no time", r)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/manage"
+	"ebb/bot/schedule"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
@@ -72,6 +73,7 @@ func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, p
 			return nil
 		},
 		Record: func(r memory.Record) error {
+			r.Spec = schedule.StoredTimes(r.Spec, lang)
 			p.add(heads.Records, show.ExportRecord(r, h.cfg.Location, lang))
 			return nil
 		},

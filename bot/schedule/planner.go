@@ -70,6 +70,15 @@ type Planned struct {
 // Times describes all times in a language, zh or en.
 func (p Planned) Times(lang string) string { return p.Spec.Words(lang) }
 
+// StoredTimes describes stored times in a language, zh or en. Unreadable ones stay as they are.
+func StoredTimes(stored, lang string) string {
+	spec, err := when.Read(stored)
+	if err != nil {
+		return stored
+	}
+	return spec.Words(lang)
+}
+
 // Coming joins the coming times.
 func (p Planned) Coming(separator string) string {
 	times := make([]string, len(p.Dates))

@@ -27,6 +27,10 @@ var recordWords = map[memory.RecordKind][2]string{
 	memory.RecordLogin:      {"控制台登录", "login of the console"}, memory.RecordAction: {"控制台操作", "action in the console"},
 }
 
+var scheduleWords = map[sessions.ScheduleKind][2]string{
+	sessions.Remind: {"到时提醒", "reminds"}, sessions.AskModel: {"到时提问", "asks the model"},
+}
+
 // ExportRecord is a line of Markdown: time, kind, content, and the tokens of usage.
 func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	words := []string{wordIn(recordWords[r.Kind], string(r.Kind), lang)}
@@ -38,6 +42,8 @@ func ExportRecord(r memory.Record, loc *time.Location, lang string) string {
 	case r.Kind == memory.RecordUsage:
 		at = r.At.UTC().Format("2006-01-02") // a day of UTC
 		words = append(words, fmt.Sprintf("%d + %d tokens", r.Prompt, r.Completion))
+	case r.Kind == memory.RecordSchedule:
+		words = append(words, wordIn(scheduleWords[r.Way], string(r.Way), lang), r.Spec, wordIn([2]string{"时间", "due"}, "", lang)+" "+r.DueAt.In(loc).Format("2006-01-02 15:04"))
 	case r.Rows > 1:
 		words = append(words, fmt.Sprintf("× %d", r.Rows))
 	}

@@ -302,6 +302,7 @@ func (s *Store) RecordsOf(ctx context.Context, robot sessions.RobotCode, person 
 		list[i] = memory.Record{
 			Kind: memory.RecordKind(r.Kind), At: r.At, Text: r.Name, Rows: int(r.Rows),
 			Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens), Cost: r.Cost,
+			DueAt: pg.OrZero(r.DueAt), Spec: r.Spec, Way: sessions.ScheduleKind(r.Way),
 		}
 	}
 	return list, nil

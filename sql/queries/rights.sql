@@ -544,33 +544,35 @@ DELETE FROM sender_ids k WHERE k.staff_id = ANY(@people::text[]) AND (@robot::te
 -- PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
 -- promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to
 -- no robot, and actions in the console by day: at a robot those on its sessions and on none.
-SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost FROM (
+SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost,
+    r.due_at, r.spec, r.way FROM (
     SELECT 'usage'::text AS kind, u.day::timestamp AT TIME ZONE 'UTC' AS at, u.model AS name, count(*) AS rows, sum(u.prompt_tokens)::bigint AS prompt_tokens,
-        sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+        sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost,
+        NULL::timestamptz AS due_at, ''::text AS spec, ''::text AS way
     FROM model_usage u
     WHERE u.person = ANY(@people::text[]) AND u.person <> '' AND starts_with(u.session_key, @robot_sessions::text)
     GROUP BY u.day, u.model
     UNION ALL
-    SELECT 'id', k.seen_at, k.sender_id, 1, 0, 0, 0, 0 FROM sender_ids k
+    SELECT 'id', k.seen_at, k.sender_id, 1, 0, 0, 0, 0, NULL, '', '' FROM sender_ids k
     WHERE k.staff_id = ANY(@people::text[]) AND (@robot::text = '' OR k.robot_code = @robot::text)
     UNION ALL
-    SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0 FROM memories m
+    SELECT 'promotion', m.created_at, m.content, 1, 0, 0, 0, 0, NULL, '', '' FROM memories m
     WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text)
     UNION ALL
-    SELECT 'schedule', t.created_at, t.text, 1, 0, 0, 0, 0 FROM schedules t
+    SELECT 'schedule', t.created_at, t.text, 1, 0, 0, 0, 0, t.due_at, t.spec, t.kind FROM schedules t
     WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text)
     UNION ALL
-    SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0 FROM compaction_log c
+    SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0, NULL, '', '' FROM compaction_log c
     WHERE c.requested_by = ANY(@people::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, @robot_sessions::text)
     GROUP BY c.trigger, (c.created_at AT TIME ZONE 'UTC')::date
     UNION ALL
-    SELECT 'compaction', q.requested_at, 'manual', 1, 0, 0, 0, 0 FROM compaction_requests q
+    SELECT 'compaction', q.requested_at, 'manual', 1, 0, 0, 0, 0, NULL, '', '' FROM compaction_requests q
     WHERE q.requested_by = ANY(@people::text[]) AND q.requested_by <> '' AND starts_with(q.session_key, @robot_sessions::text)
     UNION ALL
-    SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0 FROM console_logins l
+    SELECT 'login', l.created_at, l.nick, 1, 0, 0, 0, 0, NULL, '', '' FROM console_logins l
     WHERE l.role = 'person' AND l.actor = ANY(@people::text[])
     UNION ALL
-    SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0 FROM audit a
+    SELECT 'action', min(a.at), a.action, count(*), 0, 0, 0, 0, NULL, '', '' FROM audit a
     WHERE a.actor = ANY(@people::text[]) AND (a.session_key = '' OR starts_with(a.session_key, @robot_sessions::text))
     GROUP BY a.action, (a.at AT TIME ZONE 'UTC')::date
 ) r
