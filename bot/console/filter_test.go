@@ -154,3 +154,20 @@ func TestARefusedFilterStaysInItsBox(t *testing.T) {
 		}
 	}
 }
+
+// The example in an empty filter box is in the page's language.
+func TestFilterExamplesAreInThePagesLanguage(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	for path, want := range map[string]map[string]string{
+		"/sessions": {"zh": "group:支付", "en": "group:checkout"}, "/memories": {"zh": "上线 ", "en": "release "}, "/schedules": {"zh": "group:支付", "en": "group:checkout"},
+	} {
+		for lang, example := range want {
+			_, page := b.get(path + "?lang=" + lang)
+			if hint := link(t, page, `placeholder="([^"]*)"`); !strings.Contains(hint, example) {
+				t.Errorf("%s in %s has the example %q, want one with %q", path, lang, hint, example)
+			}
+		}
+	}
+}
