@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -47,14 +46,6 @@ func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string
 		}
 	}
 	return p.out.String()
-}
-
-func pageOf(text string) (page int, ok bool) {
-	if text == "" {
-		return 1, true
-	}
-	page, err := strconv.Atoi(narrow(text))
-	return min(page, 1<<20), err == nil && page > 0
 }
 
 // exportPage reads all data, because the answer has the number of pages.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,15 +31,6 @@ func narrow(text string) string {
 		}
 		return r
 	}, text))
-}
-
-// memoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.
-func memoryID(word string) int64 {
-	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(id, 0)
 }
 
 func (h *Handler) asker(t *view.Exchange) memory.Asker {

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -203,4 +204,21 @@ var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
 func (t Table) IsCommand(text string) bool {
 	c := t.Parse(text)
 	return c.Command != nil || unknownRE.MatchString(c.Name)
+}
+
+func pageOf(text string) (page int, ok bool) {
+	if text == "" {
+		return 1, true
+	}
+	page, err := strconv.Atoi(narrow(text))
+	return min(page, 1<<20), err == nil && page > 0
+}
+
+// memoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.
+func memoryID(word string) int64 {
+	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(narrow(word), "#")), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(id, 0)
 }

@@ -221,3 +221,10 @@ func (c *Config) checkProcess(k checker) {
 	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
 	k.oneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
 }
+
+// A flag's warning covers all groups, and is added once.
+func (c *Config) warn(w string) {
+	if !slices.Contains(c.Warnings, w) {
+		c.Warnings = append(c.Warnings, w)
+	}
+}

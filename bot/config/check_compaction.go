@@ -191,13 +191,6 @@ func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
 	}
 }
 
-// A flag's warning covers all groups, and is added once.
-func (c *Config) warn(w string) {
-	if !slices.Contains(c.Warnings, w) {
-		c.Warnings = append(c.Warnings, w)
-	}
-}
-
 // warnOfRules warns of rules that no policy inUse has, or that other rules of p disable. An inherited rule gets its
 // warning at its own position.
 func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {

@@ -136,14 +136,6 @@ func (c *Console) api(read apiList) http.Handler {
 	})
 }
 
-func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
-	status, bad := statusOf(err)
-	if status == http.StatusInternalServerError {
-		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("API request failed")
-	}
-	return status, bad
-}
-
 // writeLines writes the rows of a page and of all later ones. An error ends the answer with a broken connection, so
 // that no client takes a part for the whole.
 func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p pages.Page, v answer) {

@@ -35,14 +35,6 @@ type attemptView struct {
 
 type auditRow struct{ Name, Value string }
 
-func parseID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, errNotFound
-	}
-	return id, nil
-}
-
 func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	key, err := r.key("session")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -326,4 +327,20 @@ func outcomeOf(err error) string {
 		return bad.code
 	}
 	return "failed"
+}
+
+func parseID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
+	status, bad := statusOf(err)
+	if status == http.StatusInternalServerError {
+		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("API request failed")
+	}
+	return status, bad
 }

@@ -364,3 +364,24 @@ func num(n any) string {
 	}
 	return sign + digits
 }
+
+// relative returns the distance of a time from now in its largest unit, as in "in 3 hours" and "2 days ago".
+func (w words) relative(at, now time.Time) string {
+	d, key := at.Sub(now), "relative.in_"
+	if d < 0 {
+		d, key = -d, "relative.ago_"
+	}
+	units := []struct {
+		name string
+		size time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}}
+	for _, u := range units {
+		if n := int((d + u.size/2) / u.size); n >= 2 || n == 1 && d >= u.size {
+			if n > 1 {
+				return w.T(key+u.name+"s", n)
+			}
+			return w.T(key + u.name)
+		}
+	}
+	return w.T("relative.now")
+}

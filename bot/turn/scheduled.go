@@ -9,17 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// kindOfScheduled is the kind of a turn that answers a scheduled message. Its time decides, not that of its storage.
-func (r *Runner) kindOfScheduled(s sessions.Scheduled, now time.Time) string {
-	switch {
-	case s.Kind == sessions.Remind:
-		return kindRemind
-	case isMissed(s, now, r.cfg.StaleAfter):
-		return kindMissed
-	}
-	return kindAsk
-}
-
 func isMissed(s sessions.Scheduled, now time.Time, grace time.Duration) bool {
 	return now.Sub(s.DueAt) > grace
 }

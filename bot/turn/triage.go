@@ -83,3 +83,14 @@ func (p plan) fixedAnswer(asked []sessions.Event, lang string, loc *time.Locatio
 	}
 	return wording.Say(wording.Here, lang)
 }
+
+// kindOfScheduled is the kind of a turn that answers a scheduled message. Its time decides, not that of its storage.
+func (r *Runner) kindOfScheduled(s sessions.Scheduled, now time.Time) string {
+	switch {
+	case s.Kind == sessions.Remind:
+		return kindRemind
+	case isMissed(s, now, r.cfg.StaleAfter):
+		return kindMissed
+	}
+	return kindAsk
+}

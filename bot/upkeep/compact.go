@@ -29,11 +29,6 @@ const (
 	OutcomeNothing   = "nothing"
 )
 
-// NothingToCompact reports whether no compaction could shrink the view.
-func NothingToCompact(err error) bool {
-	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
-}
-
 // Compacted is the result of an attempt, with details for its requester.
 type Compacted struct {
 	sessions.LogEntry

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebb/bot/llm"
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -107,3 +108,8 @@ var reasonWords = map[Reason][2]string{
 }
 
 var errNoGain = errors.New("gains too little")
+
+// NothingToCompact reports whether no compaction could shrink the view.
+func NothingToCompact(err error) bool {
+	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
+}

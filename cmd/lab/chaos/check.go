@@ -2,13 +2,11 @@ package chaos
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/outbox"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
@@ -200,10 +198,6 @@ func (e *evidence) checkReplies(f *findings) {
 			}
 		}
 	}
-}
-
-func describeReply(r dingtalktest.Reply) string {
-	return fmt.Sprintf("%s by %s %q", r.Time.Format("15:04:05.000"), r.Via, shorten(r.Text))
 }
 
 // checkLetters: each turn and each dead letter left a reply, and each reply sent by the gateways' count has arrived.

@@ -130,8 +130,6 @@ var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
 
 func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
 
-func isWiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }
-
 func erasuresLine(all []erasure) string {
 	n := map[string]int{}
 	for _, x := range all {

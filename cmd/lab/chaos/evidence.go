@@ -132,3 +132,9 @@ func countOverlaps(spans []rig.Interval, in rig.Interval) (n int) {
 	}
 	return n
 }
+
+func describeReply(r dingtalktest.Reply) string {
+	return fmt.Sprintf("%s by %s %q", r.Time.Format("15:04:05.000"), r.Via, shorten(r.Text))
+}
+
+func isWiped(text string) bool { return strings.Contains(text, sessions.ErasedText) }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 	"ebb/cmd/lab/rig"
@@ -197,3 +198,43 @@ type Command struct {
 }
 
 const maxBroken = 100
+
+// databaseURL is PostgreSQL's latest address.
+func (w *world) databaseURL() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.url
+}
+
+// gatewayConfig has small limits, so that flush and compaction come soon.
+func (w *world) gatewayConfig(name, database string) (string, error) {
+	type object = map[string]any
+	c := object{
+		"dingtalk": object{
+			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
+			"connections": w.connectionCount(), "api_calls_per_month": callsOfRun,
+		},
+		"llm": object{"models": []object{{
+			"name": "main", "model": "scripted", "base_url": w.model.URL, "api_key": name, "timeout": "4s", "retries": 2, "max_output": 2048,
+		}}},
+		"agent": object{
+			"timezone": chaosZone.String(), "session_scope": map[bool]string{false: "group", true: "member"}[w.perMember()], "admins": []string{chaosAdmin.ID},
+			"stale_after": "1h", "turn_timeout": chaosTurn.String(),
+			"compaction": object{
+				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
+			},
+			"memory": object{"digest": "", "max_per_scope": 100_000},
+		},
+		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
+		"database": object{"url": database, "max_conns": 8},
+		"shutdown": object{"drain": chaosDrain.String(), "flush": "5s"},
+		"admin":    object{"listen": "127.0.0.1:0"},
+		"log":      object{"level": "info", "format": "json"},
+	}
+	if w.opt.Cards {
+		d, _ := c["dingtalk"].(object)
+		d["reply"], d["card_template_id"], d["card_interval"] = "card", dingtalktest.DefaultCardTemplate, "100ms"
+		d["reaction"] = config.ReactionOn
+	}
+	return rig.WriteConfig(w.dir, name, c)
+}
