@@ -293,7 +293,7 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE $1::text[] IS NULL OR s.s
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'dead' AND e.content <> $2::text AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS dead,
     (SELECT count(*) FROM flush_debts d WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[]))::bigint AS debts,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger <> 'undo'
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS compacted,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected')
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS failed
@@ -313,7 +313,8 @@ type PageCountsRow struct {
 	Failed    int64
 }
 
-// PageCounts counts the open work of sessions, and the compactions of a day. An undo has a row in the log and is none.
+// PageCounts counts the open work of sessions, and the compactions of a day. Undos and rewritten summaries have rows in the log
+// and are none.
 func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams) (PageCountsRow, error) {
 	row := db.QueryRow(ctx, pageCounts, arg.OnlyKeys, arg.Erased)
 	var i PageCountsRow
@@ -330,7 +331,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 
 const pageCuts = `-- name: PageCuts :many
 SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
-WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
+WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.trigger <> 'rewrite' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
 ORDER BY c.id DESC
 LIMIT $4::int
 `
@@ -342,7 +343,8 @@ type PageCutsParams struct {
 	MaxRows    int
 }
 
-// PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first.
+// PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first. A
+// rewritten summary keeps its cut.
 func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([]CompactionLog, error) {
 	rows, err := db.Query(ctx, pageCuts,
 		arg.SessionKey,

@@ -40,9 +40,10 @@ ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: PageCuts :many
--- PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first.
+-- PageCuts lists the committed compactions of a session whose cut is in a range of places, and their undos, the newest first. A
+-- rewritten summary keeps its cut.
 SELECT c.* FROM compaction_log c
-WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
+WHERE c.session_key = @session_key AND c.outcome = 'committed' AND c.trigger <> 'rewrite' AND c.end_seq BETWEEN @from_seq::bigint AND @through_seq::bigint
 ORDER BY c.id DESC
 LIMIT @max_rows::int;
 
@@ -128,14 +129,15 @@ LEFT JOIN (SELECT s.lease_owner, count(*) AS leases FROM dingtalk_sessions s WHE
 ORDER BY r.started_at DESC, r.id;
 
 -- name: PageCounts :one
--- PageCounts counts the open work of sessions, and the compactions of a day. An undo has a row in the log and is none.
+-- PageCounts counts the open work of sessions, and the compactions of a day. Undos and rewritten summaries have rows in the log
+-- and are none.
 SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS sessions,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'pending' AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'dead' AND e.content <> @erased::text AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS dead,
     (SELECT count(*) FROM flush_debts d WHERE sqlc.narg('only_keys')::text[] IS NULL OR d.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS debts,
-    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger <> 'undo'
+    (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS compacted,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome IN ('failed', 'rejected')
         AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS failed;
