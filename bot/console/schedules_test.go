@@ -119,4 +119,11 @@ func TestSchedulesAreInTheOrderOfTheirTimes(t *testing.T) {
 	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); !strings.Contains(page, "#3 喝水") {
 		t.Errorf("the conversation's page lacks the number: %s", around(page, "喝水"))
 	}
+	w.execute(`INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT session_key, 100 + i, kind, now() + interval '1 day' * i, spec, text, created_by, creator, 'many' || i FROM schedules, generate_series(1, 60) i WHERE id = 1`)
+	for lang, want := range map[string]string{"zh": `rel="next">下一页 →</a>`, "en": `rel="next">Next page →</a>`} {
+		if _, page := b.get("/schedules?lang=" + lang); !strings.Contains(page, want) {
+			t.Errorf("the link to later reminders is not %s: %s", want, around(page, "pager"))
+		}
+	}
 }
