@@ -25,6 +25,7 @@ type chart struct {
 	Cuts          int     // compactions among them
 	Undos         bool
 	Flushes       bool
+	Renewed       bool    // an older generation is not on the chart
 	Lines         []level // thresholds
 	From, Through time.Time
 	Bottom        float64
@@ -67,12 +68,13 @@ func newMoment(e sessions.LogEntry) moment {
 	return moment{at: e.CreatedAt, entry: e, known: e.Trigger != undoTrigger, before: before, after: after, step: after - before}
 }
 
-// newMoments takes committed compactions, undos and flushes, the oldest first. The first moment and the last are known.
-func newMoments(s sessions.Session, log []sessions.LogEntry, flushes []pages.Flush) (all []moment) {
+// newMoments takes committed compactions and undos of the generation, and flushes, the oldest first. began is the generation's
+// beginning; zero: unknown. The first moment and the last are known.
+func newMoments(s sessions.Session, began time.Time, log []sessions.LogEntry, flushes []pages.Flush) (all []moment) {
 	if len(log) > chartMarks {
 		log = log[len(log)-chartMarks:]
 	}
-	from := s.CreatedAt
+	from := began
 	if len(log) == chartMarks || len(log) > 0 && log[0].CreatedAt.Before(from) {
 		from = log[0].CreatedAt
 	} else {
@@ -82,7 +84,7 @@ func newMoments(s sessions.Session, log []sessions.LogEntry, flushes []pages.Flu
 		all = append(all, newMoment(e))
 	}
 	for _, f := range flushes {
-		if !f.At.Before(from) {
+		if f.Through > s.BaseSeq && !f.At.Before(from) {
 			all = append(all, moment{at: f.At, flush: &f})
 		}
 	}
@@ -92,7 +94,30 @@ func newMoments(s sessions.Session, log []sessions.LogEntry, flushes []pages.Flu
 	if last := all[len(all)-1].at; end.Before(last) {
 		end = last
 	}
-	return append(all, moment{at: end, known: true, before: size, after: size})
+	all = append(all, moment{at: end, known: true, before: size, after: size})
+	if all[0].at.IsZero() {
+		all[0].at = all[1].at
+	}
+	return all
+}
+
+// place sets the last event at each moment. A moment of the generation is not before its first event.
+func place(all []moment, s sessions.Session, events []int64) {
+	for i := range all {
+		all[i].events = max(events[i], s.BaseSeq)
+	}
+}
+
+// generationBegan returns the time of the last event before a generation, or zero if retention has deleted that event.
+func generationBegan(ctx context.Context, lists pages.Lists, s sessions.Session) (time.Time, error) {
+	if s.BaseSeq == 0 {
+		return s.CreatedAt, nil
+	}
+	events, _, err := lists.Talk(ctx, s.Key, pages.Page{Limit: 1, Cursor: pages.Place{ID: s.BaseSeq + 1}.Cursor()})
+	if err != nil || len(events) == 0 {
+		return time.Time{}, err
+	}
+	return events[0].CreatedAt, nil
 }
 
 // measure estimates the sizes between known ones: the context grows with each event.
@@ -126,8 +151,13 @@ func measureBetween(part []moment) {
 	}
 }
 
+// readChart reads the current generation: /new empties the context, and the size before it is unknown.
 func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigger, flushAt int) (chart, error) {
-	log, err := lists.Cuts(ctx, s.Key, 1, s.LastSeq, cutRows)
+	began, err := generationBegan(ctx, lists, s)
+	if err != nil {
+		return chart{}, err
+	}
+	log, err := lists.Cuts(ctx, s.Key, s.BaseSeq+1, s.LastSeq, cutRows)
 	if err != nil {
 		return chart{}, err
 	}
@@ -135,7 +165,7 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 	if err != nil {
 		return chart{}, err
 	}
-	all := newMoments(s, log, flushes)
+	all := newMoments(s, began, log, flushes)
 	times := make([]time.Time, len(all))
 	for i, m := range all {
 		times[i] = m.at
@@ -144,11 +174,11 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 	if err != nil {
 		return chart{}, err
 	}
-	for i := range all {
-		all[i].events = events[i]
-	}
+	place(all, s, events)
 	measure(all)
-	return newChart(all, trigger, flushAt), nil
+	c := newChart(all, trigger, flushAt)
+	c.Renewed = s.Gen > 0
+	return c, nil
 }
 
 func newChart(all []moment, trigger, flushAt int) chart {
