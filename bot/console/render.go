@@ -226,7 +226,7 @@ func zoneName(t time.Time) string {
 	if _, seconds := t.Zone(); seconds != 0 {
 		offset += t.Format("-07:00")
 	}
-	if name := t.Location().String(); name != "UTC" && name != "Local" {
+	if name := t.Location().String(); name != "" && name != "UTC" && name != "Local" {
 		return name + " (" + offset + ")"
 	}
 	return offset

@@ -20,18 +20,28 @@ const lateAfter = time.Minute
 type scheduleView struct {
 	pages.ScheduleRow
 	Times string // all times, in words; empty for a single time
+	Zone  string // zone of these words where it is not that of the pages
 	Late  bool
 }
 
-func scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
+func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
 	views := make([]scheduleView, len(rows))
 	for i, row := range rows {
 		views[i] = scheduleView{ScheduleRow: row, Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
 		if spec, err := when.Read(row.Spec); err == nil && spec.Repeats() {
-			views[i].Times = spec.Words(r.words.Lang)
+			views[i].Times, views[i].Zone = spec.Words(r.words.Lang), foreignZone(spec, row.DueAt.In(c.cfg.Location))
 		}
 	}
 	return views
+}
+
+// foreignZone names the zone of a repetition unless it is that of at.
+func foreignZone(spec when.Spec, at time.Time) string {
+	zone, ok := spec.Clock()
+	if name := zoneName(at.In(zone)); ok && name != zoneName(at) {
+		return name
+	}
+	return ""
 }
 
 // scheduleFilter reads the filter of the list of schedules.
@@ -55,7 +65,7 @@ func scheduleFilter(text string) (pages.ScheduleFilter, error) {
 func (c *Console) schedules(w http.ResponseWriter, r *request) error {
 	return showList(c, w, r, "schedules", scheduleFilter, func(f pages.ScheduleFilter, p pages.Page) ([]scheduleView, string, error) {
 		rows, next, err := r.lists.Schedules(r.Context(), f, p)
-		return scheduleViews(r, rows), next, err
+		return c.scheduleViews(r, rows), next, err
 	})
 }
 

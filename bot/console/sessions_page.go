@@ -131,7 +131,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	v.Schedules = scheduleViews(r, v.scheduled)
+	v.Schedules = c.scheduleViews(r, v.scheduled)
 	c.pages.show(w, r, http.StatusOK, "session", v)
 	return nil
 }

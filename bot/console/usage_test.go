@@ -215,11 +215,14 @@ func TestUsageWithoutAPrice(t *testing.T) {
 	}
 }
 
-// A page has one clock, that of the configured zone, and names it. A day of usage, which is one of UTC, begins at a time of that clock.
+// A page has one clock, that of the configured zone, and names it. A reminder that repeats by the clock of another zone names that one. A day of usage, which is one of UTC, begins at a time of that clock.
 func TestPagesHaveOneClock(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, turns) VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 1234, 3)`)
+	w.addSchedule(groupKey, 1, "remind", "喝水")
+	w.addSchedule(groupKey, 2, "remind", "起来走走")
+	w.execute("UPDATE schedules SET spec = 'every 30m from 2026-11-23T14:30:00+08:00 Asia/Shanghai' WHERE id = 2")
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
 	if err != nil {
 		t.Fatal(err)
@@ -227,15 +230,23 @@ func TestPagesHaveOneClock(t *testing.T) {
 	for _, c := range []struct {
 		zone        *time.Location
 		name, begin string
-	}{{shanghai, "Asia/Shanghai (UTC+08:00)", "08:00"}, {time.UTC, "UTC", "00:00"}, {time.FixedZone("Local", -3*3600), "UTC-03:00", "21:00"}} {
+		repeats     string // zone of a reminder's words
+	}{
+		{shanghai, "Asia/Shanghai (UTC+08:00)", "08:00", ""}, {time.UTC, "UTC", "00:00", " · Asia/Shanghai (UTC+08:00)"},
+		{time.FixedZone("Local", -3*3600), "UTC-03:00", "21:00", " · Asia/Shanghai (UTC+08:00)"},
+	} {
 		b := w.enter(w.serve(func(cfg *console.Config) { cfg.Location = c.zone }), adminToken)
 		for path, want := range map[string]string{
-			"/": time.Now().UTC().Truncate(24*time.Hour).In(c.zone).Format("Today (since 2006-01-02 ") + c.begin + ")", "/usage": "Day (of UTC, from " + c.begin + ")", "/audit": "",
+			"/schedules": "every Friday at 9:00" + c.repeats + "</div>",
+			"/":          time.Now().UTC().Truncate(24*time.Hour).In(c.zone).Format("Today (since 2006-01-02 ") + c.begin + ")", "/usage": "Day (of UTC, from " + c.begin + ")", "/audit": "",
 		} {
 			_, page := b.get(path + "?lang=en")
 			page = strings.ReplaceAll(page, "&#43;", "+")
 			if !strings.Contains(page, want) || !strings.Contains(page, "All times are in "+c.name+"<") {
-				t.Errorf("%s in %s lacks %q or its zone: %s", path, c.name, want, around(page, "Today", "Day (", "All times"))
+				t.Errorf("%s in %s lacks %q or its zone: %s", path, c.name, want, around(page, "Today", "Day (", "every Friday", "All times"))
+			}
+			if path == "/schedules" && !strings.Contains(page, "every 30 minutes</div>") {
+				t.Errorf("an interval of minutes in %s has a zone: %s", c.name, around(page, "every 30"))
 			}
 		}
 	}

@@ -143,6 +143,11 @@ func read(stored string) (Spec, error) {
 	return newOnce(t), nil
 }
 
+// Clock returns the zone on whose clock a repetition is due. It returns false for times that no clock decides.
+func (s Spec) Clock() (zone *time.Location, ok bool) {
+	return s.location(), s.kind == byCron || s.kind == byInterval && s.unit.byCalendar()
+}
+
 // location is known: each spec was made with a zone that could be loaded.
 func (s Spec) location() *time.Location {
 	zone, err := loadZone(s.zone)

@@ -9,7 +9,7 @@ import (
 )
 
 // Words describes a spec in a language of package wording, zh or en: "每周五 9:00", "every Friday at 9:00". Times are in the
-// zone of the spec, which the words do not name. [Parse] reads them again.
+// zone of the spec, see [Spec.Clock], which the words do not name. [Parse] reads them again.
 func (s Spec) Words(lang string) string {
 	w := englishWords
 	if lang == "zh" {
