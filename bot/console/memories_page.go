@@ -174,6 +174,7 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 type searchView struct {
 	Session sessions.Session
 	Query   string
+	Wrong   string // reason of a refused question
 	Hits    []memory.Hit
 	Asked   bool
 }
@@ -191,7 +192,9 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 	v, key := searchView{Session: s}, s.Key
 	v.Query = strings.TrimSpace(r.FormValue("q"))
 	if utf8.RuneCountInString(v.Query) > maxArguments {
-		return badRequest{code: "error.arguments", args: []any{maxArguments}}
+		v.Wrong = r.words.T("search.long", maxArguments)
+		c.pages.show(w, r, http.StatusBadRequest, "search", v)
+		return nil
 	}
 	if v.Asked = v.Query != ""; v.Asked {
 		find := func(ctx context.Context, lists pages.Lists) (err error) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -22,12 +23,13 @@ type scheduleView struct {
 	Times string // all times, in words; empty for a single time
 	Zone  string // zone of these words where it is not that of the pages
 	Late  bool
+	Page  string // address of the page, where the reader is again after an action
 }
 
 func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
 	views := make([]scheduleView, len(rows))
 	for i, row := range rows {
-		views[i] = scheduleView{ScheduleRow: row, Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
+		views[i] = scheduleView{ScheduleRow: row, Page: r.URL.RequestURI(), Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
 		if spec, err := when.Read(row.Spec); err == nil && spec.Repeats() {
 			views[i].Times, views[i].Zone = spec.Words(r.words.Lang), foreignZone(spec, row.DueAt.In(c.cfg.Location))
 		}
@@ -86,7 +88,8 @@ func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(w, r.Request, "/schedules", http.StatusSeeOther)
+	next := localPath(cmp.Or(r.PostFormValue("next"), "/schedules"))
+	http.Redirect(w, r.Request, next, http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
 	return nil
 }
 

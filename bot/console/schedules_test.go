@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"slices"
@@ -124,6 +125,50 @@ func TestSchedulesAreInTheOrderOfTheirTimes(t *testing.T) {
 	for lang, want := range map[string]string{"zh": `rel="next">下一页 →</a>`, "en": `rel="next">Next page →</a>`} {
 		if _, page := b.get("/schedules?lang=" + lang); !strings.Contains(page, want) {
 			t.Errorf("the link to later reminders is not %s: %s", want, around(page, "pager"))
+		}
+	}
+}
+
+// After a reminder is cancelled its administrator is on the page of the button again, with its filter and place. An address elsewhere
+// is not followed.
+func TestCancellingKeepsThePage(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
+		SELECT '` + groupKey + `', i, 'remind', now() + interval '1 hour' * i, '2030-05-20T09:00:00+08:00', '喝水', 'staff0001', '{"sender_id": "staff0001"}', 'o' || i FROM generate_series(1, 120) i`)
+	b := w.enter(w.serve(nil), adminToken)
+	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	cancel := func(id int, next string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), "POST", b.base+"/schedules/"+url.PathEscape(groupKey)+"/"+number(int64(id))+"/cancel", strings.NewReader(url.Values{"next": {next}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := b.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusSeeOther {
+			t.Fatalf("cancelling #%d: %d", id, resp.StatusCode)
+		}
+		return resp.Header.Get("Location")
+	}
+	filtered := "/schedules?q=" + url.QueryEscape("kind:remind group:支付")
+	_, page := b.get(filtered)
+	paths := []string{filtered, html.UnescapeString(nextPage(page)), "/sessions/" + url.PathEscape(groupKey)}
+	for i, path := range paths {
+		_, page := b.get(path)
+		_, field, _ := strings.Cut(page, `<input type="hidden" name="next" value="`)
+		field, _, _ = strings.Cut(field, `"`)
+		if got := cancel(60+i, html.UnescapeString(field)); got != path {
+			t.Errorf("cancelling on %s leads to %s", path, got)
+		}
+	}
+	for i, next := range []string{"", "https://elsewhere.example", "//elsewhere.example"} {
+		if got := cancel(70+i, next); got != "/schedules" && got != "/" {
+			t.Errorf("cancelling with the next page %q leads to %s", next, got)
 		}
 	}
 }

@@ -32,8 +32,9 @@ func TestSearchAsTheBotDoes(t *testing.T) {
 	if n := scan[int](w, "SELECT count(*) FROM audit WHERE action = 'view_private' AND outcome = 'done'"); n != 1 {
 		t.Errorf("a search in a private chat left %d rows in the audit, want 1", n)
 	}
-	if status, _ := b.get(path + strings.Repeat("x", 501)); status != http.StatusBadRequest {
-		t.Errorf("a question of 501 characters: %d", status)
+	long := strings.Repeat("x", 501)
+	if status, page := b.get(path + long); status != http.StatusBadRequest || !strings.Contains(page, `value="`+long+`"`) || !strings.Contains(page, "The question is longer than 500 characters.") || strings.Contains(page, "Nothing matches") {
+		t.Errorf("a question of 501 characters is not in its box with the reason: %d %s", status, around(page, "<form", "alert"))
 	}
 }
 
