@@ -188,6 +188,27 @@ func (b *browser) post(path string, form url.Values) (int, string) {
 	return b.do("POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
+// redirected sends a form and returns the header of the answer, whose redirect it does not follow.
+func (b *browser) redirected(path string, form url.Values) http.Header {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), "POST", b.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	first := *b.http
+	first.CheckRedirect = stay
+	resp, err := first.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther {
+		b.t.Errorf("%s is %d, want a redirect", path, resp.StatusCode)
+	}
+	return resp.Header
+}
+
 // paths are all pages of the world.
 func (w *world) paths() []string {
 	w.t.Helper()
