@@ -234,7 +234,7 @@ func TestPagePlanOfAChart(t *testing.T) {
 	if _, err := q.PageReached(t.Context(), p, &dbsqlc.PageReachedParams{SessionKey: "robot/s9", Times: times}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(p.plan, "events_by_time") {
+	if !strings.Contains(p.plan, "events_at_time") {
 		t.Errorf("the events at a time are not found by the index of times:\n%s", p.plan)
 	}
 }

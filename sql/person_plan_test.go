@@ -56,6 +56,9 @@ func TestPersonPlans(t *testing.T) {
 	for name, run := range map[string]func() error{
 		"where they are": func() error {
 			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{People: []string{"p7", "$:p7"}, Robot: "robot"})
+			if err == nil && (!strings.Contains(p.plan, "outbox_open") || !strings.Contains(p.plan, "outbox_settled_to_person")) {
+				t.Errorf("replies to a person are not found by their indexes:\n%s", p.plan)
+			}
 			return err
 		},
 		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, []string{"p7", "$:p7"}); return err },
@@ -139,6 +142,41 @@ func TestPersonPlans(t *testing.T) {
 	}
 }
 
+// A reply that waits names its asker, and so does one that an erasure gave up before it was sent.
+func TestSessionsOfRepliesToAPerson(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type)
+		SELECT 'robot/' || name, 'robot', name, '2' FROM unnest(ARRAY['waits', 'given up', 'sent', 'of others']) AS name`)
+	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, settled_at) VALUES
+		('robot/waits', '{"staff_id": "p"}', 'b', 'waiting', 'a', NULL), ('robot/given up', '{"staff_id": "p"}', 'b', 'failed', 'a', now()),
+		('robot/sent', '{}', 'b', 'sent', 'a', now()), ('robot/of others', '{"staff_id": "q"}', 'b', 'waiting', 'a', NULL)`)
+	rows, err := dbsqlc.New().PersonSessions(t.Context(), pool, &dbsqlc.PersonSessionsParams{People: []string{"p"}, Robot: "robot"})
+	if err != nil || len(rows) != 2 || rows[0].SessionKey != "robot/given up" || rows[1].SessionKey != "robot/waits" {
+		t.Errorf("replies name the person in %+v (%v), want the one given up and the one that waits", rows, err)
+	}
+}
+
+// A quote of an answer is found among the replies of its time.
+func TestPlanOfAQuotedAnswer(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	for _, statement := range fillLog {
+		execute(t, pool, statement)
+	}
+	p, at := &planner{Pool: pool}, time.Now().Add(-time.Hour)
+	if _, err := dbsqlc.New().QuotedAnswer(t.Context(), p, &dbsqlc.QuotedAnswerParams{
+		SessionKey: "robot/s7", Oldest: at.Add(-time.Minute), Earliest: at, Latest: at.Add(time.Minute),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range []string{"outbox_settled_by_time", "outbox_open", "events_at_time"} {
+		if !strings.Contains(p.plan, index) {
+			t.Errorf("%s is not read:\n%s", index, p.plan)
+		}
+	}
+}
+
 // Records that name a person are found by indexes.
 func TestRecordPlans(t *testing.T) {
 	t.Parallel()
@@ -194,7 +232,7 @@ func TestDigestPlan(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(p.plan, "events_by_time") {
+	if !strings.Contains(p.plan, "events_at_time") {
 		t.Errorf("more than the day is read of a log:\n%s", p.plan)
 	}
 }

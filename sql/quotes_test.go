@@ -51,4 +51,8 @@ func TestQuotedAnswerIsTheOneSentThen(t *testing.T) {
 	if e, err := at(5 * time.Minute); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("one of two replies that may have been sent at a time is %q (%v)", e.Content, err)
 	}
+	execute(t, pool, "UPDATE outbox SET in_flight = true WHERE id = $1", answered("l3", "预算已批准", 0))
+	if e, err := at(0); err != nil || e.Content != "预算已批准" {
+		t.Errorf("the reply that is being sent is %q (%v)", e.Content, err)
+	}
 }

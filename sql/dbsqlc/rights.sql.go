@@ -1452,7 +1452,10 @@ FROM dingtalk_sessions s JOIN (
         SELECT e.session_key, false FROM dingtalk_session_events e
         WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
         UNION
-        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = ANY($1::text[]) AND o.target ->> 'staff_id' <> ''
+        SELECT o.session_key, false FROM outbox o WHERE o.state IN ('sending', 'waiting') AND o.target ->> 'staff_id' = ANY($1::text[])
+        UNION
+        SELECT d.session_key, false FROM outbox d
+        WHERE d.state IN ('sent', 'failed') AND d.target ->> 'staff_id' = ANY($1::text[]) AND d.target ->> 'staff_id' <> ''
         UNION
         SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY($1::text[]) AND m.subject_id <> ''
         UNION
@@ -1480,7 +1483,7 @@ type PersonSessionsRow struct {
 }
 
 // PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
-// an index of its own. Sessions where the person spoke come last.
+// an index of its own; few replies are open. Sessions where the person spoke come last.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
 	rows, err := db.Query(ctx, personSessions, arg.People, arg.Robot)
 	if err != nil {

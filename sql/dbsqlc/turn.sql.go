@@ -106,9 +106,15 @@ SELECT coalesce((
     SELECT e.content FROM dingtalk_session_events e
     WHERE e.session_key = $1 AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
     ORDER BY e.seq DESC LIMIT 1), '')::text AS content
-FROM outbox o
-WHERE o.session_key = $1 AND o.created_at BETWEEN $2 AND $3 AND (o.settled_at IS NULL OR o.settled_at >= $4::timestamptz)
-  AND (o.state = 'sent' OR o.in_flight OR o.resumed OR o.part > 0)
+FROM (
+    SELECT d.created_at FROM outbox d
+    WHERE d.session_key = $1 AND d.created_at BETWEEN $2 AND $3 AND d.settled_at >= $4::timestamptz
+      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0)
+    UNION ALL
+    SELECT w.created_at FROM outbox w
+    WHERE w.session_key = $1 AND w.created_at BETWEEN $2 AND $3 AND w.state IN ('sending', 'waiting')
+      AND (w.in_flight OR w.resumed OR w.part > 0)
+) o
 LIMIT 2
 `
 
@@ -121,7 +127,7 @@ type QuotedAnswerParams struct {
 
 // QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
 // its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
-// writes its answer and its reply at one time.
+// writes its answer and its reply at one time. Settled replies have an index by time, and few are open.
 func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]string, error) {
 	rows, err := db.Query(ctx, quotedAnswer,
 		arg.SessionKey,

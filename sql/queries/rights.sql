@@ -159,7 +159,7 @@ LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
 -- PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
--- an index of its own. Sessions where the person spoke come last.
+-- an index of its own; few replies are open. Sessions where the person spoke come last.
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
@@ -168,7 +168,10 @@ FROM dingtalk_sessions s JOIN (
         SELECT e.session_key, false FROM dingtalk_session_events e
         WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
         UNION
-        SELECT o.session_key, false FROM outbox o WHERE o.target ->> 'staff_id' = ANY(@people::text[]) AND o.target ->> 'staff_id' <> ''
+        SELECT o.session_key, false FROM outbox o WHERE o.state IN ('sending', 'waiting') AND o.target ->> 'staff_id' = ANY(@people::text[])
+        UNION
+        SELECT d.session_key, false FROM outbox d
+        WHERE d.state IN ('sent', 'failed') AND d.target ->> 'staff_id' = ANY(@people::text[]) AND d.target ->> 'staff_id' <> ''
         UNION
         SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY(@people::text[]) AND m.subject_id <> ''
         UNION

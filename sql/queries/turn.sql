@@ -76,14 +76,20 @@ WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 -- name: QuotedAnswer :many
 -- QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
 -- its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
--- writes its answer and its reply at one time.
+-- writes its answer and its reply at one time. Settled replies have an index by time, and few are open.
 SELECT coalesce((
     SELECT e.content FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
     ORDER BY e.seq DESC LIMIT 1), '')::text AS content
-FROM outbox o
-WHERE o.session_key = @session_key AND o.created_at BETWEEN @oldest AND @latest AND (o.settled_at IS NULL OR o.settled_at >= @earliest::timestamptz)
-  AND (o.state = 'sent' OR o.in_flight OR o.resumed OR o.part > 0)
+FROM (
+    SELECT d.created_at FROM outbox d
+    WHERE d.session_key = @session_key AND d.created_at BETWEEN @oldest AND @latest AND d.settled_at >= @earliest::timestamptz
+      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0)
+    UNION ALL
+    SELECT w.created_at FROM outbox w
+    WHERE w.session_key = @session_key AND w.created_at BETWEEN @oldest AND @latest AND w.state IN ('sending', 'waiting')
+      AND (w.in_flight OR w.resumed OR w.part > 0)
+) o
 LIMIT 2;
 
 -- name: Requote :execrows
