@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,8 +24,8 @@ func TestReceiptStatesTheFreedTokens(t *testing.T) {
 		return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 	}
 	for command, pattern := range map[string]*regexp.Regexp{
-		"/压缩":      regexp.MustCompile(`^✅ 压缩完成：较早的 \d+ 条消息概括成了摘要，最近 \d+ 条保留原文。原话都还在，需要时可以查到。\n\n- 对话占用：([\d,]+) → ([\d,]+) tokens，少了 ([\d,]+)(?:（其中新记住的事占 ([\d,]+)）)?\n- 记忆：没有要存的\n(?:- 摘要漏掉的 \d+ 个编号、日期或名称已补上\n)?\n`),
-		"/compact": regexp.MustCompile(`^✅ Compacted: \d+ older messages are a summary now, and the latest \d+ stay word for word\. The originals are kept and can be looked up\.\n\n- size: ([\d,]+) → ([\d,]+) tokens, ([\d,]+) less(?: \(([\d,]+) of it new memories\))?\n- memory: nothing to save\n(?:- \d+ numbers, dates or names that the summary had left out were added\n)?\n`),
+		"/压缩":      regexp.MustCompile(`^✅ 压缩完成：较早的 (\d+) 条消息概括成了摘要，最近 (\d+) 条保留原文。原话都还在，需要时可以查到。\n\n- 对话占用：([\d,]+) → ([\d,]+) tokens，少了 ([\d,]+)(?:（现在的 [\d,]+ 里新记住的事占 ([\d,]+)）)?\n- 记忆：没有要存的\n(?:- 摘要漏掉的 \d+ 个编号、日期或名称已补上\n)?\n`),
+		"/compact": regexp.MustCompile(`^✅ Compacted: (\d+) older messages are a summary now, and the latest (\d+) stay word for word\. The originals are kept and can be looked up\.\n\n- size: ([\d,]+) → ([\d,]+) tokens, ([\d,]+) less(?: \(of these [\d,]+, new memories take ([\d,]+)\))?\n- memory: nothing to save\n(?:- \d+ numbers, dates or names that the summary had left out were added\n)?\n`),
 	} {
 		for name, pins := range map[string]bool{"as pinned before": false, "with a new fact": true} {
 			t.Run(command+" "+name, func(t *testing.T) {
@@ -33,6 +34,12 @@ func TestReceiptStatesTheFreedTokens(t *testing.T) {
 					shelf := newShelf()
 					w := start(t, setup{shelf: shelf, model: &script{flush: nothing}, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
 					w.fill(3000)
+					spoken := len(w.store.mem.Events(t.Context(), group))
+					for i := range 3 {
+						w.post(said(fmt.Sprint("status", i), "alice", "/status"))
+						w.post(reminding(fmt.Sprint("reminder", i), "alice", "drink"))
+						synctest.Wait()
+					}
 					if pins {
 						shelf.remember(memory.Memory{Content: "the office moves to the third floor in May " + prose(7, 40)})
 					}
@@ -49,9 +56,10 @@ func TestReceiptStatesTheFreedTokens(t *testing.T) {
 					}
 					rows := attempts(t, w.store.mem)
 					row := rows[len(rows)-1]
+					want(t, "messages besides commands and reminders", figure(1)+figure(2), spoken)
 					want(t, "outcome", row.Outcome, upkeep.OutcomeCommitted)
-					want(t, "figures", []int{figure(1), figure(2), figure(3)}, []int{row.TokensBefore, row.TokensAfter, row.TokensBefore - row.TokensAfter})
-					if grown := figure(4); grown > 0 != pins || pins && grown < 40 {
+					want(t, "figures", []int{figure(3), figure(4), figure(5)}, []int{row.TokensBefore, row.TokensAfter, row.TokensBefore - row.TokensAfter})
+					if grown := figure(6); grown > 0 != pins || pins && grown < 40 {
 						t.Errorf("pinned memory takes %d tokens", grown)
 					}
 				})

@@ -35,7 +35,7 @@
 //
 // Compaction never changes the log's bodies. A view is the active summaries and the events after the cursor. An event
 // appears as its column shown has it, or otherwise as it was said. A compaction's row of the log has the former view
-// for an undo.
+// for an undo. Blobs are a copy for readers of references, swept with every compaction.
 //
 // # Erasure
 //

@@ -41,7 +41,9 @@ func newChat(t *testing.T, s *sql.Store, conversation sessions.ConversationID, p
 }
 
 // say commits a turn in which a person says something and is answered with ok.
-func (c *chat) say(person sessions.UserID, text string) {
+func (c *chat) say(person sessions.UserID, text string) { c.answer(person, text, sessions.Turn{}) }
+
+func (c *chat) answer(person sessions.UserID, text string, t sessions.Turn) {
 	c.t.Helper()
 	c.said++
 	a, err := c.store.Accept(c.t.Context(), "a", c.reader.Key, sessions.Message{
@@ -52,10 +54,9 @@ func (c *chat) say(person sessions.UserID, text string) {
 		c.t.Fatal(err)
 	}
 	c.lease = a.Lease
-	if _, err := c.store.Commit(c.t.Context(), c.lease, sessions.Turn{
-		Taken: []int64{a.EventID}, TakenTokens: []int{10},
-		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}},
-	}); err != nil {
+	t.Taken, t.TakenTokens = []int64{a.EventID}, []int{10}
+	t.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}}
+	if _, err := c.store.Commit(c.t.Context(), c.lease, t); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -432,6 +433,16 @@ func TestHistoryAndRange(t *testing.T) {
 	}
 	if got := history("nothing like it", 0, 5); len(got) != 0 {
 		t.Errorf("words without an event are found at %v", got)
+	}
+	c.answer("zhang", "release 的会议", sessions.Turn{Command: true, TakenTexts: []string{"release 的会议"}})
+	if got := history("", 0, 3); !slices.Equal(got, []int64{12, 11, 10}) {
+		t.Errorf("the history has a reminder: %v", got)
+	}
+	if got := history("会议", 0, 3); len(got) != 0 {
+		t.Errorf("a search finds a reminder: %v", got)
+	}
+	if whole, err := s.Range(t.Context(), c.reader.Key, 12, 14, 4); err != nil || len(whole) != 2 {
+		t.Errorf("the range of the reminder is %+v (%v)", whole, err)
 	}
 	events, err := s.Range(t.Context(), c.reader.Key, 2, 7, 4)
 	if err != nil || len(events) != 4 || events[0].Seq != 3 || events[3].Seq != 6 || !events[0].Archived {

@@ -11,6 +11,7 @@ import (
 )
 
 // TargetOf returns the conversation of asked, by the newest webhook, with one mention of every asker.
+// The text of a reminder names its creator itself.
 func TargetOf(asked []sessions.Event) sessions.Target {
 	var g sessions.Target
 	g.Scheduled = len(asked) > 0 && !slices.ContainsFunc(asked, func(e sessions.Event) bool { return !e.IsScheduled() })
@@ -25,7 +26,7 @@ func TargetOf(asked []sessions.Event) sessions.Target {
 		if m.Webhook != "" && !m.WebhookExpires.Before(g.WebhookExpires) {
 			g.Webhook, g.WebhookExpires = m.Webhook, m.WebhookExpires
 		}
-		if m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
+		if isReminder := m.Scheduled != nil && m.Scheduled.Kind == sessions.Remind; !isReminder && m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
 			seen[m.SenderID] = true
 			g.Mentions = append(g.Mentions, sessions.Mention{StaffID: m.StaffID, Nick: m.SenderNick})
 		}

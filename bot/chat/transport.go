@@ -10,8 +10,8 @@ import (
 // Transport brings messages in and replies out.
 type Transport interface {
 	// Run receives messages until ctx ends, with reconnects, and calls accept for each from any goroutine. It
-	// acknowledges a message only after accept returned nil. At the end it stops intake, waits for running accepts,
-	// and returns nil. An error means that it can't work at all.
+	// acknowledges a message only after accept returned nil. When ctx ends it stops intake, waits for running
+	// accepts, and returns nil. An error means that it can't work at all.
 	Run(ctx context.Context, accept Accept) error
 
 	// Send delivers the part o.Part of a reply, and splits a long text. It never retries: a [*SendError] classifies

@@ -105,7 +105,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	if poor {
 		mark = "⚠️"
 	}
-	if n := c.EndSeq - c.StartSeq + 1; n > 0 {
+	if n := c.Summarized; n > 0 {
 		line("%s 压缩完成：较早的 %d 条消息概括成了摘要，", "%s Compacted: %d older messages are a summary now, ", mark, n)
 	} else {
 		line("%s 压缩完成：没有新概括的消息，", "%s Compacted: no further message was summarized, ", mark)
@@ -114,7 +114,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	before, after := wording.Thousands(c.TokensBefore), wording.Thousands(c.TokensAfter)
 	line("\n- 对话占用：%s → %s tokens，少了 %s", "\n- size: %s → %s tokens, %s less", before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
 	if c.PinnedGrowth > 0 {
-		line("（其中新记住的事占 %s）", " (%s of it new memories)", wording.Thousands(c.PinnedGrowth))
+		line("（现在的 %s 里新记住的事占 %s）", " (of these %s, new memories take %s)", after, wording.Thousands(c.PinnedGrowth))
 	}
 	if c.Focus != "" {
 		line("\n- 重点：%s", "\n- focus: %s", headOf(c.Focus, shownFocus))
@@ -139,16 +139,7 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 // savedLines lists the facts that the flush of a compaction saved, or says why there are none.
 func savedLines(c upkeep.Compacted, lang string) string {
 	if len(c.Facts) == 0 {
-		word := flushWord(c.FlushOutcome, lang)
-		switch c.FlushOutcome {
-		case "", upkeep.FlushedOff:
-			word = wording.Text{"这次没有另外存入", "nothing was saved besides the summary"}.In(lang)
-		case upkeep.FlushedBefore:
-			word = wording.Text{"重要的事之前已经记下", "what matters was saved before"}.In(lang)
-		case upkeep.FlushedOwed:
-			word = wording.Text{"重要的事还没能记下，稍后会再试", "what matters is not saved yet; this is tried again later"}.In(lang)
-		}
-		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + word
+		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + unsavedWords(c.FlushOutcome, lang)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, wording.Text{"\n- 新记住 %d 件事：", "\n- newly remembered (%d):"}.In(lang), len(c.Facts))
@@ -160,6 +151,28 @@ func savedLines(c upkeep.Compacted, lang string) string {
 		fmt.Fprintf(&out, "\n  - %s", headOf(f.Content, shownFact))
 	}
 	return out.String()
+}
+
+// unsavedWords say why a flush saved no fact.
+func unsavedWords(outcome, lang string) string {
+	outcome, passed, isPassed := strings.Cut(outcome, ", passed over ")
+	words := wording.Text{"没有存下新的内容", "nothing new was saved"}
+	switch outcome {
+	case "", upkeep.FlushedOff:
+		words = wording.Text{"这次没有另外存入", "nothing was saved besides the summary"}
+	case upkeep.FlushedBefore:
+		words = wording.Text{"重要的事之前已经记下", "what matters was saved before"}
+	case upkeep.FlushedOwed:
+		words = wording.Text{"重要的事还没能记下，稍后会再试", "what matters is not saved yet; this is tried again later"}
+	case upkeep.FlushedLater:
+		words = wording.Text{"重要的事稍后一起整理", "what matters is saved later, together with more"}
+	case "nothing to save":
+		words = wording.Text{"没有要存的", "nothing to save"}
+	}
+	if isPassed {
+		return words.In(lang) + fmt.Sprintf(wording.Text{"，有 %s 条没有读到", "; messages that were not read: %s"}.In(lang), passed)
+	}
+	return words.In(lang)
 }
 
 func flushWord(outcome, lang string) string {

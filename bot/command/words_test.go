@@ -22,6 +22,24 @@ func TestCommandForgetWords(t *testing.T) {
 	}
 }
 
+// Each outcome of a flush without facts has words of the group's language, and no code of the compaction log.
+func TestUnsavedWords(t *testing.T) {
+	t.Parallel()
+	for outcome, words := range map[string][2]string{
+		"":                               {"这次没有另外存入", "nothing was saved besides the summary"},
+		"off":                            {"这次没有另外存入", "nothing was saved besides the summary"},
+		"done before":                    {"重要的事之前已经记下", "what matters was saved before"},
+		"owed":                           {"重要的事还没能记下，稍后会再试", "what matters is not saved yet; this is tried again later"},
+		"later":                          {"重要的事稍后一起整理", "what matters is saved later, together with more"},
+		"nothing to save":                {"没有要存的", "nothing to save"},
+		"saved 0, known 2":               {"没有存下新的内容", "nothing new was saved"},
+		"none, passed over 3":            {"没有存下新的内容，有 3 条没有读到", "nothing new was saved; messages that were not read: 3"},
+		"nothing to save, passed over 1": {"没有要存的，有 1 条没有读到", "nothing to save; messages that were not read: 1"},
+	} {
+		want(t, outcome, [2]string{unsavedWords(outcome, "zh"), unsavedWords(outcome, "en")}, words)
+	}
+}
+
 func TestCommandNumbers(t *testing.T) {
 	t.Parallel()
 	for text, id := range map[string]int64{

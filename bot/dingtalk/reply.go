@@ -119,7 +119,7 @@ type markdownBody struct {
 
 type atBody struct {
 	UserIDs []string `json:"atUserIds"`
-	All     bool     `json:"isAtAll"`
+	All     bool     `json:"isAtAll"` // always false
 }
 
 // sendWebhook returns a *chat.SendError, or errNoWebhook for the open API to try.

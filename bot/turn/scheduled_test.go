@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/sessions"
 )
 
@@ -65,6 +66,20 @@ func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
 	turn.Asked = []sessions.Event{daily, once}
 	if got := r.scheduledAnswer(turn, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
 		t.Errorf("the answer to both is %q", got)
+	}
+}
+
+// The text of a reminder names its creator, so the reply's address does not: the open API would name a person twice. An
+// answer to a scheduled question is addressed as any other.
+func TestReminderIsAddressedOnce(t *testing.T) {
+	t.Parallel()
+	for kind, mentions := range map[sessions.ScheduleKind]int{sessions.Remind: 0, sessions.AskModel: 1} {
+		asked := sessions.Event{SenderNick: "张三", Message: &sessions.Message{
+			ConversationType: sessions.Group, SenderID: "zhang", SenderNick: "张三", Scheduled: &sessions.Scheduled{Kind: kind},
+		}}
+		if to := chat.TargetOf([]sessions.Event{asked}); len(to.Mentions) != mentions {
+			t.Errorf("%s mentions %+v, want %d people", kind, to.Mentions, mentions)
+		}
 	}
 }
 

@@ -35,10 +35,10 @@ type Compacted struct {
 	Report summarize.Report
 	Facts  []memory.Draft // saved by its flush
 	saved  []int64        // the rows of Facts
-	// Preserved is the number of events that stay raw; PinnedGrowth is in tokens.
-	Preserved, PinnedGrowth int
-	BlobsDeleted            int    // stored tool results that no view needs any more
-	RequestedModel          string // configured for summaries
+	// Summarized and Preserved are the numbers of events that left the view and that stay raw; PinnedGrowth is in tokens.
+	Summarized, Preserved, PinnedGrowth int
+	BlobsDeleted                        int    // stored tool results that no view needs any more
+	RequestedModel                      string // configured for summaries
 }
 
 // Request is a person's request for a compaction.
@@ -377,6 +377,7 @@ type AuditRecord struct {
 func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) error {
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
 	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
+	r.Summarized = len(r.view.Tail) - r.Preserved
 	text, err := json.Marshal(AuditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/bot/schedule"
 	"ebb/cmd/bot/gateway"
 	"ebb/memory"
 	"ebb/memory/show"
@@ -196,7 +197,9 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 				return out.put(heads.Messages, saidView{"message", viewEvent(said.Event), said.Title, said.Private}, show.ExportSaid(said, at.zone, lang))
 			},
 			Record: func(r memory.Record) error {
-				return out.put(heads.Records, r, show.ExportRecord(r, at.zone, lang))
+				worded := r
+				worded.Spec = schedule.StoredTimes(r.Spec, lang)
+				return out.put(heads.Records, r, show.ExportRecord(worded, at.zone, lang))
 			},
 		})
 	})

@@ -27,7 +27,7 @@ type formPattern struct {
 
 var monthNames = []string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 
-// Only URLs, addresses, paths and percentages have no digits.
+// Only URLs, addresses, paths and percentages may lack digits.
 func (p formPattern) mayContain(low []byte, digits int) bool {
 	least := 1
 	switch p.typ {

@@ -87,7 +87,7 @@ func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events
 	return known, nil
 }
 
-// knownFacts fill at most an eighth of the window.
+// knownFacts fill at most an eighth of the window. They stand after the transcript, so that old facts never displace new ones.
 func (r *flushRun) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
 	room := r.Context / 8

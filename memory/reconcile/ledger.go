@@ -145,6 +145,7 @@ func (l *Ledger) findRepeated(d memory.Draft) int64 {
 	return 0
 }
 
+// Statements about a person from two conversations differ in their readers.
 func sameReaders(d memory.Draft, m memory.Memory) bool {
 	return d.Scope != memory.ScopeUser || m.SourceGroup == d.SourceGroup
 }

@@ -269,7 +269,7 @@ func isBare(name, value string, parted, goesOn bool) bool {
 	return digits || !isCode(name) && strings.ContainsAny(value, "!@#$%^&*+=")
 }
 
-// isCode accepts no names of chosen passwords.
+// isCode accepts names of sent or set codes, not of chosen passwords.
 func isCode(name string) bool {
 	return strings.HasPrefix(name, "pin") || name == "otp" || strings.HasSuffix(name, "code") && name != "passcode" ||
 		slices.Contains([]string{"验证码", "校验码", "动态码", "驗證碼", "门禁码", "授权码", "解锁码"}, name)
@@ -308,7 +308,7 @@ func findPrivateKeys(text string) [][2]int {
 	return found
 }
 
-// A value ends at the closing quote, or without punctuation around it.
+// valueOf narrows a run of ASCII to its value: up to the closing quote, or without surrounding punctuation.
 func valueOf(text string, quote, from, to int) (start, end int) {
 	if q := strings.IndexAny(text[quote:from], "\"'`"); q >= 0 {
 		if n := strings.IndexByte(text[from:to], text[quote+q]); n >= 0 {
@@ -337,7 +337,7 @@ func isNamed(name, joint, value string, counted bool) bool {
 	return isToken(value)
 }
 
-// isPasswordName accepts no names of generated tokens.
+// isPasswordName accepts names of chosen passwords, not of generated tokens.
 func isPasswordName(name string) bool {
 	switch name {
 	case "password", "passwd", "passphrase", "passcode", "pwd", "密码", "密碼", "口令", "secret":

@@ -242,7 +242,7 @@ WHERE e.session_key = $4
   AND e.seq >= $5::bigint AND e.seq <= $6::bigint
   AND e.created_at >= $7 AND e.created_at < $8
   AND (cardinality($9::bigint[]) = 0 OR e.seq = ANY($9::bigint[]))
-  AND e.seq IS NOT NULL
+  AND e.seq IS NOT NULL AND e.terms IS DISTINCT FROM '{}'
   AND f.found >= $10::int
 ORDER BY e.seq DESC
 LIMIT $11::int
@@ -276,7 +276,7 @@ type EventsHistoryRow struct {
 }
 
 // EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
-// patterns. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
+// patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
 	rows, err := db.Query(ctx, eventsHistory,
 		arg.MaxChars,

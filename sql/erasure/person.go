@@ -358,7 +358,7 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	return g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
-// runs wipes tool calls of the open turn.
+// runs wipes tool calls of the open turn when it has the person's messages, or the calls repeat them.
 func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	runs, err := g.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {

@@ -21,7 +21,7 @@ const backlogBytes = 4 << 20
 const MaxRead = 200_000
 
 // IndexBacklog indexes up to limit events, fewer when they are long, and as many memories, and returns their number.
-// Less than limit means that nothing is left. Imports, changes of scope and older releases leave such rows. Meanwhile
+// Less than limit means that nothing is left. Imports, changes of scope and older releases leave rows without terms. Meanwhile
 // searches find outdated rows by words that both stemmers reduce alike.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	events, err := s.indexEvents(ctx, limit)

@@ -55,7 +55,7 @@ WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsHistory :many
 -- EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
--- patterns. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
+-- patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
     substr(e.content, f.place, @max_chars::int)::text AS content, char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
@@ -69,7 +69,7 @@ WHERE e.session_key = @session_key
   AND e.seq >= @from_seq::bigint AND e.seq <= @through_seq::bigint
   AND e.created_at >= @since AND e.created_at < @until
   AND (cardinality(@seqs::bigint[]) = 0 OR e.seq = ANY(@seqs::bigint[]))
-  AND e.seq IS NOT NULL
+  AND e.seq IS NOT NULL AND e.terms IS DISTINCT FROM '{}'
   AND f.found >= @min_found::int
 ORDER BY e.seq DESC
 LIMIT @max_rows::int;

@@ -222,7 +222,7 @@ func (g *Governor) Exhaust(ctx context.Context, d time.Duration) error {
 // Level is the level of [Governor.Status].
 func (g *Governor) Level() Level { return g.Status().Level }
 
-// Status returns the present month's state.
+// Status returns the present month's state, as this process last read it.
 func (g *Governor) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()

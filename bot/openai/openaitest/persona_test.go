@@ -271,7 +271,7 @@ func TestPersonaSetsReminders(t *testing.T) {
 			t.Errorf("%q: %q %v, want %q", asked, got.text, got.calls, c.answer)
 		}
 		r.Messages[len(r.Messages)-1].Content = "error: remind: that is too often; nothing was set"
-		if got := Persona(r); len(got.calls) > 0 || !strings.Contains(got.text, "没有设成") && !strings.Contains(got.text, "was not set") {
+		if got := Persona(r); len(got.calls) > 0 || strings.Contains(got.text, "error") || !strings.Contains(got.text, "没有设成") && !strings.Contains(got.text, "was not set") {
 			t.Errorf("%q was refused: %q %v", asked, got.text, got.calls)
 		}
 	}

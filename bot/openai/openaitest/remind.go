@@ -64,7 +64,7 @@ func answerReminder(s said, results map[string]string) string {
 	case m != nil:
 		return s.in("好的，提醒 #"+m[1]+" 已设好，时间 "+m[2]+"。", "Reminder #"+m[1]+" is set for "+m[2]+".")
 	case ok && result != "":
-		return s.in("这个提醒没有设成：", "This reminder was not set: ") + result
+		return s.in("这个提醒没有设成：这个时间或间隔不能用。", "This reminder was not set: its time or interval was refused.")
 	case ok:
 		return s.in("这里设不了提醒。", "Reminders can't be set here.")
 	case remindOnlyRE.MatchString(s.text) && !isQuestion(s.text):

@@ -1,3 +1,3 @@
-// Package demo is `lab demo`. It shows Ebb in half a minute, with real gateway processes and stand-ins for DingTalk
+// Package demo is `lab demo`. It shows Ebb with real gateway processes and stand-ins for DingTalk
 // and the model. The story checks what it shows.
 package demo
