@@ -102,7 +102,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	cost := counters(t, registry, "ebb_model_cost_total", "kind")
 	for _, kind := range []string{"turn", "flush", "summary"} {
 		spent := func(what string) float64 {
-			return one[float64](t, db, "SELECT round(sum("+what+")::numeric, 6)::float8 FROM model_spend WHERE kind = $1", kind)
+			return one[float64](t, db, "SELECT round(sum("+what+")::numeric, 6)::float8 FROM model_usage WHERE kind = $1", kind)
 		}
 		want(t, "tokens of "+kind, spent("prompt_tokens + completion_tokens"), tokens[kind])
 		want(t, "cost of "+kind, spent("cost"), math.Round(cost[kind]*1e6)/1e6)

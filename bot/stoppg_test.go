@@ -33,7 +33,7 @@ func TestStopByAnotherReplica(t *testing.T) {
 	want(t, "owner and term", one[string](t, db, "SELECT lease_owner || lease_term FROM dingtalk_sessions"), "a1")
 	want(t, "events", one[string](t, db, "SELECT string_agg(seq || role || ' ' || attempts, ', ' ORDER BY seq) FROM dingtalk_session_events"),
 		"1user 0, 2assistant 0, 3user 0, 4assistant 0")
-	if n := one[int](t, db, "SELECT sum(prompt_tokens) FROM model_spend WHERE kind = 'turn'"); n == 0 {
+	if n := one[int](t, db, "SELECT sum(prompt_tokens) FROM model_usage WHERE kind = 'turn'"); n == 0 {
 		t.Error("the stopped call is not counted")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -316,4 +317,69 @@ func schema(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// The move to one table of usage changes no sum of a session, day and kind, and neither does the way back. Usage that the older table
+// alone has is of an unknown model and person. An older replica, which writes both tables, goes on meanwhile.
+func TestMigrateUsage(t *testing.T) {
+	t.Parallel()
+	url := sqltest.Empty(t)
+	if err := sql.MigrateTo(t.Context(), url, 44); err != nil {
+		t.Fatal(err)
+	}
+	_, pool := open(t, url)
+	execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+		SELECT 's' || i % 7, date '2026-01-01' + i % 11, (ARRAY['turn', 'flush', 'summary', 'digest', 'consolidation'])[1 + i % 5], i % 3, i * 7 % 1000, i % 13, i % 17, i % 19 / 7.0
+		FROM generate_series(0, 384) i`)
+	// Usage that both tables have, that has lost tokens, turns or costs in the newer one, or is missing there.
+	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+		SELECT session_key, day, kind, CASE session_key WHEN 's2' THEN '' ELSE 'm' || p END, CASE session_key WHEN 's2' THEN '' ELSE 'p' || p END,
+			CASE WHEN p = 1 AND session_key <> 's3' THEN turns ELSE 0 END,
+			CASE WHEN session_key IN ('s1', 's2') THEN prompt_tokens / 3 ELSE div(3 - p + prompt_tokens, 3) END, div(3 - p + cached_tokens, 3), div(3 - p + completion_tokens, 3),
+			CASE session_key WHEN 's4' THEN 0 ELSE 1.0 / 3 * cost END
+		FROM model_spend, generate_series(1, 3) p WHERE session_key NOT IN ('s5', 's6') AND (session_key <> 's2' OR p = 1)`)
+	sums := func(table string) []string {
+		t.Helper()
+		return collect(t, pool, `SELECT concat_ws(' ', session_key, day, kind, sum(turns), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), round(sum(cost)::numeric, 9))
+			FROM `+table+` GROUP BY session_key, day, kind ORDER BY session_key, day, kind`, pgx.RowTo[string])
+	}
+	spent := sums("model_spend")
+	if len(spent) != 385 || slices.Equal(sums("model_usage"), spent) {
+		t.Fatalf("the tables have %d sums before the move, want 385 that differ", len(spent))
+	}
+	named := func() []string {
+		return collect(t, pool, "SELECT concat_ws(' ', u.*) FROM model_usage u WHERE person <> '' ORDER BY 1", pgx.RowTo[string])
+	}
+	people := named()
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if got := sums("model_usage"); !slices.Equal(got, spent) {
+		t.Errorf("after the move the sums are\n%q, want\n%q", got, spent)
+	}
+	if !slices.Equal(named(), people) {
+		t.Error("the move changed usage of a known person")
+	}
+	if n := collect(t, pool, "SELECT count(*) FROM model_usage WHERE session_key = 's0' AND person = ''", pgx.RowTo[int64]); n[0] != 0 {
+		t.Errorf("%d remainders are of a session that both tables have", n[0])
+	}
+
+	const spends = `INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens) VALUES ('s5', '2026-01-01', 'turn', 30)
+		ON CONFLICT (session_key, day, kind) DO UPDATE SET prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens`
+	const used = `INSERT INTO model_usage AS u (session_key, day, kind, model, person, prompt_tokens) VALUES ('s5', '2026-01-01', 'turn', 'm', 'p', 30)
+		ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens`
+	execute(t, pool, "WITH spent AS ("+spends+") "+used) // an older replica
+	execute(t, pool, used)                               // a new one
+	now := sums("model_usage")
+	for _, version := range []int64{44, 45} {
+		if err := sql.MigrateTo(t.Context(), url, version); err != nil {
+			t.Fatal(err)
+		}
+		if got := sums("model_usage"); !slices.Equal(got, now) {
+			t.Errorf("at version %d the sums are\n%q, want\n%q", version, got, now)
+		}
+		if got := sums("model_spend"); !slices.Equal(got, now) {
+			t.Errorf("at version %d the older table has\n%q, want\n%q", version, got, now)
+		}
+	}
 }

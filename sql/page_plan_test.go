@@ -133,7 +133,6 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 	}
 	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
 	execute(t, pool, fillUsage)
-	execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) SELECT session_key, day, kind, prompt_tokens FROM model_usage`)
 	execute(t, pool, "ANALYZE")
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
 	ctx, only, far := t.Context(), []string{"robot/s9", "robot/s11"}, time.Now().AddDate(1, 0, 0)
@@ -208,7 +207,7 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 		if err := run(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, log := range []string{"dingtalk_session_events", "dingtalk_sessions", "compaction_log", "memories", "model_usage", "model_spend"} {
+		for _, log := range []string{"dingtalk_session_events", "dingtalk_sessions", "compaction_log", "memories", "model_usage"} {
 			if name == "replicas" && log == "dingtalk_sessions" {
 				continue // no index has the owner, as it would make each lease dearer
 			}

@@ -96,7 +96,7 @@ func TestCosts(t *testing.T) {
 	must(err)
 	must(s.Owe(t.Context(), c.lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
 	compact(t, s, c.lease, sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2})
-	execute(t, pool, "UPDATE model_spend SET day = day - 40")
+	execute(t, pool, "UPDATE model_usage SET day = day - 40")
 	must(s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
 	must(s.PutOffDigest(t.Context(), c.lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
 	_, err = s.Commit(t.Context(), c.lease, sessions.Turn{Usage: u, Cost: 8})

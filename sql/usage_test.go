@@ -121,8 +121,8 @@ func TestTurnsOfADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	execute(t, pool, `INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 5)
-		ON CONFLICT (session_key, day, kind) DO UPDATE SET prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens`, key)
+	execute(t, pool, `INSERT INTO model_usage AS u (session_key, day, kind, prompt_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 5)
+		ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens`, key)
 	turns := map[string]int{}
 	for _, one := range must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, time.Now().AddDate(0, 0, -1), false)) {
 		turns[one.Kind] += one.Turns

@@ -63,7 +63,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.execute(`INSERT INTO restarts (replica, started_at) VALUES ('r1', now())`)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost) VALUES ('` + groupKey + `', current_date, 'flush', 900, 0.01)`)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, prompt_tokens, cost) VALUES ('` + groupKey + `', current_date, 'flush', 900, 0.01)`)
 	w.addSchedule(groupKey, 1, "remind", "喝水")
 	a := apiCheck{browser: w.visit(w.serve(nil))}
 	_, text := a.get("/api/v1/openapi.yaml")
@@ -113,6 +113,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 // checkUsage checks the usage by each division, as pages of one row.
 func (a apiCheck) checkUsage(w *world) {
 	a.t.Helper()
+	w.execute("DELETE FROM model_usage")
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost)
 		SELECT '` + groupKey + `', current_date - i * 20, 'turn', 'm' || i, CASE i WHEN 3 THEN '' ELSE 'staff000' || i END, 100, 0.5 FROM generate_series(0, 3) i`)
 	for query, rows := range map[string]int{"by=person": 2, "by=model": 2, "by=person&days=90": 4, "by=model&days=7": 1, "by=group": 2, "by=all&days=90": 4, "by=day&days=7": 1} {

@@ -109,7 +109,7 @@ func (w *world) addOther() {
 	w.addSchedule(otherKey, 1, "ask", "裁员名单 reminder")
 	w.execute(`INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ('` + otherKey + `', 2, 4, 1, '裁员名单 reason'), ('` + groupKey + `', 20, 40, 1, 'PO reason')`)
 	w.execute(`INSERT INTO audit (session_key, actor, action, detail, outcome) VALUES ('` + otherKey + `', 'admin.token', 'undo', '裁员名单 detail', 'done'), ('` + groupKey + `', 'admin.token', 'undo', 'own detail', 'done'), ('', 'admin.token', 'forget_person', '裁员名单 person', 'done')`)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost) VALUES ('` + otherKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 777001, 1), ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 555001, 1)`)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, prompt_tokens, cost) VALUES ('` + otherKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 777001, 1), ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 555001, 1)`)
 }
 
 // at puts the target of a session into a path.

@@ -23,9 +23,8 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	w.execute(`UPDATE dingtalk_session_events SET sender_nick = '=HYPERLINK(1)' WHERE sender_id = 'staff0001'`)
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, cost, turns)
 		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 0.5, 4321),
-			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'flush', 'small', '', 10, 1, 0.1, 0)`)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost, turns)
-		SELECT '` + groupKey + `', (now() AT TIME ZONE 'UTC')::date - i, 'turn', 1234, 0.5, 4321 FROM generate_series(0, 1) i`)
+			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'flush', 'small', '', 10, 1, 0.1, 0),
+			('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date - 1, 'turn', '', '', 1234, 0, 0.5, 4321)`)
 	b := w.enter(w.serve(nil), adminToken)
 	_, page := b.get("/usage?lang=en")
 	for _, want := range []string{`<a href="/people/staff0001">=HYPERLINK(1)</a>`, "1,234", ">qwen<", ">small<", "no person"} {
@@ -56,7 +55,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 			}
 		}
 	}
-	if _, text := b.get("/usage?format=csv"); !strings.Contains(text, "\nrobot/cidGroup,2468,0,0,1,8642\n") {
+	if _, text := b.get("/usage?format=csv"); !strings.Contains(text, "\nrobot/cidGroup,2478,0,6,1.1,8642\n") {
 		t.Errorf("the export by sessions is %q", text)
 	}
 	for by, want := range map[string]string{"session": `"turns":8642`, "person": `"turns":4321`} {
@@ -97,8 +96,6 @@ func TestUsageOfManyPeople(t *testing.T) {
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost)
 		SELECT CASE WHEN i % 2 = 1 THEN '` + groupKey + `' ELSE 'robot/s' || i % 7 END, (now() AT TIME ZONE 'UTC')::date - i % 3, 'turn', 'm' || CASE WHEN i < 2600 THEN i % 60 ELSE i END,
 			CASE WHEN i < 2600 THEN 'p' || i ELSE '' END, 1, i FROM generate_series(1, 2700) i`)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cost)
-		SELECT session_key, day, kind, sum(prompt_tokens), sum(cost) FROM model_usage GROUP BY 1, 2, 3`)
 	b := w.enter(w.serve(nil), adminToken)
 	for by, want := range map[string]string{
 		"all":    "SELECT count(*) FROM model_usage",
@@ -192,7 +189,6 @@ func TestUsageWithoutAPrice(t *testing.T) {
 	w.execute("UPDATE compaction_log SET cost = 0")
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, completion_tokens, turns)
 		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 5, 3)`)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, turns) VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 1234, 3)`)
 	b := w.enter(w.serve(nil), adminToken)
 	const reason = "No price is configured"
 	for _, path := range []string{"/", "/usage", "/compactions", w.at("/compactions/{key}/{attempt}", groupKey)} {
@@ -204,12 +200,12 @@ func TestUsageWithoutAPrice(t *testing.T) {
 			t.Errorf("%s has the reason for no cost: %t", path, !isSum)
 		}
 	}
-	for by, want := range map[string]string{"": "robot/cidGroup,1234,0,0,,3\n", "&by=person": "staff0001,张伟,1234,0,5,,3\n"} {
+	for by, want := range map[string]string{"": "robot/cidGroup,1234,0,5,,3\n", "&by=person": "staff0001,张伟,1234,0,5,,3\n"} {
 		if _, text := b.get("/usage?format=csv" + by); !strings.Contains(text, want) {
 			t.Errorf("the file %q is %q, want %q", by, text, want)
 		}
 	}
-	w.execute("UPDATE model_spend SET cost = 0.00002")
+	w.execute("UPDATE model_usage SET cost = 0.00002")
 	if _, page := b.get("/usage?lang=en"); strings.Contains(page, reason) || !strings.Contains(page, "&lt; 0.0001<") {
 		t.Errorf("a small cost is shown as none: %s", around(page, "0.0"))
 	}
@@ -219,7 +215,7 @@ func TestUsageWithoutAPrice(t *testing.T) {
 func TestPagesHaveOneClock(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.execute(`INSERT INTO model_spend (session_key, day, kind, prompt_tokens, turns) VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 1234, 3)`)
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, prompt_tokens, turns) VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 1234, 3)`)
 	w.addSchedule(groupKey, 1, "remind", "喝水")
 	w.addSchedule(groupKey, 2, "remind", "起来走走")
 	w.execute("UPDATE schedules SET spec = 'every 30m from 2026-11-23T14:30:00+08:00 Asia/Shanghai' WHERE id = 2")

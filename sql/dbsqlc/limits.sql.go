@@ -192,9 +192,9 @@ func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([
 }
 
 const spendDay = `-- name: SpendDay :one
-SELECT coalesce(sum(m.prompt_tokens + m.completion_tokens), 0)::bigint AS tokens,
+SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens,
     ((date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC')::timestamptz AS ends_at
-FROM model_spend m WHERE m.day = (now() AT TIME ZONE 'UTC')::date
+FROM model_usage u WHERE u.day = (now() AT TIME ZONE 'UTC')::date
 `
 
 type SpendDayRow struct {

@@ -261,6 +261,7 @@ type MemoryFlush struct {
 	Cost             float64
 }
 
+// Written by older releases only; model_usage has the same usage.
 type ModelSpend struct {
 	SessionKey       sessions.Key
 	Day              pgtype.Date

@@ -15,65 +15,57 @@ import (
 const spendAdd = `-- name: SpendAdd :exec
 WITH one AS (
     UPDATE dingtalk_sessions s SET
-        prompt_tokens = s.prompt_tokens + $2::bigint,
-        cached_tokens = s.cached_tokens + $3::bigint,
-        completion_tokens = s.completion_tokens + $4::bigint,
+        prompt_tokens = s.prompt_tokens + $3::bigint,
+        cached_tokens = s.cached_tokens + $4::bigint,
+        completion_tokens = s.completion_tokens + $5::bigint,
         spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-            + $6::bigint,
+            + $7::bigint,
         spent_on = (now() AT TIME ZONE 'UTC')::date
-    WHERE s.session_key = $7
+    WHERE s.session_key = $8
     RETURNING s.session_key
-), usage AS (
-    INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $8::text, $2::bigint, $3::bigint,
-        $4::bigint, $5::float8
-    FROM one
-    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 )
-INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $2::bigint, $3::bigint,
-    $4::bigint, $5::float8
+INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $2::text, $3::bigint, $4::bigint,
+    $5::bigint, $6::float8
 FROM one
-ON CONFLICT (session_key, day, kind) DO UPDATE SET
-    prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
-    completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 `
 
 type SpendAddParams struct {
 	Kind             string
+	Model            string
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
 	Upkeep           int64
 	SessionKey       sessions.Key
-	Model            string
 }
 
 // SpendAdd adds the usage of model calls to the session's and the day's.
 func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) error {
 	_, err := db.Exec(ctx, spendAdd,
 		arg.Kind,
+		arg.Model,
 		arg.PromptTokens,
 		arg.CachedTokens,
 		arg.CompletionTokens,
 		arg.Cost,
 		arg.Upkeep,
 		arg.SessionKey,
-		arg.Model,
 	)
 	return err
 }
 
 const spendSums = `-- name: SpendSums :many
-SELECT (CASE WHEN $1::boolean THEN m.session_key ELSE '' END)::text AS session,
-    coalesce(to_char(m.day, $2::text), '')::text AS period,
-    m.kind, sum(m.turns)::bigint AS turns, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
-    sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
-FROM model_spend m
-WHERE m.day >= $3::date AND ($4::text[] IS NULL OR m.session_key = ANY($4::text[]))
+SELECT (CASE WHEN $1::boolean THEN u.session_key ELSE '' END)::text AS session,
+    coalesce(to_char(u.day, $2::text), '')::text AS period,
+    u.kind, sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+    sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+FROM model_usage u
+WHERE u.day >= $3::date AND ($4::text[] IS NULL OR u.session_key = ANY($4::text[]))
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3
 `

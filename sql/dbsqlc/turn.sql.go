@@ -494,15 +494,6 @@ WITH reading AS MATERIALIZED (
 ), runs AS (
     DELETE FROM tool_runs r USING held
     WHERE r.session_key = $4 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
-), spent AS (
-    INSERT INTO model_spend AS m (session_key, day, kind, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', least(cardinality($1::bigint[]), 1), $14::bigint, $15::bigint,
-        $16::bigint, $30::float8
-    FROM held
-    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $30::float8
-    ON CONFLICT (session_key, day, kind) DO UPDATE SET
-        turns = m.turns + EXCLUDED.turns, prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost
 ), usage AS (
     INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
     SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,

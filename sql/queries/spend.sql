@@ -10,31 +10,23 @@ WITH one AS (
         spent_on = (now() AT TIME ZONE 'UTC')::date
     WHERE s.session_key = @session_key
     RETURNING s.session_key
-), usage AS (
-    INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
-        @completion_tokens::bigint, @cost::float8
-    FROM one
-    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-        prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 )
-INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @prompt_tokens::bigint, @cached_tokens::bigint,
+INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
     @completion_tokens::bigint, @cost::float8
 FROM one
-ON CONFLICT (session_key, day, kind) DO UPDATE SET
-    prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = m.cached_tokens + EXCLUDED.cached_tokens,
-    completion_tokens = m.completion_tokens + EXCLUDED.completion_tokens, cost = m.cost + EXCLUDED.cost;
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
 
 -- name: SpendSums :many
 -- SpendSums sums by kind and, on request, by session and by day or month, the newest first. NULL stands for all sessions.
-SELECT (CASE WHEN @by_session::boolean THEN m.session_key ELSE '' END)::text AS session,
-    coalesce(to_char(m.day, @period_form::text), '')::text AS period,
-    m.kind, sum(m.turns)::bigint AS turns, sum(m.prompt_tokens)::bigint AS prompt_tokens, sum(m.cached_tokens)::bigint AS cached_tokens,
-    sum(m.completion_tokens)::bigint AS completion_tokens, sum(m.cost)::float8 AS cost
-FROM model_spend m
-WHERE m.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR m.session_key = ANY(sqlc.narg('only_keys')::text[]))
+SELECT (CASE WHEN @by_session::boolean THEN u.session_key ELSE '' END)::text AS session,
+    coalesce(to_char(u.day, @period_form::text), '')::text AS period,
+    u.kind, sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
+    sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+FROM model_usage u
+WHERE u.day >= @since::date AND (sqlc.narg('only_keys')::text[] IS NULL OR u.session_key = ANY(sqlc.narg('only_keys')::text[]))
 GROUP BY 1, 2, 3
 ORDER BY 2 DESC, 1, 3;
 

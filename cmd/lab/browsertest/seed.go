@@ -153,9 +153,6 @@ INSERT INTO audit (actor, action, session_key, detail, outcome, at)
 	UNION ALL SELECT 'admin.token', 'view_private', session_key, '', 'done', now() - interval '2 hours' FROM dingtalk_sessions WHERE conversation_type = '1';`
 
 const history = `
-INSERT INTO model_spend (session_key, day, kind, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-	SELECT m.session_key, m.day - i, m.kind, m.turns * (3 + i % 5), m.prompt_tokens * (3 + i % 5), m.cached_tokens * (3 + i % 5), m.completion_tokens * (3 + i % 4), m.cost * (3 + i % 5)
-	FROM model_spend m, generate_series(1, 27, 2) i;
 INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
 	SELECT m.session_key, m.day - i, m.kind, m.model, m.person, m.turns * (3 + i % 5), m.prompt_tokens * (3 + i % 5), m.cached_tokens * (3 + i % 5), m.completion_tokens * (3 + i % 4), m.cost * (3 + i % 5)
 	FROM model_usage m, generate_series(1, 27, 2) i;`
