@@ -239,6 +239,9 @@ func (w *world) cmdModel(args []string) error {
 		return nil
 	case verb == "spare":
 		return w.addSpare(slices.Contains(args, "able"))
+	case verb == "behave": // like the named providers from now on; without names like an ordinary one
+		m.Behave(args[1:]...)
+		return nil
 	case len(args) < 2:
 		return fmt.Errorf("model %s?", verb)
 	case verb == "hold":

@@ -54,6 +54,8 @@ type Options struct {
 	Lean bool
 	// Connected is called for each new connection.
 	Connected func()
+	// Behaviours are switched on at the start, see [Server.Behave].
+	Behaviours []string
 }
 
 // TB is NewServer's part of testing.TB: the demo must not import testing.
@@ -74,6 +76,7 @@ type Server struct {
 	stop sync.Once
 
 	mu      sync.Mutex
+	behaves []behaving
 	script  []*step
 	taken   int // requests so far
 	seen    []Request
@@ -100,6 +103,7 @@ func New(o Options) *Server {
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	s.Add(o.Steps...)
+	s.Behave(o.Behaviours...)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	mux.HandleFunc("POST /v1/embeddings", s.embeddings)
@@ -254,7 +258,12 @@ func (s *Server) take(r Request) (Reply, Request) {
 	s.changed = make(chan struct{})
 	s.now++
 	s.peak = max(s.peak, s.now)
-	answer := s.opts.Reply
+	answer, on := s.opts.Reply, s.behaves
+	s.mu.Unlock()
+	if no, refused := refusal(on, r); refused {
+		return no, r
+	}
+	s.mu.Lock()
 	for _, st := range s.script {
 		if (st.times == 0 || st.used < st.times) && st.match(r) {
 			st.used++
@@ -266,7 +275,7 @@ func (s *Server) take(r Request) (Reply, Request) {
 	if answer == nil {
 		answer = Persona
 	}
-	return answer(r), r
+	return changed(on, r, answer(r)), r
 }
 
 // The context also ends with the server.
