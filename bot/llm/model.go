@@ -145,7 +145,7 @@ const (
 	FinishFilter Finish = "content_filter"
 )
 
-// CallError is a failed call. The provider's text is for the log only: it may hold keys.
+// CallError is a failed call. Its text is for logs and tables: it has no words of the provider, which may repeat the request.
 type CallError struct {
 	Class  ErrorClass
 	Model  string
@@ -153,6 +153,9 @@ type CallError struct {
 	After  time.Duration // the provider's Retry-After; 0 for none
 	Next   bool          // the request limit kept another model from being asked; a later call asks it
 	Err    error
+	// Said is the provider's own text without keys, for rules and for an operator's terminal; empty for none. It is never
+	// logged or stored.
+	Said string
 }
 
 // ErrorClass sorts failures by their remedy.

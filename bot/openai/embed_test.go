@@ -129,3 +129,15 @@ func TestEmbedConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// The texts to embed are people's words, which an endpoint may repeat.
+func TestEmbedErrorsHaveNoWordOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	s := newEmbedServer(t, openaitest.Options{EmbedFault: func(r openaitest.EmbedRequest) (openaitest.Reply, bool) {
+		return openaitest.Error(500, "", `{"error":{"code":"upstream_error","message":"cannot embed `+r.Texts[0]+`"}}`), true
+	}})
+	_, err := newEmbedder(t, s.URL, EmbedConfig{}).Embed(t.Context(), []string{"SECRETWORD"})
+	if err == nil || strings.Contains(err.Error(), "SECRETWORD") || !strings.Contains(err.Error(), "upstream_error (23 bytes, hash ") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -3,11 +3,16 @@ package openai
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,13 +25,33 @@ import (
 type providerError struct {
 	status  int // 0: inside a stream
 	code    string
+	names   []string // parts of the code
 	message string
 }
 
-// Error is the provider's text, not yet redacted.
+// Error identifies the provider's text without its words: those may repeat the request. Equal texts have equal hashes.
 func (e *providerError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the provider answered %s: %s", e.code, e.message))
+	var known []string
+	for _, c := range append(slices.Clone(e.names), e.code) {
+		if codeLike.MatchString(c) && !slices.Contains(known, c) {
+			known = append(known, c)
+		}
+	}
+	text := "the provider answered " + cmp.Or(strings.Join(known, " "), "without a code")
+	if e.message == "" {
+		return text
+	}
+	return fmt.Sprintf("%s (%d bytes, hash %s)", text, len(e.message), shortHash(e.message))
 }
+
+var codeLike = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
+
+func (e *providerError) words() string { return strings.TrimPrefix(e.code+": "+e.message, ": ") }
 
 // parseFailure knows the shapes of OpenAI, DashScope, proxies and web servers.
 func parseFailure(status int, body []byte) *providerError {
@@ -47,7 +72,9 @@ func parseFailure(status int, body []byte) *providerError {
 	var text loose
 	switch {
 	case json.Unmarshal(b.Error, &in) == nil && (in.Message != "" || in.Code != "" || in.Type != ""):
-		return &providerError{status: status, code: strings.TrimSpace(string(in.Code + " " + in.Type)), message: string(in.Message)}
+		return &providerError{
+			status: status, code: strings.TrimSpace(string(in.Code + " " + in.Type)), names: []string{string(in.Code), string(in.Type)}, message: string(in.Message),
+		}
 	case json.Unmarshal(b.Error, &text) == nil && text != "":
 		return &providerError{status: status, message: string(text)}
 	}
@@ -115,7 +142,7 @@ func (e *providerError) class() llm.ErrorClass {
 	return llm.Malformed
 }
 
-// failure classifies the error of an attempt and removes keys from its text.
+// failure classifies the error of an attempt, and removes keys and the provider's words from its text.
 func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *llm.CallError {
 	e := &llm.CallError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
 	var perr *providerError
@@ -137,10 +164,21 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	if perr != nil {
 		e.Class, err = perr.class(), perr
 		e.Status = cmp.Or(perr.statusCode(), e.Status)
+		e.Said = c.redact(perr.words())
 	}
-	e.Err = errors.New(c.redact(err.Error()))
+	e.Err = errors.New(c.redact(withoutQuotes(err)))
 	return e
 }
+
+// withoutQuotes masks what an error quotes: an invalid answer, or the address of a redirect.
+func withoutQuotes(err error) string {
+	if failed, ok := errors.AsType[*url.Error](err); ok && failed.Err != nil {
+		err = failed.Err // the address is in the configuration
+	}
+	return quoted.ReplaceAllString(err.Error(), `"…"`)
+}
+
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 
 func transportFault(err error) llm.ErrorClass {
 	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {

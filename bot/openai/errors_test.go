@@ -66,3 +66,61 @@ func TestWhoIsToBlame(t *testing.T) {
 		})
 	}
 }
+
+// Providers repeat requests in their errors, and logs are shipped. An error has the class, status and code, and a hash that
+// identifies the text, but no word of it.
+func TestErrorsHaveNoWordOfTheProvider(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply openaitest.Reply
+		want  string
+	}{
+		"a refusal":             {openaitest.Error(400, "", `{"error":{"code":"invalid_request_error","type":"BadRequest","message":"upstream says no SECRETWORD"}}`), "400): the provider answered invalid_request_error BadRequest (27 bytes, hash "},
+		"a number":              {openaitest.Error(429, "", `{"error":{"code":1113,"message":"SECRETWORD"}}`), "429): the provider answered 1113 (10 bytes, hash "},
+		"a code of words":       {openaitest.Error(400, "", `{"error":{"code":"no SECRETWORD","message":"x"}}`), "the provider answered without a code (1 bytes, hash "},
+		"a code with an object": {openaitest.Error(400, "", `{"code":{"is":"SECRETWORD"},"message":"x"}`), "the provider answered without a code (1 bytes, hash "},
+		"a text":                {openaitest.Error(500, "", "upstream says no SECRETWORD"), "500): the provider answered without a code (27 bytes, hash "},
+		"a page":                {openaitest.Raw(502, "text/html", "<html>SECRETWORD</html>"), "502): the provider answered without a code ("},
+		"a detail":              {openaitest.Error(422, "", `{"detail":[{"input":"SECRETWORD"}]}`), "422): the provider answered without a code"},
+		"inside a stream":       {openaitest.Events(`{"error":{"code":"upstream_error","message":"SECRETWORD"}}`), "the provider answered upstream_error (10 bytes, hash "},
+		"an invalid answer":     {openaitest.Raw(200, "application/json", `SECRETWORD`), "the answer has no choices"},
+		"no chunk of a stream":  {openaitest.Events(`SECRETWORD`), "decoding the answer: invalid character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, openaitest.WhenFunc(openaitest.IsKind(openaitest.Chat), func(openaitest.Request) openaitest.Reply { return c.reply }))
+			_, err := clientOf(t, 0, s).Generate(t.Context(), ask("SECRETWORD"))
+			if err == nil || strings.Contains(err.Error(), "SECRETWORD") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A server that speaks no HTTP is quoted by the client's library.
+func TestErrorsQuoteNoServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("upstream says \"no\" SECRETWORD\r\n\r\n"))
+			_ = conn.Close()
+		}
+	}()
+	c, err := New(Config{Models: []ModelConfig{{Name: "a", BaseURL: "http://" + l.Addr().String() + "/v1", Model: "m", Timeout: 20 * time.Second}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err = c.Generate(t.Context(), ask("Q1")); err == nil || strings.Contains(err.Error(), "SECRETWORD") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -34,7 +34,7 @@ func (r rung) refused(err *llm.CallError) bool {
 	if err.Class != llm.Malformed {
 		return false
 	}
-	text := err.Err.Error()
+	text := err.Said
 	ways := []func() *regexp.Regexp{refusesChoice, refusesTools}
 	switch r {
 	case rungNoThinking:

@@ -52,7 +52,7 @@ func (m *model) build(r llm.Request, rung rung) call {
 
 // adapt learns the required form from a refusal, and reports whether it is new.
 func (m *model) adapt(cl call, err *llm.CallError) bool {
-	text := strings.ToLower(err.Err.Error())
+	text := strings.ToLower(err.Said)
 	switch {
 	case cl.req.StreamOptions != nil && strings.Contains(text, "stream_options"):
 		m.noStreamOptions.Store(true)

@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
+	"ebb/bot/llm"
 	"ebb/bot/openai"
 	"ebb/cmd/bot/gateway"
 )
@@ -104,11 +105,19 @@ func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name strin
 	defer stop()
 	word, err := run(ctx, cfg)
 	if err != nil {
-		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(err.Error()), " ")) // in one line
+		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(withWords(err.Error(), err)), " ")) // in one line
 		return true
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
 	return false
+}
+
+// withWords adds the provider's own words. The requests of the checks have no words of people that it could repeat.
+func withWords(text string, err error) string {
+	if failed, ok := errors.AsType[*llm.CallError](err); ok && failed.Said != "" {
+		return text + ": " + failed.Said
+	}
+	return text
 }
 
 func checkModels(ctx context.Context, cfg *config.Config) (string, error) {
@@ -139,7 +148,7 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
 			if err := check(ctx, client, m.Name); err != nil { // with the provider's name of the model, since the error has Ebb's
-				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, strings.TrimPrefix(err.Error(), "model "+m.Name+": "))
+				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err))
 			}
 		})
 	}
