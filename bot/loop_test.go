@@ -145,6 +145,7 @@ func TestPoorAnswers(t *testing.T) {
 		"blank":    {llm.Response{Text: " \n\t", Finish: llm.FinishStop}, wording.Say(wording.Empty, "en")},
 		"filtered": {llm.Response{Finish: llm.FinishFilter}, wording.Say(wording.Refused, "en")},
 		"cut off":  {llm.Response{Text: "half of", Finish: llm.FinishLength}, "half of" + wording.Say(wording.CutOff, "en")},
+		"withheld": {llm.Response{Text: "half of", Finish: llm.FinishFilter}, "half of" + wording.Say(wording.Withheld, "en")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -137,7 +137,7 @@ const (
 // Finish is the reason for the end of an answer.
 type Finish string
 
-// The reasons that Ebb handles; other values of a provider are passed on.
+// The reasons. The adapter translates a provider's other words, and takes an unknown one for a broken answer.
 const (
 	FinishStop   Finish = "stop"
 	FinishLength Finish = "length"

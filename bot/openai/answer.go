@@ -136,7 +136,8 @@ func (a *answer) add(c chunk) (n news) {
 		if d == nil {
 			d = ch.Message
 		}
-		if ch.Finish != "" || d != nil && (d.Content+d.Refusal+d.Reasoning+d.Thinking != "" || len(d.ToolCalls) > 0) {
+		ended := isReason(string(ch.Finish))
+		if ended || d != nil && (d.Content+d.Refusal+d.Reasoning+d.Thinking != "" || len(d.ToolCalls) > 0) {
 			a.tokens++
 		}
 		if d != nil {
@@ -152,7 +153,7 @@ func (a *answer) add(c chunk) (n news) {
 			n.text += s
 			n.idea += idea + a.filter.TakeThought()
 		}
-		if ch.Finish != "" {
+		if ended {
 			a.finish = string(ch.Finish)
 		}
 	}
@@ -226,11 +227,12 @@ func (a *answer) end() string {
 }
 
 func (m *model) response(a answer) llm.Response {
-	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Finish: llm.Finish(a.finish), Reasoning: a.thoughts.String()}
+	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Reasoning: a.thoughts.String()}
+	r.Finish, _ = endOf(a.finish)
 	switch {
-	case len(a.calls) > 0 && a.finish != string(llm.FinishLength) && a.finish != string(llm.FinishFilter):
-		r.Finish = llm.FinishTools // some providers send "stop" after a forced tool, old ones "function_call"
-	case a.finish == "":
+	case len(a.calls) > 0 && r.Finish == llm.FinishStop:
+		r.Finish = llm.FinishTools // some providers send "stop" after a forced tool
+	case len(a.calls) == 0 && r.Finish == llm.FinishTools:
 		r.Finish = llm.FinishStop
 	}
 	r.Cost = m.cost(a.usage)

@@ -44,7 +44,12 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	if err == nil && !a.choices {
 		err = errEmpty
 	}
-	if err == nil && a.finish == string(llm.FinishFilter) && a.text == "" && len(a.calls) == 0 {
+	end, known := endOf(a.finish)
+	switch {
+	case err != nil:
+	case !known:
+		err = unfinished(a.finish)
+	case end == llm.FinishFilter && a.text == "" && len(a.calls) == 0:
 		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
 	}
 	if err != nil {

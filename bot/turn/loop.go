@@ -170,6 +170,8 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 		a.text = wording.Say(wording.Empty, lang)
 	case resp.Finish == llm.FinishLength:
 		a.text += wording.Say(wording.CutOff, lang)
+	case resp.Finish == llm.FinishFilter:
+		a.text += wording.Say(wording.Withheld, lang)
 	}
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }

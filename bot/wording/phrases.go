@@ -12,6 +12,7 @@ const (
 	Here Phrase = iota
 	Empty
 	CutOff
+	Withheld
 	Shortened
 	Rounds
 	Busy
@@ -209,6 +210,7 @@ var phrases = map[Phrase]Text{
 	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
 	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	Withheld:    {"\n\n（后面的内容被模型服务的内容检查拦下，没有给出。）", "\n\n(The content filter of the model service withheld the rest.)"},
 	Shortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
 	Rounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
 	Busy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},

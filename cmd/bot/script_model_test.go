@@ -378,6 +378,8 @@ var faults = map[string]openaitest.Reply{
 	"empty":  openaitest.Text(""),
 	"length": openaitest.Text("这是前一半").Finish("length"),
 	"filter": openaitest.Text("").Finish("content_filter"),
+	"error":  openaitest.Text("部署步骤：先停旧服务，然后执行").Finish("network_error"),
+	"held":   openaitest.Text("部署步骤：先停旧服务，然后执行").Finish("content_filter"),
 	"hang":   openaitest.Hang(),
 	"quiet":  openaitest.Text(strings.Repeat("这是说到一半的话。", 20)).QuietAfter(3),
 	"overflow": openaitest.Error(http.StatusBadRequest, "",
