@@ -102,6 +102,7 @@ type answer struct {
 	began   time.Time
 	first   time.Duration // time from began to the first token
 	tokens  int           // chunks with a word, a thought, a piece of a call, or the end
+	begins  func() bool   // called with the first token; false: the answer has no reader
 
 	filter   reasoning.Filter
 	thoughts strings.Builder // reasoning_content

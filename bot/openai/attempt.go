@@ -25,7 +25,12 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	tctx, cancel := context.WithCancelCause(tctx)
 	defer cancel(nil)
 
-	a := answer{tools: cl.tools, began: began}
+	unwatch := func() {}
+	if !s.last {
+		unwatch = s.m.breaker.watch(func() { cancel(errDown) })
+		defer unwatch()
+	}
+	a := answer{tools: cl.tools, began: began, begins: func() bool { unwatch(); return s.firstToken() }}
 	if s.m.untagged.Load() {
 		a.filter.Assume()
 	}
@@ -40,7 +45,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = cause // more precise than "context canceled"
 	}
 	s.flows = a.tokens > 0
-	s.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !s.flows
+	s.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errDown) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !s.flows
 	if err == nil && !a.choices {
 		err = errEmpty
 	}
@@ -147,6 +152,9 @@ func (a *answer) line(b []byte, out *sink) error {
 	n := a.add(c)
 	if a.first == 0 && a.tokens > 0 {
 		a.first = time.Since(a.began)
+		if a.begins != nil && !a.begins() {
+			return errUnread
+		}
 	}
 	if out == nil {
 		return nil

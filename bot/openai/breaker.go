@@ -9,7 +9,7 @@ import (
 )
 
 // breaker is a model's circuit breaker. While it is open the model is asked last; after a pause one call at a time is
-// a trial. An answer closes it, a failed trial doubles the pause.
+// a trial, see [probe]. An answer closes it, a failed trial doubles the pause.
 type breaker struct {
 	mu      sync.Mutex
 	strikes int
@@ -18,6 +18,7 @@ type breaker struct {
 	named   bool      // The provider named the pause.
 	trial   bool
 	pauses  *retry.Series
+	waiting map[*func()]struct{} // calls without a first token, by what ends their waiting
 }
 
 // enough opens a breaker by consecutive failures: two failed requests, or one failure without hope.
@@ -89,6 +90,32 @@ func (p pass) answered() (again bool) {
 	}
 	b.pauses.Reset()
 	return again
+}
+
+// watch returns the end of a watch. Until then a hang of another call calls gaveUp, once: who waits for the same model need not
+// wait as long.
+func (b *breaker) watch(gaveUp func()) (stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == nil {
+		b.waiting = map[*func()]struct{}{}
+	}
+	b.waiting[&gaveUp] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.waiting, &gaveUp)
+	}
+}
+
+func (b *breaker) wake() {
+	b.mu.Lock()
+	woken := b.waiting
+	b.waiting = nil
+	b.mu.Unlock()
+	for gaveUp := range woken {
+		(*gaveUp)()
+	}
 }
 
 func (b *breaker) state() llm.State {

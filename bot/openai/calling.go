@@ -32,8 +32,9 @@ type slot struct {
 	last  bool            // no other model is up
 	ctx   context.Context //nolint:containedctx // ends with the model's share of the time
 	part  llm.Part
-	hangs bool // the last request ended for its silence
-	flows bool // its answer had begun
+	probe *probe // nil: the call waits for the answer
+	hangs bool   // the last request ended for its silence
+	flows bool   // its answer had begun
 }
 
 // next takes the first model that is up, else the first.
@@ -101,15 +102,22 @@ func (s *slot) ask() (llm.Response, *llm.CallError) {
 
 // A fault of the request shows that the model is up.
 func (s *slot) report(err *llm.CallError) {
-	log := zerolog.Ctx(s.caller).With().Str("model", s.m.Name).Logger()
 	if err == nil || err.RequestFault() || err.Class == llm.Overflow {
-		if s.pass.answered() {
-			log.Info().Msg("Model answers again")
-		}
+		s.answered()
 		return
 	}
 	if pause := s.pass.end(s.weight(err), err.After); pause > 0 {
-		log.Warn().Str("class", string(err.Class)).Dur("pause_ms", pause).Msg("Model is down: others are asked first until the pause is over")
+		zerolog.Ctx(s.caller).Warn().Str("model", s.m.Name).Str("class", string(err.Class)).Dur("pause_ms", pause).
+			Msg("Model is down: others are asked first until the pause is over")
+		if s.hangs {
+			s.m.breaker.wake()
+		}
+	}
+}
+
+func (s *slot) answered() {
+	if s.pass.answered() {
+		zerolog.Ctx(s.caller).Info().Str("model", s.m.Name).Msg("Model answers again")
 	}
 }
 
@@ -146,7 +154,7 @@ func (s *slot) retry(way rung) (answer, *llm.CallError) {
 			continue
 		}
 		switch {
-		case !err.Temporary(), n >= s.m.Retries, s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
+		case !err.Temporary(), n >= s.m.Retries, s.unread(), s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
 			return a, err
 		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
 			return a, err

@@ -25,7 +25,11 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	for left := order; len(left) > 0; {
 		var s slot
 		s, left = k.next(left)
-		resp, merr := k.take(s, len(left))
+		take := k.take
+		if s.pass.trial && !s.last {
+			take = k.probe
+		}
+		resp, merr := take(s, len(left))
 		if merr == nil {
 			return resp, nil
 		}

@@ -8,6 +8,7 @@
 package openai
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -75,6 +76,8 @@ type Client struct {
 	redact    func(string) string
 	idle      time.Duration
 	pauses    retry.Pauses
+	life      context.Context //nolint:containedctx // probes without a reader end with the client
+	end       context.CancelFunc
 }
 
 var _ llm.Model = (*Client)(nil)
@@ -100,6 +103,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("openai: no models are configured")
 	}
 	c := &Client{transport: newTransport(), idle: idleTimeout, pauses: callPauses}
+	c.life, c.end = context.WithCancel(context.Background())
 	var keys []string
 	first := -1
 	for i, mc := range cfg.Models {
@@ -157,7 +161,10 @@ func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
 }
 
 // Close closes idle connections; running calls continue.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.end()
+	c.transport.CloseIdleConnections()
+}
 
 func (c *Client) find(name string) *model {
 	for _, m := range c.models {

@@ -181,7 +181,7 @@ func withoutQuotes(err error) string {
 var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 
 func transportFault(err error) llm.ErrorClass {
-	for _, e := range []error{errTimeout, errFirst, errShare, errIdle} {
+	for _, e := range []error{errTimeout, errFirst, errDown, errShare, errIdle} {
 		if errors.Is(err, e) {
 			return llm.Timeout
 		}
@@ -214,6 +214,8 @@ func badRequest(err error) bool {
 var (
 	errTimeout = errors.New("no answer within the attempt's time")
 	errFirst   = errors.New("no token within the time for the first one")
+	errDown    = errors.New("the model gave another call no token in time")
+	errUnread  = errors.New("another model answers")
 	errShare   = errors.New("the model's share of the time is over")
 	errIdle    = errors.New("the stream went quiet")
 	errBroken  = errors.New("the stream broke off")

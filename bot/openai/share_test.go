@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ type endpoint struct {
 	way   string
 	after time.Duration
 	begun time.Time
+	mu    sync.Mutex
 	asked []time.Duration // when, from begun
 }
 
@@ -26,7 +28,9 @@ var ways = []string{"hangs", "headers", "one token", "500", "breaks", "answers"}
 
 // RoundTrip implements http.RoundTripper.
 func (e *endpoint) RoundTrip(req *http.Request) (*http.Response, error) {
+	e.mu.Lock()
 	e.asked = append(e.asked, time.Since(e.begun))
+	e.mu.Unlock()
 	ctx := req.Context()
 	wait := func(d time.Duration) bool {
 		select {
