@@ -3,28 +3,27 @@ package tokenstest
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"ebb/compaction/tokens"
 )
 
-// Plain is the reference of [tokens.Counter]. Its time is quadratic in an unbroken run, so it must not count people's
-// text.
-type Plain struct{ enc *tiktoken.Tiktoken }
-
-// offline keeps the library from fetching tables; it sets a variable of the library.
-var offline = sync.OnceFunc(func() { tiktoken.SetBpeLoader(loader.NewOfflineLoader()) })
+// Plain is the reference of [tokens.Counter]: the library without bounds. Its time is quadratic in an unbroken run, so
+// it must not count people's text.
+type Plain struct{ library *tiktoken.Tiktoken }
 
 // NewPlain has the library load its table.
 func NewPlain() (*Plain, error) {
-	offline()
-	enc, err := tiktoken.GetEncoding("o200k_base")
+	if _, err := tokens.NewCounter(); err != nil { // the library reads its table from the program from here on
+		return nil, fmt.Errorf("prepare the library: %w", err)
+	}
+	library, err := tiktoken.GetEncoding(tiktoken.MODEL_O200K_BASE)
 	if err != nil {
 		return nil, fmt.Errorf("have the library load its token table: %w", err)
 	}
-	return &Plain{enc: enc}, nil
+	return &Plain{library: library}, nil
 }
 
 // Count is the number of tokens of a text.
-func (p *Plain) Count(text string) int { return len(p.enc.EncodeOrdinary(text)) }
+func (p *Plain) Count(text string) int { return len(p.library.EncodeOrdinary(text)) }
