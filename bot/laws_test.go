@@ -13,6 +13,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
+	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -353,6 +354,47 @@ func TestOverflowByToolResults(t *testing.T) {
 		want(t, "the answer", texts[len(texts)-1], "answered")
 		want(t, "requests that were too large", overflows, 1)
 	})
+}
+
+// A refusal of a large request without a known reason is tried once on half the view: no list has all wordings of an
+// overflow. A small request is refused for another reason, which people can't change.
+func TestUnexplainedRefusalOfALargeRequest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fill, limit, requests int
+		answer                string
+	}{
+		"large, and heard by half": {8000, 6500, 2, "answered"},
+		"large, and refused again": {8000, 0, 2, wording.Say(wording.Malformed, "en")},
+		"small":                    {300, 0, 1, wording.Say(wording.Malformed, "en")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var w *world
+				asked, refusing := 0, false
+				w = start(t, setup{
+					config: func(c *Config) { c.Compaction.Window.Threshold = 11000 },
+					model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+						if !refusing {
+							return text("noted"), nil
+						}
+						if asked++; requestTokens(w.bot, r.Messages) > tt.limit {
+							return llm.Response{}, &llm.CallError{Class: llm.Malformed, Status: 400, Err: errors.New("E4001")}
+						}
+						return text("answered"), nil
+					}},
+				})
+				w.fill(tt.fill)
+				refusing = true
+				w.post(said("q", "alice", "anything new?"))
+				after(time.Minute)
+				texts := w.wire.texts()
+				want(t, "the answer", texts[len(texts)-1], tt.answer)
+				want(t, "requests", asked, tt.requests)
+			})
+		})
+	}
 }
 
 // listener receives the streamed text of all turns.

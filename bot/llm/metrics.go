@@ -24,7 +24,7 @@ type Metrics struct {
 
 var (
 	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation}
-	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Overflow, Refused, Malformed}
+	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Unpaid, Overflow, Refused, Malformed}
 )
 
 // CallBuckets returns histogram bounds in seconds, beyond the time of a turn.

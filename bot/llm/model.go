@@ -168,7 +168,8 @@ const (
 	Broken      ErrorClass = "broken"      // an interrupted or invalid answer
 	Unreachable ErrorClass = "unreachable" // no connection: wrong address, or no listener
 	Missing     ErrorClass = "missing"     // unknown address or model: an operator must act
-	Denied      ErrorClass = "denied"      // key, quota or permission: an operator must act
+	Denied      ErrorClass = "denied"      // key or permission: an operator must act
+	Unpaid      ErrorClass = "unpaid"      // the account has no money or quota left: an operator must act
 	Overflow    ErrorClass = "overflow"    // the request is larger than the window
 	Refused     ErrorClass = "refused"     // content filter
 	Malformed   ErrorClass = "malformed"   // the provider rejected the request as invalid
@@ -185,6 +186,10 @@ func (e *CallError) Error() string {
 
 // Overflow reports whether the request exceeded the model's window.
 func (e *CallError) Overflow() bool { return e.Class == Overflow }
+
+// MayOverflow reports whether the request was refused as invalid: for a reason that is not known, and so perhaps for its
+// size. Providers have more wordings of an overflow than any list.
+func (e *CallError) MayOverflow() bool { return e.Class == Malformed && e.RequestFault() }
 
 // RequestFault reports whether the request itself would fail again. Other statuses, such as a missing model or a login
 // page, blame an address or the configuration.

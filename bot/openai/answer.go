@@ -18,6 +18,23 @@ type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
+	Base    struct {
+		Code int `json:"status_code"`
+	} `json:"base_resp"` // MiniMax's place of an error
+}
+
+// failure is the error that a successful status carries: in its own member, or in place of an answer.
+func (c chunk) failure(body []byte) error {
+	if len(c.Error) > 0 && string(c.Error) != "null" || c.Base.Code != 0 {
+		return parseFailure(0, body)
+	}
+	if len(c.Choices) > 0 || c.Usage != nil {
+		return nil
+	}
+	if failed := parseFailure(0, body); failed.message != "" {
+		return failed
+	}
+	return nil
 }
 
 type choice struct {

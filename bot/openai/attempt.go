@@ -18,7 +18,7 @@ const (
 
 // With an error the answer holds the reported usage, and the text so far if the caller ended the call.
 func (s *slot) attempt(cl call) (answer, *llm.CallError) {
-	x := &exchange{extra: cl.extra, stream: cl.stream}
+	x := &exchange{extra: cl.extra, stream: cl.stream, messages: s.Messages}
 	began := time.Now()
 	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
 	defer stop()
@@ -55,7 +55,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	case !known:
 		err = unfinished(a.finish)
 	case end == llm.FinishFilter && a.text == "" && len(a.calls) == 0:
-		err = &providerError{code: "content_filter", message: "the answer was filtered away"}
+		err = &providerError{codes: []string{"content_filter"}, message: "the answer was filtered away"}
 	}
 	if err != nil {
 		rest := answer{usage: a.usage}
@@ -146,8 +146,8 @@ func (a *answer) line(b []byte, out *sink) error {
 	if err := json.Unmarshal(b, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
 		return fmt.Errorf("decoding the answer: %w", err) // a wrong type omits its own field only
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return parseFailure(0, b)
+	if failed := c.failure(b); failed != nil {
+		return failed
 	}
 	n := a.add(c)
 	if a.first == 0 && a.tokens > 0 {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebb/bot/llm"
 )
 
 const (
@@ -24,8 +26,9 @@ const (
 
 // exchange records an HTTP exchange beyond go-openai's interface.
 type exchange struct {
-	extra  map[string]any
-	stream bool
+	extra    map[string]any
+	stream   bool
+	messages []llm.Message // as the caller wrote them
 
 	status int
 	after  time.Duration // Retry-After

@@ -21,6 +21,14 @@ const (
 	rungText                   // the same for providers without response_format
 )
 
+// These find refusals of a way to force a tool.
+var (
+	refusesChoice   = ruleFile.Regexp("refusesChoice")
+	refusesThinking = ruleFile.Regexp("refusesThinking")
+	refusesTools    = ruleFile.Regexp("refusesTools")
+	refusesJSON     = ruleFile.Regexp("refusesJSON")
+)
+
 // String is the name of a way in Response.Forced.
 func (r rung) String() string {
 	names := []string{"named", "required", "required_no_thinking", "auto", "json", "text"}

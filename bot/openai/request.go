@@ -50,6 +50,8 @@ func (m *model) build(r llm.Request, rung rung) call {
 	return cl
 }
 
+var saysOutput = ruleFile.Regexp("output") // The provider refuses an answer's length.
+
 // adapt learns the required form from a refusal, and reports whether it is new.
 func (m *model) adapt(cl call, err *llm.CallError) bool {
 	text := strings.ToLower(err.Said)

@@ -244,12 +244,12 @@ func TestErrorBodies(t *testing.T) {
 		`{"error":"m"}`:                                   "|m",
 		`{"code":"c","message":"m"}`:                      "c|m",
 		`{"detail":"m"}`:                                  "|m",
-		`{"detail":[{"msg":"m"}]}`:                        "|",
-		`not json`:                                        "|not json",
-		`[]`:                                              "|[]",
+		`{"detail":[{"msg":"m","loc":["body","n"]}]}`:     "|body.n m",
+		`not json`: "|not json",
+		`[]`:       "|",
 	} {
-		if e := parseFailure(400, []byte(body)); e.code+"|"+e.message != want {
-			t.Errorf("%s: %q, want %q", body, e.code+"|"+e.message, want)
+		if e := parseFailure(400, []byte(body)); strings.Join(e.codes, " ")+"|"+e.message != want {
+			t.Errorf("%s: %q, want %q", body, strings.Join(e.codes, " ")+"|"+e.message, want)
 		}
 	}
 }

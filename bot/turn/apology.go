@@ -20,7 +20,7 @@ func apology(err error, lang string) string {
 		return wording.Say(wording.Broken, lang)
 	case llm.Unreachable:
 		return wording.Say(wording.Unreachable, lang)
-	case llm.Denied, llm.Missing:
+	case llm.Denied, llm.Unpaid, llm.Missing:
 		return wording.Say(wording.Denied, lang)
 	case llm.Refused:
 		return wording.Say(wording.Refused, lang)

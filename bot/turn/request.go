@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rs/zerolog"
 
@@ -104,6 +105,12 @@ func (r *Runner) compactInline(ctx context.Context, t *Turn, needed func(session
 		t.Pinned = nil // the compaction has pinned it
 	}
 	t.View = v
+}
+
+// isTooLarge takes an unexplained refusal of a large request for an overflow. A small one has another fault.
+func isTooLarge(err error, size int, w compaction.Window) bool {
+	fault, ok := errors.AsType[*llm.CallError](err)
+	return ok && (fault.Overflow() || fault.MayOverflow() && size > w.Context/4)
 }
 
 // overflowTrigger holds after a provider found the request too large, whatever our counts are.

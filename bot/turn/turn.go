@@ -265,14 +265,16 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// askModel runs the loop once more on the emergency view if the provider finds the request too large.
+// askModel runs the loop once more on the emergency view if the provider finds the request too large, or may do so.
 func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
-	if err == nil || llm.ClassOf(err) != llm.Overflow {
+	if err == nil || !isTooLarge(err, a.estimate, r.views.Settings(t.View.Session).Window) {
 		return a, err
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
-	r.compactInline(ctx, t, r.overflowTrigger)
+	if llm.ClassOf(err) == llm.Overflow {
+		r.compactInline(ctx, t, r.overflowTrigger)
+	}
 	t.partial, t.halfWindow = true, true
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })

@@ -29,6 +29,8 @@ type ModelFault interface {
 	error
 	Overflow() bool  // the request exceeds the model's window
 	Temporary() bool // a retry may succeed
+	// MayOverflow reports a refusal for a reason that is not known. A large request may exceed the window.
+	MayOverflow() bool
 }
 
 // CompleteRequest is one summary request.
@@ -214,7 +216,7 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 		}
 		fault, known := errors.AsType[ModelFault](err)
 		switch {
-		case known && fault.Overflow() && t.halveChunk(&c):
+		case known && (fault.Overflow() || fault.MayOverflow() && t.halved == 0 && c.size > t.Context/4) && t.halveChunk(&c):
 			try-- // the same chunk would overflow again; a smaller one is a new request
 		case (!known || fault.Temporary() && !fault.Overflow()) && try < t.Retries && t.model == t.Name:
 			if err := waitJittered(ctx, time.Duration(try)*t.Backoff); err != nil {

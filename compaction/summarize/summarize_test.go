@@ -113,11 +113,12 @@ func TestRetryCoversTheSameRange(t *testing.T) {
 }
 
 // fault is a model's error by its class.
-type fault struct{ overflow, temporary bool }
+type fault struct{ overflow, temporary, unexplained bool }
 
-func (e fault) Error() string   { return "trouble" }
-func (e fault) Overflow() bool  { return e.overflow }
-func (e fault) Temporary() bool { return e.temporary }
+func (e fault) Error() string     { return "trouble" }
+func (e fault) Overflow() bool    { return e.overflow }
+func (e fault) MayOverflow() bool { return e.unexplained }
+func (e fault) Temporary() bool   { return e.temporary }
 
 // P56, P57: the summariser's attempts, then one of the chat's model where that is another, then the end.
 func TestLadderOfModels(t *testing.T) {
