@@ -105,6 +105,9 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
 	k.oneOf("dingtalk.reaction", d.Reaction, []string{ReactionOff, ReactionOn})
 	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
+	for i, h := range d.PictureHosts {
+		k.want(pictureHost.MatchString(h), fmt.Sprintf("dingtalk.picture_hosts[%d]", i), strconv.Quote(h), `a host such as "img.example.com", or "*.example.com"`)
+	}
 	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
 	k.want(d.APICallsPerMonth >= 0, "dingtalk.api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")
 	k.oneOf("dingtalk.connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
@@ -205,6 +208,8 @@ func (d *DatabaseConfig) check(k checker) {
 	}
 	k.between("database.max_conns", d.MaxConns, 2, 1000)
 }
+
+var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$`)
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 

@@ -54,6 +54,8 @@ type DingTalkConfig struct {
 	CardReasoning bool `json:"card_reasoning"`
 	// Reaction marks questions until they are answered: "on" or "off".
 	Reaction string `json:"reaction"`
+	// PictureHosts are the hosts whose pictures an answer may show.
+	PictureHosts []string `json:"picture_hosts"`
 	// RepliesPerMinute is for one conversation. 0: no limit.
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the organization's quota of calls to the open API. 0: no bound.
@@ -227,6 +229,7 @@ func defaults(src *source) *Config {
 			CardStream:       "auto",
 			Reaction:         ReactionOff,
 			CardInterval:     800 * time.Millisecond,
+			PictureHosts:     []string{},
 			RepliesPerMinute: 20,
 			APICallsPerMonth: 5000,
 			Connections:      ConnectionsAll,

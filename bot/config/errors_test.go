@@ -84,6 +84,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"connections", `{"dingtalk": {"connections": ^"two"}}`, `dingtalk.connections: got "two", want "all" or "one"`},
 		{"keepalive low", `{"dingtalk": {"keepalive": ^14}}`, "dingtalk.keepalive: got 14s, want 15s to 30s"},
 		{"keepalive high", `{"dingtalk": {"keepalive": ^"31s"}}`, "dingtalk.keepalive: got 31s, want 15s to 30s"},
+		{"a picture's address", `{"dingtalk": {"picture_hosts": ["a.example", ^"https://a.example/x"]}}`, `dingtalk.picture_hosts[1]: got "https://a.example/x", want a host such as "img.example.com", or "*.example.com"`},
 		{"replies", `{"dingtalk": {"replies_per_minute": ^-1}}`, "dingtalk.replies_per_minute: got -1, want 0 (no limit) or more"},
 		{"API calls", `{"dingtalk": {"api_calls_per_month": ^-1}}`, "dingtalk.api_calls_per_month: got -1, want 0 (no bound) or more"},
 		{"URL", `{"dingtalk": {"api_base": ^"api.dingtalk.com"}}`, `dingtalk.api_base: got "api.dingtalk.com", want the URL of a server`},

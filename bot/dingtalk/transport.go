@@ -17,6 +17,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/markdown"
 	"ebb/bot/dingtalk/reaction"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
@@ -38,6 +39,8 @@ type Config struct {
 	APIBase string
 	// OAPIBase serves session webhooks; other hosts are refused. Empty for https://oapi.dingtalk.com.
 	OAPIBase string
+	// Pictures are the hosts whose pictures a reply may show; others become links.
+	Pictures markdown.Pictures
 	// RepliesPerMinute bounds the messages to one conversation; 0 is unbounded.
 	RepliesPerMinute int
 	// KeepAlive is the idle time before a ping; 0 for 20 s, at least 3 s.
@@ -143,7 +146,7 @@ func New(c Config) (*Transport, error) {
 	if s := c.Cards; s != nil {
 		t.cards = card.NewCards(card.Config{
 			API: t, Store: s.Store, Governor: t.calls, Template: s.Template, Key: s.Key, Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts,
-			Language: s.Language,
+			Language: s.Language, Pictures: c.Pictures,
 		})
 	}
 	if s := c.Reactions; s != nil {

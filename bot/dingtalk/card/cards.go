@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
 )
 
@@ -36,6 +37,7 @@ type Config struct {
 	Interval time.Duration                        // time between two updates of a card
 	Thoughts bool                                 // end of the model's reasoning while it thinks
 	Language func(sessions.ConversationID) string // for a card that is closed in the background
+	Pictures markdown.Pictures                    // hosts of pictures that a frame may show
 }
 
 // Cards streams running turns, ends cards with replies, and closes the cards that no reply will end. Its methods may

@@ -305,7 +305,7 @@ func (l *live) frame() string {
 		l.mu.Unlock()
 		return full
 	}
-	text, idea, tool := string(l.text), string(l.idea), l.tool
+	text, idea, tool := l.cfg.Pictures.SafeOpen(string(l.text)), string(l.idea), l.tool
 	l.mu.Unlock()
 	pieces := Split(text, Limit)
 	shown := ""

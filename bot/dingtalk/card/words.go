@@ -3,6 +3,8 @@ package card
 import (
 	"strings"
 	"unicode/utf8"
+
+	"ebb/bot/dingtalk/markdown"
 )
 
 func status(lang, tool string) string {
@@ -50,7 +52,7 @@ func thought(text string) string {
 	case cut:
 		text = "… " + text
 	}
-	return Final("> 💭 " + text)
+	return Final(markdown.Pictures{}.Safe("> 💭 " + text))
 }
 
 func closed(lang string) string {

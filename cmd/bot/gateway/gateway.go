@@ -25,6 +25,7 @@ import (
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/markdown"
 	"ebb/bot/openai"
 	"ebb/bot/retention"
 	"ebb/bot/schedule"
@@ -216,7 +217,7 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 	d, a := g.cfg.DingTalk, g.cfg.Agent
 	c := dingtalk.Config{
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
-		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls,
+		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls, Pictures: markdown.PicturesOf(d.PictureHosts),
 	}
 	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), a.Language) }
 	c.Reactions = &dingtalk.Reactions{Store: g.store, Language: language, Set: d.Reaction == config.ReactionOn}

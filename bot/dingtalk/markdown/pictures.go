@@ -1,0 +1,359 @@
+package markdown
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Pictures are the hosts whose pictures a text may show. The zero value allows none.
+type Pictures struct{ hosts []string }
+
+// PicturesOf allows pictures of hosts. "*.example.com" stands for all hosts below example.com.
+func PicturesOf(hosts []string) Pictures {
+	var p Pictures
+	for _, h := range hosts {
+		p.hosts = append(p.hosts, strings.ToLower(strings.TrimSuffix(strings.TrimSpace(h), ".")))
+	}
+	return p
+}
+
+// Safe keeps clients from fetching what a model wrote, since an address can carry words of the conversation to its host.
+// A picture of another host becomes a link that names the host, and so does <img>. Other HTML is escaped, unless it only
+// formats. A link with another scheme than http, https, mailto and tel becomes text. Code stays as it is.
+func (p Pictures) Safe(text string) string { return p.safe(text, false) }
+
+// SafeOpen is [Pictures.Safe] for a text that still grows. It leaves out a tag at the end that is not complete.
+func (p Pictures) SafeOpen(text string) string { return p.safe(text, true) }
+
+var suspicious = regexp.MustCompile(`(?i)!\[|<[a-z/!]|\]\(|\]:|dingtalk`)
+
+func (p Pictures) safe(text string, open bool) string {
+	if !suspicious.MatchString(text) {
+		return text
+	}
+	lines := Parse(text)
+	var chunks []string // Each second one is code.
+	var b strings.Builder
+	inFence := false
+	for i := range lines {
+		l := &lines[i]
+		fenced := l.Kind == FenceOpen || l.Kind == Code || l.Kind == FenceClose
+		if fenced != inFence {
+			chunks = append(chunks, b.String())
+			b.Reset()
+			inFence = fenced
+		}
+		b.WriteString(l.Raw)
+	}
+	chunks = append(chunks, b.String())
+	s := sanitizer{Pictures: p, defs: map[string]string{}}
+	for i := 0; i < len(chunks); i += 2 {
+		for _, m := range definitionLine.FindAllStringSubmatch(chunks[i], -1) {
+			if label := foldLabel(m[1]); s.defs[label] == "" {
+				s.defs[label] = m[2]
+			}
+		}
+	}
+	for i := 0; i < len(chunks); i += 2 {
+		s.open = open && i == len(chunks)-1
+		chunks[i] = s.chunk(chunks[i])
+	}
+	return strings.Join(chunks, "")
+}
+
+var (
+	definitionLine = regexp.MustCompile(`(?m)^[ \t>]*\[([^\[\]\n]+)\]:[ \t]*\n?[ \t]*<?([^\s<>]+)`)
+	paragraphEnd   = regexp.MustCompile(`\n[ \t>]*\n`)
+)
+
+func foldLabel(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+
+// sanitizer rewrites text outside code blocks.
+type sanitizer struct {
+	Pictures
+	defs map[string]string // addresses by folded label
+	open bool              // the text goes on behind the chunk
+}
+
+// chunk rewrites one paragraph after the other: no syntax reaches beyond an empty line.
+func (s *sanitizer) chunk(text string) string {
+	var b strings.Builder
+	open := s.open
+	for text != "" {
+		end := len(text)
+		if m := paragraphEnd.FindStringIndex(text); m != nil {
+			end = m[1]
+		}
+		s.open = open && end == len(text)
+		b.WriteString(s.inline(text[:end], 0))
+		text = text[end:]
+	}
+	return b.String()
+}
+
+// Bounds of syntax: labels in labels, and bytes of a label and of a target, which can hold a whole picture.
+const (
+	maxDeep   = 4
+	maxLabel  = 4000
+	maxTarget = 128 << 10
+)
+
+func (s *sanitizer) inline(text string, depth int) string {
+	var b []byte
+	for i := 0; i < len(text); {
+		rest := text[i:]
+		next := strings.IndexAny(rest, "`!]<dD[")
+		if next < 0 {
+			b = append(b, rest...)
+			break
+		}
+		b = append(b, rest[:next]...)
+		i, rest = i+next, rest[next:]
+		out, n := s.special(rest, i == 0 || text[i-1] == '\n', depth)
+		if n < 0 { // the rest is not complete
+			break
+		}
+		if n == 0 {
+			out, n = rest[:1], 1
+		}
+		if n > 1 && out != "" && out[0] == '[' && len(b) > 0 && b[len(b)-1] == '!' { // it would make a picture of a link
+			b = append(b[:len(b)-1], "！"...)
+		}
+		b = append(b, out...)
+		i += n
+	}
+	return string(b)
+}
+
+var (
+	ownScheme = regexp.MustCompile(`^(?i)(dingtalk)(?::|&colon;|&#0*58;|&#x0*3a;)//`)
+	defStart  = regexp.MustCompile(`^\[[^\[\]\n]+\]:[ \t]*\n?[ \t]*<?([^\s<>]+)>?`)
+)
+
+// special returns the text in place of the first n bytes; 0: nothing is special; -1: the text is cut here.
+func (s *sanitizer) special(rest string, lineStart bool, depth int) (out string, n int) {
+	switch rest[0] {
+	case '`':
+		return codeSpan(rest)
+	case '!':
+		if strings.HasPrefix(rest, "![") && depth <= maxDeep {
+			return s.picture(rest, depth)
+		}
+	case ']':
+		if strings.HasPrefix(rest, "](") {
+			if dest, _, n := linkTarget(rest[1:]); n > 0 && !mayOpen(dest) {
+				return "]（" + inert(dest) + "）", n + 1
+			} else if n > 0 && !strings.ContainsAny(rest[2:n], "!<`") {
+				return rest[:n+1], n + 1
+			}
+		}
+	case '[':
+		if m := defStart.FindStringSubmatch(rest); lineStart && m != nil && !mayOpen(m[1]) {
+			return inert(m[0]), len(m[0])
+		}
+	case 'd', 'D':
+		if m := ownScheme.FindString(rest); m != "" {
+			return rest[:len("dingtalk")] + "：//", len(m)
+		}
+	case '<':
+		return s.tag(rest, depth)
+	}
+	return "", 0
+}
+
+// A span ends with its line: clients differ beyond it.
+func codeSpan(rest string) (string, int) {
+	ticks := run(rest, '`')
+	line, _, _ := strings.Cut(rest, "\n")
+	for at := ticks; at < len(line); {
+		next := strings.IndexByte(line[at:], '`')
+		if next < 0 {
+			break
+		}
+		at += next
+		if n := run(line[at:], '`'); n == ticks {
+			return line[:at+n], at + n
+		} else {
+			at += n
+		}
+	}
+	return rest[:ticks], ticks
+}
+
+func (s *sanitizer) picture(rest string, depth int) (string, int) {
+	end := closingBracket(rest[1:])
+	if end < 0 {
+		if s.open {
+			return rest[:2], 2 // the card holds it back
+		}
+		return "！[", 2
+	}
+	label, after := rest[2:end+1], rest[end+2:]
+	alt := s.inline(label, depth+1)
+	used := end + 2
+	switch {
+	case strings.HasPrefix(after, "("):
+		dest, raw, n := linkTarget(after)
+		switch {
+		case n > 0 && s.allows(dest) && !strings.ContainsAny(raw, "!<`"):
+			return "![" + alt + "](" + raw + ")", used + n
+		case n > 0:
+			return shownLink(alt, dest), used + n
+		case !s.open:
+			return "！[", 2
+		}
+		return rest[:2], 2
+	case strings.HasPrefix(after, "["):
+		if n := closingBracket(after); n > 0 {
+			name := after[1:n]
+			if strings.TrimSpace(name) == "" {
+				name = label
+			}
+			return s.referenced(alt, name, rest[:used+n+1])
+		}
+	}
+	return s.referenced(alt, label, rest[:used])
+}
+
+func (s *sanitizer) referenced(alt, name, raw string) (string, int) {
+	dest, known := s.defs[foldLabel(name)]
+	switch {
+	case !known && strings.ContainsAny(raw[2:], "[<`\\"): // a lenient client may read it as a picture
+		return "！[", 2
+	case !known:
+		return "", 0 // text
+	case s.allows(dest):
+		return "![" + alt + "](" + dest + ")", len(raw)
+	}
+	return shownLink(alt, dest), len(raw)
+}
+
+// closingBracket is the offset of the bracket that closes the one at the beginning; -1: none.
+func closingBracket(s string) int {
+	depth := 0
+	for i := 0; i < min(len(s), maxLabel); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// linkTarget reads (address "title"), and n is its length; 0: it has no end.
+func linkTarget(s string) (dest, raw string, n int) {
+	depth, pointed := 0, false
+	s = s[:min(len(s), maxTarget)]
+	for i := 0; i < len(s) && n == 0; i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case s[i] == '<' && strings.TrimSpace(s[1:i]) == "" && depth == 1:
+			pointed = true
+		case s[i] == '>':
+			pointed = false
+		case pointed:
+		case s[i] == '(':
+			depth++
+		case s[i] == ')':
+			if depth--; depth == 0 {
+				n = i + 1
+			}
+		}
+	}
+	if n == 0 {
+		return "", "", 0
+	}
+	raw = s[1 : n-1]
+	dest = strings.TrimSpace(raw)
+	if strings.HasPrefix(dest, "<") {
+		dest, _, _ = strings.Cut(dest[1:], ">")
+		return dest, raw, n
+	}
+	if at := strings.IndexAny(dest, " \t\n"); at > 0 { // A title follows, or a broken address.
+		if title := strings.TrimSpace(dest[at:]); strings.ContainsAny(title[:1], `"'(`) {
+			dest = dest[:at]
+		}
+	}
+	return dest, raw, n
+}
+
+// decoded is an address as a browser reads it.
+func decoded(dest string) string {
+	dest = html.UnescapeString(dest)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, dest)
+}
+
+func (p Pictures) allows(dest string) bool {
+	u, err := url.Parse(html.UnescapeString(dest))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Opaque != "" || strings.ContainsAny(dest, "\\ \t\r\n") {
+		return false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	for _, h := range p.hosts {
+		if below, ok := strings.CutPrefix(h, "*"); host != "" && (h == host || ok && strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)) {
+			return true
+		}
+	}
+	return false
+}
+
+var schemeOf = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(\d)?`)
+
+// mayOpen reports whether a link to an address only opens a page or writes a letter.
+func mayOpen(dest string) bool {
+	m := schemeOf.FindStringSubmatch(decoded(strings.ReplaceAll(dest, `\`, "")))
+	if m == nil {
+		return true
+	}
+	switch strings.ToLower(m[1]) {
+	case "http", "https", "mailto", "tel":
+		return true
+	}
+	return m[2] != "" // a host and its port
+}
+
+var linkSafe = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", "\t", "%20", "\n", "%20", `"`, "%22", "!", "%21", "[", "%5B", "]", "%5D", "`", "%60")
+
+// shownLink is a link in place of a picture. It shows its host.
+func shownLink(alt, dest string) string {
+	clean := decoded(dest)
+	if strings.HasPrefix(clean, "//") {
+		clean = "https:" + clean
+	}
+	u, err := url.Parse(clean)
+	alt = strings.TrimSpace(alt)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return alt + "（" + inert(dest) + "）"
+	}
+	if alt == "" {
+		return "[" + u.Hostname() + "](" + linkSafe.Replace(clean) + ")"
+	}
+	return "[" + alt + "（" + u.Hostname() + "）](" + linkSafe.Replace(clean) + ")"
+}
+
+// maxInert bounds an address that is shown as text, in characters.
+const maxInert = 80
+
+// inert is an address that no client takes for one.
+func inert(dest string) string {
+	dest = strings.NewReplacer(":", "：", "<", "", ">", "", "&", "＆", "!", "！", "[", "［", "]", "］").Replace(decoded(dest))
+	if rs := []rune(dest); len(rs) > maxInert {
+		dest = string(rs[:maxInert]) + "…"
+	}
+	return dest
+}
