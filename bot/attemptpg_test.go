@@ -270,26 +270,26 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 	p := imported(t, defaults, 40, 20)
 	p.exec("UPDATE dingtalk_session_events SET created_at = now() - interval '30 hours'")
 	var calls atomic.Int32
-	for i, id := range p.saveFacts(sessions.MaxCuts + 1) {
-		cut, asked := make(chan struct{}), make(chan struct{})
-		r := p.run(sessions.ReplicaID(fmt.Sprint("r", i)), func(r *replica, c *Config) {
-			c.DigestAt, c.Location = "04:00", time.UTC
-			r.model.summary = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-				if calls.Add(1); i == sessions.MaxCuts {
-					cut = make(chan struct{}) // this one ends by itself, behind the erasure
-				}
-				close(asked)
-				select {
-				case <-cut:
-				case <-time.After(time.Second):
-				case <-ctx.Done():
-				}
-				return text(goodSummary), nil
+	asked := make(chan chan struct{}, sessions.MaxCuts+2) // each call has a channel that ends it; the last ends by itself
+	r := p.run("a", func(r *replica, c *Config) {
+		c.DigestAt, c.Location = "04:00", time.UTC
+		r.model.summary = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			cut := make(chan struct{})
+			calls.Add(1)
+			asked <- cut
+			select {
+			case <-cut:
+			case <-time.After(time.Second):
+			case <-ctx.Done():
 			}
-		})
+			return text(goodSummary), nil
+		}
+	})
+	for i, id := range p.saveFacts(sessions.MaxCuts + 1) {
+		var cut chan struct{}
 		await(t, "the digest is asked for", func() bool {
 			select {
-			case <-asked:
+			case cut = <-asked:
 				return true
 			default:
 				return false
@@ -298,9 +298,11 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 			t.Fatal(err)
 		}
-		close(cut)
-		r.stop()
+		if i < sessions.MaxCuts {
+			close(cut)
+		}
 	}
+	r.stop()
 	if n := one[int](t, p.db(), "SELECT count(*) FROM memories WHERE kind = 'digest'"); n != 1 {
 		t.Errorf("%d digests after %d erasures and %d calls, want 1", n, sessions.MaxCuts+1, calls.Load())
 	}

@@ -183,8 +183,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return
-	case errors.Is(err, sessions.ErrLeaseLost), errors.Is(err, sessions.ErrLeaseHeld):
-		return // another replica owns the session by now
+	case errors.Is(err, sessions.ErrLeaseHeld), errors.Is(err, sessions.ErrNotFound):
+		return // another replica owns the session by now, or it was deleted
 	case err != nil:
 		owed := b.recordOwed(ctx, u.Key)
 		if b.handOver(ctx, u.Key) && owed > 0 {
@@ -213,15 +213,20 @@ func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	return n
 }
 
-// handOver releases a lease: another replica answers at once. It reports whether the release is stored.
+// handOver releases a lease, also one whose term an erasure ended: another replica answers at once. It reports whether
+// the release is stored.
 func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer stop()
-	lease, ok := b.leases.Drop(key)
-	if !ok {
+	if !b.leases.Holds(key) {
 		return false
 	}
-	if err := b.store.Release(ctx, lease); err != nil {
+	err := b.leases.Do(ctx, key, func(l sessions.Lease) error { return b.store.Release(ctx, l) })
+	b.leases.Drop(key)
+	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
+		return false // another replica owns the session by now, or it was deleted
+	}
+	if err != nil {
 		zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Failed to hand over a lease; it is released with the others")
 		return false
 	}
@@ -229,14 +234,14 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 }
 
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
-	lease, err := b.leases.Get(ctx, key)
-	if err != nil {
-		return 0, err
-	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = llm.WithWaiter(log.WithContext(ctx), key) // a last flush has the priority of a turn
-	out, err := b.worker.FlushAll(ctx, lease, upkeep.FlushShutdown)
-	return out.Receipt.Rows(), err
+	ctx = llm.WithWaiter(ctx, key) // a last flush has the priority of a turn
+	err = b.leases.Do(ctx, key, func(l sessions.Lease) error {
+		log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
+		out, err := b.worker.FlushAll(log.WithContext(ctx), l, upkeep.FlushShutdown)
+		rows = out.Receipt.Rows()
+		return err
+	})
+	return rows, err
 }
 
 func (b *Bot) resign(ctx context.Context) error {

@@ -58,7 +58,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 		}
 		failed, thrown := false, false
 		r.model.chat = func(context.Context, llm.Request) (llm.Response, error) {
-			if !thrown { // an erasure frees the lease of a turn that is under way
+			if !thrown { // an erasure ends the term of a turn that is under way
 				thrown = true
 				eraser.exec("UPDATE dingtalk_sessions SET lease_owner = NULL, lease_term = lease_term + 1 WHERE session_key = $1", string(group))
 			}

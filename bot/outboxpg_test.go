@@ -109,9 +109,9 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 	}
 }
 
-// H3: an erasure frees the lease of a session whose replies wait in one replica, and another takes it over. The group
-// sees each reply once, and none is in doubt.
-func TestReplyOfFreedSessionIsSeenOnce(t *testing.T) {
+// H3: an erasure ends the term of a session whose replies wait in one replica, and another accepts its next message. The
+// group sees each reply once, and none is in doubt.
+func TestReplyOfErasedSessionIsSeenOnce(t *testing.T) {
 	t.Parallel()
 	var limited, free atomic.Bool
 	limited.Store(true)

@@ -35,10 +35,11 @@ type Store interface {
 	// Owe owes the flush of the events after the flush cursor, in place of an earlier debt.
 	Owe(ctx context.Context, l sessions.Lease, d Debt) error
 
-	// Unflushed lists the unflushed sessions with owner's lease, the most tokens first.
+	// Unflushed lists the unflushed sessions with owner's lease, the most tokens first. It also lists recent ones without
+	// a living owner, a debt or a waiting message.
 	Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]UnflushedSession, error)
 
-	// OweUnflushed owes the unflushed events of all sessions with owner's lease, or of key unless it is empty. It
+	// OweUnflushed owes the unflushed events of all sessions in Unflushed, or of key alone if owner has its lease. It
 	// counts no failure, and returns the number of sessions.
 	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
 }

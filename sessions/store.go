@@ -186,8 +186,8 @@ const MaxPeek = 1000
 // turns, until one of them stores something.
 const MaxCuts = 3
 
-// Eraser removes content from a session, by an administrator's right and without a lease. Running turns, flushes and
-// compactions fail at their next write, as after a lost lease, and begin again. After [MaxCuts] of them it waits for
+// Eraser removes content from a session, by an administrator's right and without a lease. It ends the term of the lease,
+// whose owner stays. Running turns, flushes and compactions fail at their next write with ErrLeaseLost, and begin again. After [MaxCuts] of them it waits for
 // the end of the next one, or of its own context. It also waits while a replica may be sending a reply, for [SendTime]
 // at most for each part, so that no erased word arrives later.
 type Eraser interface {
@@ -248,9 +248,11 @@ type Leaser interface {
 	// Acquire takes the session's lease, or returns the one that owner holds. ErrLeaseHeld if another living replica
 	// has it, ErrNotFound without such a session.
 	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
-	// Release gives up a lease if it is the current one. If messages wait, other replicas are woken.
+	// Release gives up a lease, or returns ErrLeaseLost if it is not the current one. If messages wait, other replicas are
+	// woken.
 	Release(ctx context.Context, l Lease) error
-	// Rest releases owner's leases of those keys whose sessions are idle, and returns these keys. Idle means no
+	// Rest releases owner's leases of those keys whose sessions are idle. It returns these keys, and those of sessions that
+	// owner has not leased, deleted ones too. Idle means no
 	// message for the given time, no pending message, unsent reply or running compaction, and everything flushed or
 	// owed. Without a message for the time unflushed, the flush does not matter.
 	Rest(ctx context.Context, owner ReplicaID, keys []Key, rest, unflushed time.Duration) ([]Key, error)

@@ -77,7 +77,10 @@ func TestPlans(t *testing.T) {
 		run    func() error
 		sorted bool
 	}{
-		"unflushed sessions": {func() error { _, err := q.SessionsUnflushed(t.Context(), p, "a"); return err }, true},
+		"unflushed sessions": {func() error {
+			_, err := q.SessionsUnflushed(t.Context(), p, &dbsqlc.SessionsUnflushedParams{Owner: "a"})
+			return err
+		}, true},
 		"all history": {func() error {
 			_, err := q.EventsHistory(t.Context(), p, &dbsqlc.EventsHistoryParams{
 				SessionKey: "s7", FromSeq: 1, ThroughSeq: 1 << 40, Until: time.Now(), Seqs: []int64{}, Patterns: []string{}, MaxChars: 10, MaxRows: 20,

@@ -39,7 +39,7 @@ func TestCompactionRequests(t *testing.T) {
 	}
 	stale := c.lease
 	stale.Term--
-	if n, err := s.StartRequest(t.Context(), stale); !errors.Is(err, sessions.ErrNotFound) {
+	if n, err := s.StartRequest(t.Context(), stale); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("under an old lease attempt %d began (%v)", n, err)
 	}
 	start := func(l sessions.Lease, want int) {

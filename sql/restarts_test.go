@@ -198,14 +198,21 @@ func TestGone(t *testing.T) {
 }
 
 // A range that a replica leaves unflushed is owed, without a counted failure and due at once; a debt that rests goes on
-// resting.
+// resting. A recent range without a living owner is listed and owed too, an old one or one with a waiting message not.
 func TestOweRest(t *testing.T) {
 	t.Parallel()
 	s, db := open(t, sqltest.URL(t))
 	owes, failed, flushed, other := newChat(t, s, "owes", "u", false), newChat(t, s, "failed", "u", false), newChat(t, s, "flushed", "u", false),
 		newChat(t, s, "other", "u", false)
+	left, old, waits := newChat(t, s, "left", "u", false), newChat(t, s, "old", "u", false), newChat(t, s, "waits", "u", false)
 	execute(t, db, "UPDATE dingtalk_sessions SET flushed_seq = last_seq WHERE session_key = $1", flushed.reader.Key)
 	execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = 'b' WHERE session_key = $1", other.reader.Key)
+	if _, err := s.Beat(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	must[sessions.Accepted](t)(s.Accept(t.Context(), "a", waits.reader.Key, sessions.Message{RobotCode: robot, ConversationID: "waits", ConversationType: sessions.Group, ID: "m", SenderID: "u", Text: "hello"}))
+	execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = NULL WHERE session_key = ANY($1)", []string{string(left.reader.Key), string(old.reader.Key), string(waits.reader.Key)})
+	execute(t, db, "UPDATE dingtalk_sessions SET last_active_at = now() - interval '1 hour' WHERE session_key = $1", old.reader.Key)
 	execute(t, db, `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ($1, 0, 1, 2, 'busy')`, failed.reader.Key)
 	if n, err := s.OweUnflushed(t.Context(), "a", other.reader.Key); n != 0 || err != nil {
 		t.Errorf("%d sessions owe, %v; another replica has it", n, err)
@@ -213,9 +220,14 @@ func TestOweRest(t *testing.T) {
 	if n, err := s.OweUnflushed(t.Context(), "a", owes.reader.Key); n != 1 || err != nil {
 		t.Errorf("%d sessions owe, %v; want the one", n, err)
 	}
-	if n, err := s.OweUnflushed(t.Context(), "a", ""); n != 2 || err != nil {
-		t.Fatalf("%d sessions owe, %v; want 2", n, err)
+	listed := must[[]memory.UnflushedSession](t)(s.Unflushed(t.Context(), "a"))
+	if len(listed) != 3 || !slices.ContainsFunc(listed, func(u memory.UnflushedSession) bool { return u.Key == left.reader.Key }) {
+		t.Errorf("unflushed are %+v, want two leased sessions and the recent one without an owner", listed)
 	}
+	if n, err := s.OweUnflushed(t.Context(), "a", ""); n != 3 || err != nil {
+		t.Fatalf("%d sessions owe, %v; want 3", n, err)
+	}
+	execute(t, db, "DELETE FROM flush_debts WHERE session_key = $1", left.reader.Key)
 	rows, err := s.DebtsDue(t.Context(), "a", memory.FlushCandidate{}, 10)
 	if err != nil || len(rows) != 1 || rows[0].Key != owes.reader.Key || rows[0].Through != 2 || rows[0].Failures != 0 {
 		t.Errorf("due are %+v, %v; want what was cut off alone", rows, err)

@@ -74,7 +74,7 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
 	ctx = log.WithContext(ctx)
 	if err := u.writeDigest(ctx, d); err != nil {
-		periodic.LogFailure(ctx, u.leases.Check(d.Key, err), "Daily digest failed")
+		periodic.LogFailure(ctx, err, "Daily digest failed")
 	}
 }
 
@@ -85,12 +85,17 @@ func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 		return nil // the process stops
 	}
 	defer u.slots.Release(1)
-	lease, err := u.leases.Get(ctx, d.Key) // before the first read: an erasure takes the lease away
-	if err != nil {
-		return err
+	err := u.leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
+		log := zerolog.Ctx(ctx).With().Int64("term", l.Term).Logger()
+		return u.writeDigestUnder(log.WithContext(ctx), l, d)
+	})
+	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
+		return nil
 	}
-	log := zerolog.Ctx(ctx).With().Int64("term", lease.Term).Logger()
-	ctx = log.WithContext(ctx)
+	return err
+}
+
+func (u *Worker) writeDigestUnder(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
 	s, err := u.store.Session(ctx, d.Key)
 	if err != nil {
 		return err

@@ -46,23 +46,24 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 		return false, nil
 	}
 	defer u.slots.Release(1)
-	lease, err := u.leases.Get(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx = log.WithContext(ctx)
-	for range maxSessionRounds {
-		again, err := u.maintainOnce(ctx, lease)
-		if err != nil {
-			log.Warn().Err(u.leases.Check(key, err)).Msg("Upkeep did not finish")
+	more = true
+	for rounds := 0; more && rounds < maxSessionRounds; rounds++ {
+		began := false
+		err = u.leases.Do(ctx, key, func(l sessions.Lease) (err error) {
+			began = true
+			log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
+			more, err = u.maintainOnce(log.WithContext(ctx), l)
+			return err
+		})
+		switch {
+		case err != nil && !began:
+			return false, err
+		case err != nil:
+			zerolog.Ctx(ctx).Warn().EmbedObject(key).Err(err).Msg("Upkeep did not finish")
 			return false, nil
 		}
-		if !again {
-			return false, nil
-		}
 	}
-	return true, nil
+	return more, nil
 }
 
 func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {

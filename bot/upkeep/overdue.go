@@ -136,18 +136,17 @@ func (u *Worker) flushLow(
 		return out, nil // the process stops
 	}
 	defer u.slots.Release(1)
-	lease, err := u.leases.Get(ctx, key)
+	err = u.leases.Do(ctx, key, func(l sessions.Lease) (err error) {
+		log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
+		one, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)
+		defer stop()
+		out, err = u.flushIfDue(one, l, trigger, func(s sessions.Session) (int, bool) {
+			return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)
+		})
+		return err
+	})
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return out, nil
 	}
-	if err != nil {
-		return out, err
-	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", lease.Term).Logger()
-	ctx, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)
-	defer stop()
-	out, err = u.flushIfDue(ctx, lease, trigger, func(s sessions.Session) (int, bool) {
-		return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)
-	})
-	return out, u.leases.Check(key, err)
+	return out, err
 }

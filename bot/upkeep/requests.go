@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,23 +46,26 @@ func (u requests) compactAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compactOne keeps a request whose attempt did not begin, or whose session went to another replica: no row of the
-// compaction log has it.
+// compactOne leaves a request to another replica that has the session by now.
 func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
-	lease, err := u.leases.Get(ctx, r.Key)
-	if err != nil {
-		return nil //nolint:nilerr // another replica took the session meanwhile
-	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(r.Key).Int64("term", lease.Term).Logger()
-	ctx = log.WithContext(ctx)
-	attempt, err := u.cfg.Requests.StartRequest(ctx, lease)
-	switch {
-	case errors.Is(err, sessions.ErrNotFound):
+	err := u.leases.Do(ctx, r.Key, func(l sessions.Lease) error {
+		log := zerolog.Ctx(ctx).With().EmbedObject(r.Key).Int64("term", l.Term).Logger()
+		return u.attempt(log.WithContext(ctx), l, r)
+	})
+	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return nil
-	case err != nil:
+	}
+	return err
+}
+
+// attempt keeps a request whose compaction did not begin, or whose lease was lost: no row of the compaction log has it.
+func (u requests) attempt(ctx context.Context, lease sessions.Lease, r sessions.CompactionRequest) error {
+	attempt, err := u.cfg.Requests.StartRequest(ctx, lease)
+	if err != nil {
 		return err
-	case attempt > maxRequestAttempts:
-		log.Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
+	}
+	if attempt > maxRequestAttempts {
+		zerolog.Ctx(ctx).Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
 		if err := u.logDropped(ctx, lease, r); err != nil {
 			return err
 		}
@@ -73,11 +77,13 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // a stop: the next owner repeats it
 	}
-	err = u.leases.Check(r.Key, err)
+	if errors.Is(err, sessions.ErrLeaseLost) {
+		return cmp.Or(u.cfg.Requests.ReturnRequest(ctx, lease, attempt), err)
+	}
 	if err != nil && !NothingToCompact(err) {
 		periodic.LogFailure(ctx, err, "Requested compaction failed")
 	}
-	if err != nil && (done.Outcome == "" || errors.Is(err, sessions.ErrLeaseLost)) {
+	if err != nil && done.Outcome == "" {
 		return u.cfg.Requests.ReturnRequest(ctx, lease, attempt)
 	}
 	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
@@ -90,8 +96,8 @@ func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.C
 	if err != nil {
 		return err
 	}
-	return u.leases.Check(r.Key, u.store.Log(ctx, l, sessions.LogEntry{
+	return u.store.Log(ctx, l, sessions.LogEntry{
 		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
 		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
-	}))
+	})
 }

@@ -148,6 +148,25 @@ func (l *Holder) Get(ctx context.Context, key sessions.Key) (sessions.Lease, err
 	return lease, nil
 }
 
+// maxTries bounds the leases of one piece of work: erasures spare it after [sessions.MaxCuts] of them.
+const maxTries = sessions.MaxCuts + 1
+
+// Do runs work under the session's lease. A lease that is lost is forgotten; work then begins again under the one that
+// is acquired next, up to a bound. The error is that of the last try or of its acquisition: [sessions.ErrLeaseHeld]
+// if another replica has the session.
+func (l *Holder) Do(ctx context.Context, key sessions.Key, work func(sessions.Lease) error) error {
+	for try := 1; ; try++ {
+		lease, err := l.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		err = l.Check(key, work(lease))
+		if !errors.Is(err, sessions.ErrLeaseLost) || try == maxTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // Learn stores a lease that came with an accepted message, and forgets one of another owner.
 func (l *Holder) Learn(lease sessions.Lease) {
 	l.mu.Lock()
@@ -162,13 +181,11 @@ func (l *Holder) Learn(lease sessions.Lease) {
 	}
 }
 
-// Drop forgets the session's lease and returns it.
-func (l *Holder) Drop(key sessions.Key) (sessions.Lease, bool) {
+// Drop forgets the session's lease.
+func (l *Holder) Drop(key sessions.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, ok := l.held[key]
 	delete(l.held, key)
-	return h.Lease, ok
 }
 
 const restBatch = 500
@@ -206,9 +223,7 @@ func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration,
 // Check forgets the session's lease if err is ErrLeaseLost, and returns err.
 func (l *Holder) Check(key sessions.Key, err error) error {
 	if errors.Is(err, sessions.ErrLeaseLost) {
-		l.mu.Lock()
-		delete(l.held, key)
-		l.mu.Unlock()
+		l.Drop(key)
 	}
 	return err
 }

@@ -311,3 +311,49 @@ func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
 		})
 	}
 }
+
+// Work that meets a lost lease begins again under the current one, at most once more than erasures may cut it. Other errors, and
+// a lease of another replica, end it.
+func TestDoBeginsAgainUnderTheCurrentLease(t *testing.T) {
+	t.Parallel()
+	s := &counting{Store: memstore.New(ttl)}
+	l := lease.NewHolder(s, "a", ttl)
+	if err := l.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	held := opened(t, s.Store, "a").Lease
+	l.Learn(sessions.Lease{Key: held.Key, Owner: held.Owner, Term: held.Term - 1}) // its term ended
+	var terms []int64
+	work := func(lost int) func(sessions.Lease) error {
+		terms = nil
+		return func(one sessions.Lease) error {
+			if terms = append(terms, one.Term); len(terms) <= lost {
+				return fmt.Errorf("write: %w", sessions.ErrLeaseLost)
+			}
+			return nil
+		}
+	}
+	if err := l.Do(t.Context(), held.Key, work(1)); err != nil || len(terms) != 2 || terms[1] != held.Term || !l.Owns(held) {
+		t.Errorf("work ran under the terms %v with %v, want an ended one and %d", terms, err, held.Term)
+	}
+	if err := l.Do(t.Context(), held.Key, work(100)); !errors.Is(err, sessions.ErrLeaseLost) || len(terms) != sessions.MaxCuts+1 || l.Held() != 0 {
+		t.Errorf("work that is lost each time ran %d times with %v and left %d leases", len(terms), err, l.Held())
+	}
+	runs := 0
+	if err := l.Do(t.Context(), held.Key, func(sessions.Lease) error { runs++; return errPassing }); !errors.Is(err, errPassing) || runs != 1 {
+		t.Errorf("work that fails otherwise ran %d times with %v", runs, err)
+	}
+	l.Drop(held.Key)
+	if err := s.Release(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Beat(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Acquire(t.Context(), held.Key, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Do(t.Context(), held.Key, work(0)); !errors.Is(err, sessions.ErrLeaseHeld) || len(terms) != 0 {
+		t.Errorf("with another owner work ran %d times with %v", len(terms), err)
+	}
+}

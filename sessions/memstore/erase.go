@@ -213,7 +213,7 @@ func (s *sessionRows) eraseUndo(seqs []int64) {
 	}
 }
 
-// markErased takes the lease from its owner too.
+// markErased ends the term of the lease too, and removes the marks of turns.
 func (s *sessionRows) markErased(freed int) {
 	st := &s.state
 	st.TotalTokens = max(0, st.TotalTokens-int(math.Round(st.CalibrationFactor*float64(freed))))
@@ -226,7 +226,10 @@ func (s *sessionRows) markErased(freed int) {
 	if s.upkeepRuns() {
 		s.upkeep.cut++
 	}
-	st.Lease.Owner = ""
+	st.Lease.Term++
+	for _, e := range s.waitingMessages() {
+		s.marks[e.ID] = turnMark{counted: s.marks[e.ID].counted}
+	}
 }
 
 // Rewrite implements sessions.Store.

@@ -195,10 +195,12 @@ func (m leases) Acquire(
 func (m leases) Release(_ context.Context, l sessions.Lease) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s := m.sessions[l.Key]; s != nil && s.state.Lease == l {
-		s.state.Lease.Owner = ""
-		m.wakeListeners("", "")
+	s, err := m.fencedSession(l)
+	if err != nil {
+		return fmt.Errorf("releasing a lease: %w", err)
 	}
+	s.state.Lease.Owner = ""
+	m.wakeListeners("", "")
 	return nil
 }
 
@@ -209,7 +211,11 @@ func (m leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []session
 	var freed []sessions.Key
 	for _, key := range keys {
 		s := m.sessions[key]
-		if s == nil || s.state.Lease.Owner != owner || s.job != nil {
+		if s == nil || s.state.Lease.Owner != owner {
+			freed = append(freed, key)
+			continue
+		}
+		if s.job != nil {
 			continue
 		}
 		quiet := time.Since(s.state.LastActiveAt)

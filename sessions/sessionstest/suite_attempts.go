@@ -134,7 +134,7 @@ func testAttemptsSpared(b *suite) {
 		}
 		free(l)
 		next := replicaB
-		if l.Owner == replicaB {
+		if (l.Owner == replicaB) != (what == "an erasure") { // an erasure leaves the session to its owner
 			next = replicaA
 		}
 		b.sendBeat(next)

@@ -364,7 +364,7 @@ func testRelease(b *suite) {
 	b.sendBeat(replicaB)
 	old := l
 	old.Term--
-	b.checkError(b.Store.Release(b.ctx, old))
+	b.wantError(b.Store.Release(b.ctx, old), sessions.ErrLeaseLost, "releasing an old term")
 	_, err := b.Other.Acquire(b.ctx, key, replicaB)
 	b.wantError(err, sessions.ErrLeaseHeld, "acquiring after an old term was released")
 	b.checkError(b.Store.Release(b.ctx, l))
@@ -408,9 +408,12 @@ func testRest(b *suite) {
 	keys := []sessions.Key{key, "robot/elsewhere"}
 	rest := func(owner sessions.ReplicaID, rest, unflushed time.Duration) int {
 		b.Helper()
-		freed, err := b.Store.Rest(b.ctx, owner, keys, rest, unflushed)
+		gone, err := b.Store.Rest(b.ctx, owner, keys, rest, unflushed)
 		b.checkError(err)
-		return len(freed)
+		if !slices.Contains(gone, keys[1]) {
+			b.Errorf("%v are not leased any more, want the session that does not exist among them", gone)
+		}
+		return len(gone) - 1
 	}
 	l := b.leaseWithMessages(1)
 	if n := rest(replicaA, 0, 0); n != 0 {
@@ -428,8 +431,10 @@ func testRest(b *suite) {
 		b.Error("the lease of a session with a compaction under way was given up")
 	}
 	b.compactSession(l, newCompaction(0, 2))
+	if n := rest(replicaB, 0, 0); n != 1 {
+		b.Error("a replica does not learn that another one has the lease")
+	}
 	for name, n := range map[string]int{
-		"another replica's":   rest(replicaB, 0, 0),
 		"an active session's": rest(replicaA, time.Hour, 0),
 		"an unflushed one's":  rest(replicaA, 0, time.Hour),
 	} {

@@ -51,6 +51,11 @@ func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID
 // StartRequest implements sessions.CompactionRequests.
 func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
 	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	if errors.Is(err, pgx.ErrNoRows) {
+		if _, err = s.Q.CompactionRequestFind(ctx, s.Pool, l.Key); err == nil {
+			err = sessions.ErrLeaseLost
+		}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("starting the requested compaction: %w", pg.AsNotFound(err))
 	}
@@ -60,7 +65,7 @@ func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error)
 // ReturnRequest implements sessions.CompactionRequests.
 func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int) error {
 	if err := s.Q.CompactionRequestReturn(ctx, s.Pool, &dbsqlc.CompactionRequestReturnParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
+		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
 		return fmt.Errorf("returning the requested compaction: %w", err)
 	}
@@ -70,7 +75,7 @@ func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int
 // EndRequest implements sessions.CompactionRequests.
 func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) error {
 	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, &dbsqlc.CompactionRequestEndParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Attempt: pg.Clamp(attempt),
+		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
 		return fmt.Errorf("ending the requested compaction: %w", err)
 	}

@@ -67,8 +67,8 @@ func (s *Store) Acquire(
 
 // Release implements sessions.Leaser.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
-	_, err := s.Q.LeaseRelease(ctx, s.Pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
-	if err != nil {
+	row, err := s.Q.LeaseRelease(ctx, s.Pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
+	if err := pg.Require(row.Freed, err, sessions.ErrLeaseLost); err != nil {
 		return fmt.Errorf("releasing a lease: %w", err)
 	}
 	return nil
@@ -81,9 +81,13 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 	for i, key := range keys {
 		p.SessionKeys[i] = string(key)
 	}
-	freed, err := s.Q.LeasesRest(ctx, s.Pool, p)
+	rows, err := s.Q.LeasesRest(ctx, s.Pool, p)
 	if err != nil {
 		return nil, fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
+	}
+	freed := make([]sessions.Key, len(rows))
+	for i, key := range rows {
+		freed[i] = sessions.Key(key)
 	}
 	return freed, nil
 }

@@ -107,20 +107,33 @@ const debtsOwe = `-- name: DebtsOwe :execrows
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, $1
 FROM dingtalk_sessions s
-WHERE s.lease_owner = $2::text AND $3::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq
+WHERE $2::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq AND (s.lease_owner = $3::text
+    OR $2::text = '' AND s.last_active_at > now() - interval '1 second' * $4::float8
+    AND NOT EXISTS (SELECT FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8)
+    AND NOT EXISTS (SELECT FROM flush_debts o WHERE o.session_key = s.session_key)
+    AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq
 `
 
 type DebtsOweParams struct {
-	Reason     string
-	Owner      string
-	SessionKey string
+	Reason        string
+	SessionKey    string
+	Owner         string
+	RecentSeconds float64
+	TtlSeconds    float64
 }
 
-// DebtsOwe stores as owed the unflushed ranges of the sessions that a replica holds, or of one of them when its key is
-// given. A running pause stays.
+// DebtsOwe stores as owed the unflushed ranges of the sessions of SessionsUnflushed, or of the one with the given key if
+// the replica holds it. A running pause stays.
 func (q *Queries) DebtsOwe(ctx context.Context, db DBTX, arg *DebtsOweParams) (int64, error) {
-	result, err := db.Exec(ctx, debtsOwe, arg.Reason, arg.Owner, arg.SessionKey)
+	result, err := db.Exec(ctx, debtsOwe,
+		arg.Reason,
+		arg.SessionKey,
+		arg.Owner,
+		arg.RecentSeconds,
+		arg.TtlSeconds,
+	)
 	if err != nil {
 		return 0, err
 	}

@@ -143,7 +143,8 @@ WITH freed AS (
     SELECT f.session_key FROM freed f WHERE EXISTS (
         SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
 )
-SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || $1::text)::text END IS NOT NULL)::boolean AS notified
+SELECT (SELECT count(*) FROM freed) AS freed,
+    (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || $1::text)::text END IS NOT NULL)::boolean AS notified
 FROM (SELECT count(*) AS n FROM waiting) w
 `
 
@@ -154,16 +155,16 @@ type LeaseReleaseParams struct {
 }
 
 type LeaseReleaseRow struct {
-	N        int64
+	Freed    int64
 	Notified bool
 }
 
-// LeaseRelease frees one lease, if it is the current one. It notifies every other replica when messages wait. Otherwise
+// LeaseRelease frees one lease, if it is the current one; otherwise freed is 0. It notifies every other replica when messages wait. Otherwise
 // the next message takes the lease itself.
 func (q *Queries) LeaseRelease(ctx context.Context, db DBTX, arg *LeaseReleaseParams) (LeaseReleaseRow, error) {
 	row := db.QueryRow(ctx, leaseRelease, arg.SessionKey, arg.Owner, arg.Term)
 	var i LeaseReleaseRow
-	err := row.Scan(&i.N, &i.Notified)
+	err := row.Scan(&i.Freed, &i.Notified)
 	return i, err
 }
 
@@ -203,10 +204,15 @@ WITH resting AS (
       AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
       AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key)
     ORDER BY h.session_key FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE dingtalk_sessions s SET lease_owner = NULL
+    FROM resting WHERE s.session_key = resting.session_key
+    RETURNING s.session_key
 )
-UPDATE dingtalk_sessions s SET lease_owner = NULL
-FROM resting WHERE s.session_key = resting.session_key
-RETURNING s.session_key
+SELECT freed.session_key::text AS session_key FROM freed
+UNION ALL
+SELECT k.session_key FROM (SELECT unnest($1::text[]) AS session_key) k
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = k.session_key AND s.lease_owner = $2::text)
 `
 
 type LeasesRestParams struct {
@@ -217,8 +223,9 @@ type LeasesRestParams struct {
 }
 
 // LeasesRest frees the leases of a replica's idle sessions among those given: no message waits, no reply is unsent, no
-// compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use.
-func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams) ([]sessions.Key, error) {
+// compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use. Sessions that the
+// replica has not leased are listed too, so that it forgets their leases.
+func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams) ([]string, error) {
 	rows, err := db.Query(ctx, leasesRest,
 		arg.SessionKeys,
 		arg.Owner,
@@ -229,9 +236,9 @@ func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams
 		return nil, err
 	}
 	defer rows.Close()
-	var items []sessions.Key
+	var items []string
 	for rows.Next() {
-		var session_key sessions.Key
+		var session_key string
 		if err := rows.Scan(&session_key); err != nil {
 			return nil, err
 		}

@@ -43,24 +43,18 @@ func (q *Queries) CompactionRequest(ctx context.Context, db DBTX, arg *Compactio
 const compactionRequestEnd = `-- name: CompactionRequestEnd :exec
 DELETE FROM compaction_requests q
 WHERE q.session_key = $1 AND q.attempts = $2 AND EXISTS (
-    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4)
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text)
 `
 
 type CompactionRequestEndParams struct {
 	SessionKey sessions.Key
 	Attempt    int
 	Owner      string
-	Term       int64
 }
 
 // CompactionRequestEnd deletes a request after its attempt, unless the session has another owner since, or another attempt.
 func (q *Queries) CompactionRequestEnd(ctx context.Context, db DBTX, arg *CompactionRequestEndParams) error {
-	_, err := db.Exec(ctx, compactionRequestEnd,
-		arg.SessionKey,
-		arg.Attempt,
-		arg.Owner,
-		arg.Term,
-	)
+	_, err := db.Exec(ctx, compactionRequestEnd, arg.SessionKey, arg.Attempt, arg.Owner)
 	return err
 }
 
@@ -86,24 +80,18 @@ func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey
 const compactionRequestReturn = `-- name: CompactionRequestReturn :exec
 UPDATE compaction_requests q SET started_at = NULL, attempts = q.attempts - 1
 WHERE q.session_key = $1 AND q.attempts = $2 AND EXISTS (
-    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4)
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = $1 AND s.lease_owner = $3::text)
 `
 
 type CompactionRequestReturnParams struct {
 	SessionKey sessions.Key
 	Attempt    int
 	Owner      string
-	Term       int64
 }
 
-// CompactionRequestReturn takes back an attempt that did not begin.
+// CompactionRequestReturn takes back an attempt that did not begin. Its term may have ended.
 func (q *Queries) CompactionRequestReturn(ctx context.Context, db DBTX, arg *CompactionRequestReturnParams) error {
-	_, err := db.Exec(ctx, compactionRequestReturn,
-		arg.SessionKey,
-		arg.Attempt,
-		arg.Owner,
-		arg.Term,
-	)
+	_, err := db.Exec(ctx, compactionRequestReturn, arg.SessionKey, arg.Attempt, arg.Owner)
 	return err
 }
 

@@ -1798,7 +1798,7 @@ type SessionKeepParams struct {
 	SessionKey sessions.Key
 }
 
-// SessionKeep returns a session that an erasure freed to the asking turn, at another term.
+// SessionKeep gives a session, whose term an erasure ended, to the asking turn at another term.
 func (q *Queries) SessionKeep(ctx context.Context, db DBTX, arg *SessionKeepParams) (int64, error) {
 	row := db.QueryRow(ctx, sessionKeep, arg.Owner, arg.Term, arg.SessionKey)
 	var lease_term int64
@@ -1894,7 +1894,7 @@ func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTe
 	return err
 }
 
-const sessionsFree = `-- name: SessionsFree :many
+const sessionsCut = `-- name: SessionsCut :many
 WITH held AS (
     SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
         SELECT FROM dingtalk_session_events e
@@ -1904,45 +1904,48 @@ WITH held AS (
         WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive
     FROM dingtalk_sessions h
     WHERE h.session_key = ANY($2::text[])
-), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1,
+), ended AS (
+    UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
         cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
     FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= $3::int
         OR held.upkeep AND held.cut_upkeep >= $3::int) AS spared
+), unmarked AS (
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
+    FROM ended WHERE e.session_key = ended.session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
 ), woken AS (
     SELECT f.session_key, f.lease_term, f.spared, CASE
         WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
           OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
         THEN pg_notify('ebb', '|' || f.session_key)::text END AS notified
-    FROM freed f
+    FROM ended f
 )
 SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.notified, '') = ''
 `
 
-type SessionsFreeParams struct {
+type SessionsCutParams struct {
 	TtlSeconds  float64
 	SessionKeys []string
 	MostCut     int
 }
 
-type SessionsFreeRow struct {
+type SessionsCutRow struct {
 	SessionKey sessions.Key
 	LeaseTerm  int64
 }
 
-// SessionsFree takes the leases of locked sessions. It wakes replicas only for waiting messages or unsent replies, since
-// elsewhere the next message takes the lease. It counts open turns and upkeep as cut. Sessions with too many cuts are
-// returned, with their lease.
-func (q *Queries) SessionsFree(ctx context.Context, db DBTX, arg *SessionsFreeParams) ([]SessionsFreeRow, error) {
-	rows, err := db.Query(ctx, sessionsFree, arg.TtlSeconds, arg.SessionKeys, arg.MostCut)
+// SessionsCut ends the terms of the leases of locked sessions; their owners stay. It wakes replicas only for waiting
+// messages or unsent replies. It counts open turns and upkeep as cut, and removes the marks of turns, as SessionErased does.
+// Sessions with too many cuts are returned, with their former lease.
+func (q *Queries) SessionsCut(ctx context.Context, db DBTX, arg *SessionsCutParams) ([]SessionsCutRow, error) {
+	rows, err := db.Query(ctx, sessionsCut, arg.TtlSeconds, arg.SessionKeys, arg.MostCut)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []SessionsFreeRow
+	var items []SessionsCutRow
 	for rows.Next() {
-		var i SessionsFreeRow
+		var i SessionsCutRow
 		if err := rows.Scan(&i.SessionKey, &i.LeaseTerm); err != nil {
 			return nil, err
 		}

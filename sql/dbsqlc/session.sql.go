@@ -260,20 +260,31 @@ CROSS JOIN LATERAL (
     SELECT coalesce(sum(e.tokens), 0)::bigint AS tokens FROM dingtalk_session_events e
     WHERE e.session_key = s.session_key AND e.seq > s.flushed_seq
 ) u
-WHERE s.lease_owner = $1::text AND s.flushed_seq < s.last_seq
+WHERE s.flushed_seq < s.last_seq AND (s.lease_owner = $1::text
+    OR s.last_active_at > now() - interval '1 second' * $2::float8
+    AND NOT EXISTS (SELECT FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $3::float8)
+    AND NOT EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)
+    AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ORDER BY u.tokens DESC, s.session_key
 `
+
+type SessionsUnflushedParams struct {
+	Owner         string
+	RecentSeconds float64
+	TtlSeconds    float64
+}
 
 type SessionsUnflushedRow struct {
 	SessionKey sessions.Key
 	Tokens     int64
 }
 
-// SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. It reads each
-// session's events from its cursor on, by the index of places: a join would read the whole log for a few unflushed
-// events.
-func (q *Queries) SessionsUnflushed(ctx context.Context, db DBTX, owner string) ([]SessionsUnflushedRow, error) {
-	rows, err := db.Query(ctx, sessionsUnflushed, owner)
+// SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. Recent ones that no
+// living replica has leased are listed too, unless they owe the flush already or messages wait. It reads each session's
+// events from its cursor on, by the index of places: a join would read the whole log for a few unflushed events.
+func (q *Queries) SessionsUnflushed(ctx context.Context, db DBTX, arg *SessionsUnflushedParams) ([]SessionsUnflushedRow, error) {
+	rows, err := db.Query(ctx, sessionsUnflushed, arg.Owner, arg.RecentSeconds, arg.TtlSeconds)
 	if err != nil {
 		return nil, err
 	}

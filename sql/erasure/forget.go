@@ -171,7 +171,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	spared, err := s.Q.SessionsFree(ctx, tx, &dbsqlc.SessionsFreeParams{
+	spared, err := s.Q.SessionsCut(ctx, tx, &dbsqlc.SessionsCutParams{
 		SessionKeys: asStrings(reading), MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(),
 	})
 	if err != nil {

@@ -51,9 +51,15 @@ func (s *Store) DebtsDue(
 
 const cutOff = "the process stopped"
 
+// A stop flushes an unowned session whose last message is unownedRecent old at most. An owner keeps the lease of an
+// unflushed one for this time, until the idle flush, so that only a dead owner leaves such a session.
+const unownedRecent = 35 * time.Minute
+
 // OweUnflushed implements memory.Store.
 func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
-	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{Owner: string(owner), SessionKey: string(key), Reason: cutOff})
+	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{
+		Owner: string(owner), SessionKey: string(key), Reason: cutOff, RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.TTL.Seconds(),
+	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the owed flushes of replica %s: %w", owner, err)
 	}

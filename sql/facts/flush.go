@@ -118,7 +118,9 @@ func (s *Store) Range(
 
 // Unflushed implements memory.Store.
 func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
-	rows, err := s.Q.SessionsUnflushed(ctx, s.Pool, string(owner))
+	rows, err := s.Q.SessionsUnflushed(ctx, s.Pool, &dbsqlc.SessionsUnflushedParams{
+		Owner: string(owner), RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.TTL.Seconds(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)
 	}

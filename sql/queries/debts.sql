@@ -19,12 +19,17 @@ ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
 
 -- name: DebtsOwe :execrows
--- DebtsOwe stores as owed the unflushed ranges of the sessions that a replica holds, or of one of them when its key is
--- given. A running pause stays.
+-- DebtsOwe stores as owed the unflushed ranges of the sessions of SessionsUnflushed, or of the one with the given key if
+-- the replica holds it. A running pause stays.
 INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
 SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, @reason
 FROM dingtalk_sessions s
-WHERE s.lease_owner = @owner::text AND @session_key::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq
+WHERE @session_key::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq AND (s.lease_owner = @owner::text
+    OR @session_key::text = '' AND s.last_active_at > now() - interval '1 second' * @recent_seconds::float8
+    AND NOT EXISTS (SELECT FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+    AND NOT EXISTS (SELECT FROM flush_debts o WHERE o.session_key = s.session_key)
+    AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq;
 
 -- name: SessionsIdle :many

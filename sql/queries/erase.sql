@@ -272,9 +272,10 @@ UPDATE compaction_log c SET view_before = @view_before
 WHERE c.session_key = @session_key AND c.id = @id;
 
 -- name: SessionErased :one
--- SessionErased subtracts the erased text from the size of the context, and takes the lease from its owner, who must
--- not write after reading erased words. It wakes the owner of a session with waiting messages, and every other replica.
--- It counts an open turn and open upkeep as cut.
+-- SessionErased subtracts the erased text from the size of the context, and ends the term of the lease: its owner must
+-- not write after reading erased words. The owner stays, so that its stop and its upkeep still find the session. It wakes
+-- the owner of a session with waiting messages, and every other replica. It counts an open turn and open upkeep as cut,
+-- and removes the marks of turns: without them no turn of an earlier term commits, even if the row is deleted.
 WITH cut AS (
     SELECT c.lease_owner IS NOT NULL AND EXISTS (
             SELECT FROM dingtalk_session_events e
@@ -289,12 +290,15 @@ WITH cut AS (
         observed_seq = 0,
         pinned = '',
         pinned_due = true,
-        lease_owner = NULL,
+        lease_term = s.lease_term + 1,
         cut_turns = s.cut_turns + (SELECT cut.turn::int FROM cut),
         cut_upkeep = s.cut_upkeep + (SELECT cut.upkeep::int FROM cut),
         updated_at = now()
     WHERE s.session_key = @session_key
     RETURNING s.session_key
+), unmarked AS (
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
+    FROM freed WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
 ), waiting AS (
     SELECT f.session_key FROM freed f WHERE EXISTS (
         SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')

@@ -37,7 +37,7 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
 FOR UPDATE;
 
 -- name: LeaseRelease :one
--- LeaseRelease frees one lease, if it is the current one. It notifies every other replica when messages wait. Otherwise
+-- LeaseRelease frees one lease, if it is the current one; otherwise freed is 0. It notifies every other replica when messages wait. Otherwise
 -- the next message takes the lease itself.
 WITH freed AS (
     UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
@@ -47,12 +47,14 @@ WITH freed AS (
     SELECT f.session_key FROM freed f WHERE EXISTS (
         SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
 )
-SELECT w.n, (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
+SELECT (SELECT count(*) FROM freed) AS freed,
+    (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
 FROM (SELECT count(*) AS n FROM waiting) w;
 
 -- name: LeasesRest :many
 -- LeasesRest frees the leases of a replica's idle sessions among those given: no message waits, no reply is unsent, no
--- compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use.
+-- compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use. Sessions that the
+-- replica has not leased are listed too, so that it forgets their leases.
 WITH resting AS (
     SELECT h.session_key FROM dingtalk_sessions h
     WHERE h.session_key = ANY(@session_keys::text[]) AND h.lease_owner = @owner::text
@@ -63,10 +65,15 @@ WITH resting AS (
       AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
       AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key)
     ORDER BY h.session_key FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE dingtalk_sessions s SET lease_owner = NULL
+    FROM resting WHERE s.session_key = resting.session_key
+    RETURNING s.session_key
 )
-UPDATE dingtalk_sessions s SET lease_owner = NULL
-FROM resting WHERE s.session_key = resting.session_key
-RETURNING s.session_key;
+SELECT freed.session_key::text AS session_key FROM freed
+UNION ALL
+SELECT k.session_key FROM (SELECT unnest(@session_keys::text[]) AS session_key) k
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = k.session_key AND s.lease_owner = @owner::text);
 
 -- name: LeasesResign :one
 -- LeasesResign frees all leases of a replica, deletes its heartbeat and notifies every other replica.

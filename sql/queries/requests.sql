@@ -26,16 +26,16 @@ WHERE q.session_key = @session_key AND EXISTS (
 RETURNING q.attempts;
 
 -- name: CompactionRequestReturn :exec
--- CompactionRequestReturn takes back an attempt that did not begin.
+-- CompactionRequestReturn takes back an attempt that did not begin. Its term may have ended.
 UPDATE compaction_requests q SET started_at = NULL, attempts = q.attempts - 1
 WHERE q.session_key = @session_key AND q.attempts = @attempt AND EXISTS (
-    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text);
 
 -- name: CompactionRequestEnd :exec
 -- CompactionRequestEnd deletes a request after its attempt, unless the session has another owner since, or another attempt.
 DELETE FROM compaction_requests q
 WHERE q.session_key = @session_key AND q.attempts = @attempt AND EXISTS (
-    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);
+    SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key AND s.lease_owner = @owner::text);
 
 -- name: DebtRetry :execrows
 -- DebtRetry ends the pause of an owed flush.

@@ -352,7 +352,7 @@ WITH log AS (
 UPDATE dingtalk_sessions s SET compact_error = '' WHERE s.session_key = @session_key AND s.compact_error NOT IN ('', @undone::text);
 
 -- name: SessionKeep :one
--- SessionKeep returns a session that an erasure freed to the asking turn, at another term.
+-- SessionKeep gives a session, whose term an erasure ended, to the asking turn at another term.
 UPDATE dingtalk_sessions s SET lease_owner = @owner::text, lease_term = 1 + @term::bigint, view_version = s.view_version + 1
 WHERE s.session_key = @session_key RETURNING s.lease_term;
 
@@ -373,10 +373,10 @@ WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
         SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
 ORDER BY h.session_key FOR UPDATE;
 
--- name: SessionsFree :many
--- SessionsFree takes the leases of locked sessions. It wakes replicas only for waiting messages or unsent replies, since
--- elsewhere the next message takes the lease. It counts open turns and upkeep as cut. Sessions with too many cuts are
--- returned, with their lease.
+-- name: SessionsCut :many
+-- SessionsCut ends the terms of the leases of locked sessions; their owners stay. It wakes replicas only for waiting
+-- messages or unsent replies. It counts open turns and upkeep as cut, and removes the marks of turns, as SessionErased does.
+-- Sessions with too many cuts are returned, with their former lease.
 WITH held AS (
     SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
         SELECT FROM dingtalk_session_events e
@@ -386,18 +386,21 @@ WITH held AS (
         WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive
     FROM dingtalk_sessions h
     WHERE h.session_key = ANY(@session_keys::text[])
-), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, view_version = s.view_version + 1,
+), ended AS (
+    UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
         cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
     FROM held WHERE s.session_key = held.session_key
     RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= @most_cut::int
         OR held.upkeep AND held.cut_upkeep >= @most_cut::int) AS spared
+), unmarked AS (
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
+    FROM ended WHERE e.session_key = ended.session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
 ), woken AS (
     SELECT f.session_key, f.lease_term, f.spared, CASE
         WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
           OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
         THEN pg_notify('ebb', '|' || f.session_key)::text END AS notified
-    FROM freed f
+    FROM ended f
 )
 SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.notified, '') = '';
 

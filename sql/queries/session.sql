@@ -22,14 +22,19 @@ SELECT sqlc.embed(s),
 FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT @max_rows::int;
 
 -- name: SessionsUnflushed :many
--- SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. It reads each
--- session's events from its cursor on, by the index of places: a join would read the whole log for a few unflushed
--- events.
+-- SessionsUnflushed lists a replica's sessions with messages since their last flush, and their size. Recent ones that no
+-- living replica has leased are listed too, unless they owe the flush already or messages wait. It reads each session's
+-- events from its cursor on, by the index of places: a join would read the whole log for a few unflushed events.
 SELECT s.session_key, u.tokens
 FROM dingtalk_sessions s
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(e.tokens), 0)::bigint AS tokens FROM dingtalk_session_events e
     WHERE e.session_key = s.session_key AND e.seq > s.flushed_seq
 ) u
-WHERE s.lease_owner = @owner::text AND s.flushed_seq < s.last_seq
+WHERE s.flushed_seq < s.last_seq AND (s.lease_owner = @owner::text
+    OR s.last_active_at > now() - interval '1 second' * @recent_seconds::float8
+    AND NOT EXISTS (SELECT FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+    AND NOT EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)
+    AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ORDER BY u.tokens DESC, s.session_key;
