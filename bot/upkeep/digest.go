@@ -71,31 +71,23 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	if ctx.Err() != nil || !u.leases.Trusted() {
 		return
 	}
-	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
-	ctx = log.WithContext(ctx)
-	if err := u.writeDigest(ctx, d); err != nil {
-		periodic.LogFailure(ctx, err, "Daily digest failed")
-	}
-}
-
-// writeDigest does nothing if another replica has the session or its budget is spent. A failure is stored with its
-// reason and retried, up to [memory.DigestAttempts] times.
-func (u *Worker) writeDigest(ctx context.Context, d memory.DigestDue) error {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
-		return nil // the process stops
+		return // the process stops
 	}
 	defer u.slots.Release(1)
+	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
 	err := u.leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
-		log := zerolog.Ctx(ctx).With().Int64("term", l.Term).Logger()
-		return u.writeDigestUnder(log.WithContext(ctx), l, d)
+		log := log.With().Int64("term", l.Term).Logger()
+		return u.writeDigest(log.WithContext(ctx), l, d)
 	})
-	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
-		return nil
+	if err != nil && !errors.Is(err, sessions.ErrLeaseHeld) && !errors.Is(err, sessions.ErrNotFound) { // otherwise another replica has the session, or it was deleted
+		periodic.LogFailure(log.WithContext(ctx), err, "Daily digest failed")
 	}
-	return err
 }
 
-func (u *Worker) writeDigestUnder(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
+// writeDigest does nothing if the session's budget is spent. A failure is stored with its reason and retried, up to
+// [memory.DigestAttempts] times.
+func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
 	s, err := u.store.Session(ctx, d.Key)
 	if err != nil {
 		return err
