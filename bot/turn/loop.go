@@ -43,6 +43,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
 		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought()})
+		t.work.add(resp.Parts)
 		if err != nil && isStopped(ctx) {
 			a.text = resp.Text
 			r.estimateUse(t, a, &resp)
@@ -231,6 +232,7 @@ func (r *Runner) recordRun(ctx context.Context, t *Turn, run sessions.ToolRun) e
 
 // runTool returns a tool's error as the result, so that the model can correct the call.
 func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c sessions.ToolCall) string {
+	t.work.tools = append(t.work.tools, c.Name)
 	itsChat := t.Chat()
 	itsChat.Location, itsChat.TaskTTL = r.cfg.Location, r.cfg.Remember.TaskTTL
 	if t.live != nil {

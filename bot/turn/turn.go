@@ -45,6 +45,7 @@ type Turn struct {
 	stopped        bool              // by a member
 	stalled        bool              // the storage did not record a tool call at once
 	live           chat.Live         // nil: not shown
+	work           work
 }
 
 // RunTurn is steps 3 to 8 of a message's path. more reports whether messages still wait.
@@ -128,7 +129,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 	}
 	r.stats.TurnCommitted(t.Key, t.plan.Kind, t.Asked, time.Since(began), r.now(), r.stopping())
 	log.Info().Str("kind", t.plan.Kind).Int("messages", len(t.Asked)).Int("tokens", a.total).
-		Dur("took_ms", time.Since(began)).Msg("Turn committed")
+		Dur("took_ms", time.Since(began)).EmbedObject(used{t.work, a.answer}).Msg("Turn committed")
 	r.outbox.Send(ctx, t.Lease, done.Replies, func() {
 		if r.worker.Due(t.after(a), a.total) || r.worker.FactsDue(t.after(a).Session) {
 			r.maintenance.Wake(t.Key)

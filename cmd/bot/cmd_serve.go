@@ -19,7 +19,8 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	log, level := gateway.NewLogger(cfg.Log, app.Stderr)
+	log, level, flush := gateway.NewServiceLogger(cfg.Log, app.Stderr)
+	defer flush()
 	err = gateway.Serve(log.WithContext(ctx), cfg, gateway.Options{
 		Version: version, Reload: gateway.Reload{Signals: app.Hangups, Load: load, Level: level},
 	})

@@ -36,11 +36,28 @@ func (l *LogLevel) Set(name string) {
 
 // NewLogger returns a logger of JSON lines, or of readable lines on a terminal, and its level.
 func NewLogger(cfg config.LogConfig, w io.Writer) (zerolog.Logger, *LogLevel) {
+	return loggerTo(cfg, lineWriter(cfg, w))
+}
+
+// NewServiceLogger is [NewLogger] with at most one line a minute for each failure. The caller calls flush at the end, for the counts
+// that are left.
+func NewServiceLogger(cfg config.LogConfig, w io.Writer) (log zerolog.Logger, level *LogLevel, flush func()) {
+	r := newRepeats(lineWriter(cfg, w))
+	log, level = loggerTo(cfg, r)
+	return log, level, r.close
+}
+
+func lineWriter(cfg config.LogConfig, w io.Writer) io.Writer {
+	console, terminal := LogFormat(cfg, w)
+	if console {
+		return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
+	}
+	return w
+}
+
+func loggerTo(cfg config.LogConfig, w io.Writer) (zerolog.Logger, *LogLevel) {
 	level := &LogLevel{}
 	level.Set(cfg.Level)
-	if console, terminal := LogFormat(cfg, w); console {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !terminal}
-	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	return zerolog.New(w).Level(zerolog.TraceLevel).Sample(level).With().Timestamp().Logger(), level
 }

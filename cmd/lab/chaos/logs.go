@@ -69,6 +69,7 @@ func (b *logRecord) addLine(process, raw string) {
 		MsgID                                string `json:"msg_id"`
 		Time                                 time.Time
 		Term, Reply                          int64
+		Repeated                             int
 		Took                                 float64 `json:"took_ms"`
 		Panic                                any
 	}
@@ -94,7 +95,7 @@ func (b *logRecord) addLine(process, raw string) {
 		b.online[process] = l.Time
 	}
 	if l.Level == "warn" || l.Level == "error" {
-		b.counts[l.Message]++
+		b.counts[l.Message] += max(1, l.Repeated)
 	}
 }
 
