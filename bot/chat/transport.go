@@ -59,7 +59,10 @@ type SendError struct {
 	Refused bool
 	// Aside: the wait concerns this reply alone. Replies that go another way may pass it.
 	Aside bool
-	Err   error
+	// Said is the platform's own text, for an operator's terminal; empty for none. It is never logged or stored: it may
+	// repeat what people wrote.
+	Said string
+	Err  error
 }
 
 // Error returns the cause's text.

@@ -77,7 +77,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	}
 	for _, v := range a.body.obj("result").list("deliverResults") {
 		if r, ok := v.(map[string]any); ok && !asObject(r).flag("success") {
-			return &chat.SendError{Permanent: true, Err: fmt.Errorf("%s: %w: %s", doing, card.ErrUndelivered, t.redact(asObject(r).str("errorMsg")))}
+			return &chat.SendError{Permanent: true, Said: t.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (t *Transport) denial(a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil
 	}
-	return &chat.SendError{Err: fmt.Errorf("%s: no success: %s", doing, t.redact(t.words(a), a.token))}
+	return &chat.SendError{Said: t.redact(t.words(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
 }
 
 func cardFailure(failed *chat.SendError, a answer) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -151,12 +150,8 @@ func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 	if c := classify(a); code == "" && (c == again || c == unknown) {
 		return &chat.SendError{Maybe: true, Err: errors.New("posting to the session webhook: the answer has no errcode")}
 	}
-	said := t.words(a)
-	if u, err := url.Parse(to.Webhook); err == nil {
-		said = t.redact(said, u.Query().Get("session"))
-	}
 	if classify(a) == expired {
 		return fmt.Errorf("%w: errcode %s", errNoWebhook, code)
 	}
-	return t.failure(to, a, fmt.Errorf("posting to the session webhook: errcode %s", said))
+	return t.failure(to, a, fmt.Errorf("posting to the session webhook: errcode %s", codeOf(a)))
 }

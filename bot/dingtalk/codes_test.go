@@ -1,9 +1,11 @@
 package dingtalk
 
 import (
+	"strings"
 	"testing"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sessions"
 )
 
 // An unknown code means that the message surely did not arrive, and nothing about the next one; a passing one does not.
@@ -36,5 +38,31 @@ func TestUnknownCodesAreRefusals(t *testing.T) {
 			}
 			mustSend(t, g, o)
 		})
+	}
+}
+
+// DingTalk's messages may repeat a reply: errors, which are logged and stored, have the code alone.
+func TestErrorsHaveNoWordOfDingTalk(t *testing.T) {
+	t.Parallel()
+	tr := newTransport(t, "https://api.dingtalk.example", nil)
+	to := sessions.Target{ConversationID: "cid1", Webhook: "https://oapi.dingtalk.example/robot/sendBySession?session=s"}
+	for name, a := range map[string]answer{
+		"webhook":  {status: 200, intact: true, body: object{"errcode": 310000.0, "errmsg": "content refused: SECRETWORD"}},
+		"open API": {status: 400, intact: true, body: object{"code": "invalidParameter", "message": "cannot send SECRETWORD"}},
+		"fault":    {status: 500, intact: true, body: object{"code": "SECRETWORD in words", "message": "SECRETWORD"}},
+		"card":     {status: 200, intact: true, body: object{"success": false, "message": "SECRETWORD"}},
+	} {
+		errs := []error{tr.judgeWebhook(to, a)}
+		if failed := tr.judgeAPI(to, a, "sending"); failed != nil {
+			errs = append(errs, failed)
+		}
+		if failed := tr.denial(a, "sending"); failed != nil {
+			errs = append(errs, failed)
+		}
+		for _, err := range errs {
+			if err == nil || strings.Contains(err.Error(), "SECRETWORD") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
 	}
 }

@@ -3,6 +3,8 @@ package dingtalk
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -80,7 +83,7 @@ func plain(err error) error {
 	return err
 }
 
-// words is the code and the beginning of the message.
+// words is the code and the beginning of the message, for answers to requests without words of people.
 func (t *Transport) words(a answer) string {
 	if !a.intact {
 		return "no JSON answer"
@@ -88,6 +91,24 @@ func (t *Transport) words(a answer) string {
 	code := a.body.str("code", "errcode", "status")
 	return strings.TrimSpace(t.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
 }
+
+// codeOf is the code without the message, which may repeat what people wrote, for logs and tables.
+func codeOf(a answer) string {
+	if !a.intact {
+		return "no JSON answer"
+	}
+	code, said := a.body.str("code", "errcode", "status"), a.body.str("message", "errmsg")
+	if !codeLike.MatchString(code) {
+		code = "no code"
+	}
+	if said == "" {
+		return code
+	}
+	sum := sha256.Sum256([]byte(said))
+	return fmt.Sprintf("%s (%d bytes, hash %s)", code, len(said), hex.EncodeToString(sum[:4]))
+}
+
+var codeLike = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // redact shortens an external text and removes secrets.
 func (t *Transport) redact(s string, secrets ...string) string {

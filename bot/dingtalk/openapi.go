@@ -209,15 +209,16 @@ func (t *Transport) giveBack(ctx context.Context, counted calls.Reservation, api
 
 // A success may list an unreachable person.
 func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.SendError {
-	said := t.redact(t.words(a), a.token)
-	code := a.body.str("errcode", "code")
+	said, code := codeOf(a), a.body.str("errcode", "code")
 	switch {
 	case a.status >= 500 || mayHaveArrived(a.status):
 		return &chat.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
 	case a.status == http.StatusOK && !a.intact:
 		return &chat.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
 	case a.status != http.StatusOK || code != "" && code != "0":
-		return t.failure(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
+		failed := t.failure(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
+		failed.Said = t.redact(t.words(a), a.token)
+		return failed
 	case a.body.has("status") && classify(a) == banned:
 		return &chat.SendError{After: waitBanned, Err: fmt.Errorf("%s: %s", doing, said)}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/llm"
@@ -115,6 +116,9 @@ func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name strin
 // withWords adds the provider's own words. The requests of the checks have no words of people that it could repeat.
 func withWords(text string, err error) string {
 	if failed, ok := errors.AsType[*llm.CallError](err); ok && failed.Said != "" {
+		return text + ": " + failed.Said
+	}
+	if failed, ok := errors.AsType[*chat.SendError](err); ok && failed.Said != "" {
 		return text + ": " + failed.Said
 	}
 	return text

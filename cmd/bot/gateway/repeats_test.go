@@ -16,8 +16,8 @@ import (
 	"ebb/bot/config"
 )
 
-// An outage of 15 seconds fails each of ten conversations again and again: the log has a line for each kind of failure, and the
-// counts of the others follow after a minute.
+// Ten conversations fail again and again during an outage of 15 seconds. The log has a line for each kind of failure. The counts
+// of the others follow after a minute.
 func TestAnOutageIsOneLineOfAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lockedBuffer
