@@ -13,13 +13,17 @@ const (
 )
 
 // SummaryTarget is the length in tokens to request: a quarter of the source and all of a continued summary, within the
-// room of [Window.Target]. w is in counted tokens.
+// room of [Window.Target]. Offloaded results count whole, as far as [Policy.Progress] allows: their references are
+// short. w is in counted tokens.
 func (p Policy) SummaryTarget(w Window, s State, cut Cut) int {
 	most := w.Summary
 	if p.SummaryTokens > 0 {
 		most = p.SummaryTokens
 	}
-	return max(MinSummary, min(most, w.Available(s.Fixed)-cut.Recent, max(MinTarget, cut.Source/4+p.replacedTokens(s))))
+	old := p.replacedTokens(s)
+	gains := (p.MostSummary(cut.Source+old) - healFrame) * RequiredShare / (RequiredShare + 1) // with [HealAllowance]
+	want := max(MinTarget, cut.Source/4+old, min(cut.Whole/4+old, gains))
+	return max(MinSummary, min(most, w.Available(s.Fixed)-cut.Recent, want))
 }
 
 // LongestSummary is the maximum of a cut's summaries in tokens. It leaves [Window.MinBatch] below the size trigger

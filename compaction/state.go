@@ -25,6 +25,7 @@ type Cut struct {
 	Index   int
 	Through int64 // Seq of the last leaving event
 	Source  int   // tokens that leave
+	Whole   int   // tokens of their texts as they were said, which is more than Source where the view shows less; 0: as Source
 	Recent  int   // tokens that stay
 }
 

@@ -2,6 +2,8 @@ package upkeep
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"ebb/compaction"
 	"ebb/sessions"
@@ -40,4 +42,27 @@ func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 		return min(daily, max(1, daily/lowShare-s.SpentToday))
 	}
 	return min(daily, max(1, (daily-s.SpentToday)/2))
+}
+
+// extendDeadline adds the time of an attempt for each further chunk that offloaded results make. The deadline of a
+// waiting answer, which has a cause of its own, stays.
+func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.Context, context.CancelFunc) {
+	more := (cut.Whole - cut.Source) / max(1, r.set.Window.Context/4)
+	if more < 1 {
+		return context.WithCancel(ctx)
+	}
+	limit := time.Duration(1+more) * r.cfg.CompactDeadline
+	_ = r.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
+	long, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ended := context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			stop()
+		}
+	})
+	return long, func() { ended(); stop() }
+}
+
+// paidContext outlives ctx: a summary that a model wrote is not lost.
+func (r *run) paidContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 2*r.cfg.CommitTimeout)
 }

@@ -232,9 +232,10 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	state := r.views.State(r.view, r.tokens)
+	state, events := r.views.State(r.view, r.tokens), r.views.WithoutCommands(src.Events)
+	cut.Whole = compaction.TokensOf(events)
 	task := summarize.Task{
-		Policy: p, Session: s, Active: r.view.Summaries, Events: r.views.WithoutCommands(src.Events), From: s.CompactedSeq, Through: cut.Through,
+		Policy: p, Session: s, Active: r.view.Summaries, Events: events, From: s.CompactedSeq, Through: cut.Through,
 		Target: p.SummaryTarget(w, state, cut), Longest: p.LongestSummary(w, state, cut), Focus: r.Focus, Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
 			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
@@ -244,7 +245,10 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 			return r.views.WithoutCommands(events), err
 		},
 	}
-	if draft, err = r.writeDraft(ctx, task); err != nil {
+	long, stop := r.extendDeadline(ctx, cut)
+	draft, err = r.writeDraft(long, task)
+	stop()
+	if err != nil {
 		err = fmt.Errorf("%w: %w", errNoSummary, err)
 		part, ok := r.summarizedPart(draft)
 		if !ok {
@@ -252,12 +256,13 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Int64("through", part.Through).Msg("Summary ended early: its first part is kept")
 		cut, r.EndSeq, job.Through, r.partial = part, part.Through, part.Through, true
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*r.cfg.CommitTimeout) // the part is paid for
-		defer stop()
+	}
+	one, stop := r.paidContext(ctx)
+	defer stop()
+	if job.Through < task.Through {
 		if src, err = r.store.OpenJob(one, r.lease, job); err != nil {
 			return cut, draft, "", err
 		}
-		ctx = one
 	}
 	if err := r.gate(p, cut, draft); err != nil {
 		return cut, draft, "", err
@@ -266,7 +271,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("encode draft: %w", err)
 	}
-	if err := r.store.StageJob(ctx, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
+	if err := r.store.StageJob(one, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
 		return cut, draft, "", err
 	}
 	r.staged = true
@@ -394,6 +399,8 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 		c.RearmTokens = p.RearmAfter(w, r.TokensAfter, true)
 	}
 	c.Notice = r.newNotice(c)
+	ctx, stop := r.paidContext(ctx)
+	defer stop()
 	done, err := r.store.Compact(ctx, r.lease, c)
 	if err != nil {
 		r.Outcome = OutcomeFailed

@@ -98,10 +98,11 @@ func New(cfg Config) *Worker {
 		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
 	}
+	scribe := transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}
 	u.flusher = extract.Flusher{
 		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush},
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
-		Render: transcript.Writer{Counter: cfg.Counter, Location: cfg.Location}.Write, Fence: transcript.Fence,
+		Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence,
 		Talk: cfg.Views.WithoutCommands, Clean: transcript.Clean,
 	}
 	u.consolidator = consolidate.Consolidator{

@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"ebb/compaction"
 	"ebb/compaction/compactiontest"
+	"ebb/compaction/transcript"
 	"ebb/sessions"
 )
 
@@ -91,6 +93,105 @@ func TestCredentialsStayOut(t *testing.T) {
 			if js, _ := json.Marshal(d.Report); strings.Contains(string(js), key) || strings.Contains(string(js), password) {
 				t.Errorf("%s: the report holds a credential: %s", p.Name, js)
 			}
+		}
+	}
+}
+
+// textsIn are the texts that requests have of each event, joined.
+func textsIn(t interface{ Fatalf(string, ...any) }, asked ...CompleteRequest) map[int64]string {
+	got := map[int64]string{}
+	for _, r := range asked {
+		for line := range strings.Lines(r.User) {
+			var l struct {
+				N    int64
+				Text string
+			}
+			if !strings.HasPrefix(line, `{"n":`) {
+				continue
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatalf("line %q: %v", line, err)
+			}
+			got[l.N] += l.Text
+		}
+	}
+	return got
+}
+
+// Law: for any talk and any count, a request with its answer fits into the window, and every event is summarized once,
+// whole and in order.
+func TestRequestsFitTheWindow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := summarizer(nil)
+		s.Context = rapid.SampledFrom([]int{4000, 8000}).Draw(t, "context")
+		body := rapid.SampledFrom([]string{"收到", "ok thanks ", "\x00\"\\", "很长的一段话，", "x", "🙂👩‍👩‍👧", "\n"})
+		var events []sessions.Event
+		for i := range rapid.IntRange(1, 30).Draw(t, "events") {
+			e := sessions.Event{Seq: int64(i + 1), Role: rapid.SampledFrom([]sessions.Role{sessions.RoleUser, sessions.RoleAssistant, sessions.RoleTool}).Draw(t, "role")}
+			e.Content = strings.Repeat(body.Draw(t, "body"), rapid.SampledFrom([]int{1, 1, 1, 30, 300}).Draw(t, "times"))
+			e.Tokens = rapid.IntRange(0, 100).Draw(t, "tokens") // counts may be wrong
+			events = append(events, e)
+		}
+		next, asked := 1, []CompleteRequest(nil)
+		s.Model = &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+			if n := compactiontest.Counter().Count(r.System+r.User) + r.MaxOutput; n > s.Context || r.MaxOutput < min(reasoningRoom, s.Context/5) {
+				t.Fatalf("%d tokens, %d of them for the answer, in a window of %d", n, r.MaxOutput, s.Context)
+			}
+			for _, n := range eventsIn(r) {
+				if n != fmt.Sprint(next) && n != fmt.Sprint(next-1) { // or another piece
+					t.Fatalf("event %s is summarized, want %d", n, next)
+				}
+				if n == fmt.Sprint(next) {
+					next++
+				}
+			}
+			asked = append(asked, r)
+			return good(), nil
+		}}
+		r := Request{Events: events, Target: rapid.SampledFrom([]int{64, 400}).Draw(t, "target"), Focus: body.Draw(t, "focus")}
+		r.Previous = strings.Repeat(body.Draw(t, "previous"), rapid.SampledFrom([]int{0, 1, 400}).Draw(t, "previous times"))
+		if _, err := s.Summarize(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		if next != len(events)+1 {
+			t.Fatalf("%d of %d events were summarized", next-1, len(events))
+		}
+		got := textsIn(t, asked...)
+		for _, e := range events {
+			if got[e.Seq] != transcript.Clean(e.Content) {
+				t.Fatalf("event %d of %d bytes reads as %d", e.Seq, len(e.Content), len(got[e.Seq]))
+			}
+		}
+	})
+}
+
+// A large result is read to its end over several requests. When one of these fails, the turns before it are summarized,
+// and no part of its own turn counts as summarized.
+func TestFailureInsideALargeResult(t *testing.T) {
+	t.Parallel()
+	var body strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&body, "row %d: %d ms\n", i, i*7)
+	}
+	events := append(compactiontest.Talk(3, 50),
+		compactiontest.Said(7, "张伟", "查一下"),
+		sessions.Event{Seq: 8, Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "look", Arguments: "{}"}}},
+		sessions.Event{Seq: 9, Role: sessions.RoleTool, ToolCallID: "c", ToolName: "look", Content: body.String(), Tokens: compactiontest.Counter().Count(body.String())},
+		compactiontest.Answered(10, "查完了"))
+	for fails, want := range map[int]int64{0: 10, 2: 6, 3: 6} {
+		m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+			if n == fails {
+				return Completion{}, fault{}
+			}
+			return good(), nil
+		}}
+		res, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300})
+		if (err != nil) != (fails > 0) || res.Through != want || res.Text != goodText || len(m.asked) < 4 && fails == 0 {
+			t.Errorf("with failure %d of %d requests the summary is of events to %d, want %d: %v", fails, len(m.asked), res.Through, want, err)
+		}
+		if got := textsIn(t, m.asked...)[9]; fails == 0 && got != body.String() {
+			t.Errorf("%d of %d bytes of the result were read", len(got), body.Len())
 		}
 	}
 }

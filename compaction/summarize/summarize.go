@@ -79,15 +79,16 @@ type Request struct {
 type Result struct {
 	Text    string
 	Tokens  int
-	Through int64  // the last event that Text summarizes; 0: none
+	Through int64  // the last event of the turns that Text summarizes; 0: none
 	Model   string // writer of the text; after an error the last one that was asked
 	Usage   sessions.Usage
 	Cost    float64
 	Report
 }
 
-// Summarize summarizes r.Events as a continuation of r.Previous, in chunks that fit the model's window. After an error
-// the result holds the cost, and the summary of the chunks up to [Result.Through].
+// Summarize summarizes r.Events as a continuation of r.Previous, in chunks that fit the model's window. A text that is
+// longer than a chunk is read in pieces. After an error the result holds the cost, and the summary of the turns up to
+// [Result.Through].
 func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	if len(r.Events) == 0 {
 		return Result{}, errors.New("no events to summarize")
@@ -95,6 +96,7 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 	t := s.newRun(r)
 	for len(t.rest) > 0 {
 		if err := t.summarizeNext(ctx); err != nil {
+			t.res.Text, t.res.Tokens, t.res.Through = t.done.text, t.done.tokens, t.done.through
 			return t.res, err
 		}
 	}
@@ -113,19 +115,33 @@ type summaryRun struct {
 	halved  int // number of reductions
 	rest    []sessions.Event
 	cleaned transcript.Cleaner
-	res     Result // its text continues Request.Previous
+	res     Result      // its text continues Request.Previous
+	done    summaryPart // of whole turns, which an error leaves
+}
+
+type summaryPart struct {
+	text    string
+	tokens  int
+	through int64
 }
 
 func (s *Summarizer) newRun(r Request) *summaryRun {
-	t := &summaryRun{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, rest: r.Events, cleaned: transcript.Cleaner{}}
+	t := &summaryRun{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, cleaned: transcript.Cleaner{}}
 	t.system = t.writeInstructions(false)
 	t.limit = s.chunkLimit(r.Events)
+	for _, e := range r.Events {
+		t.rest = append(t.rest, t.writer().Split(e, t.limit)...)
+	}
 	t.res.Text, t.res.Recall, t.res.Precision = transcript.Clean(r.Previous), 1, 1
 	if f := strings.TrimSpace(r.Focus); f != "" {
 		t.focus = transcript.Fence("focus", transcript.Clip(transcript.Clean(f), maxFocus)) + "\n\n"
 	}
 	t.fixed = t.Counter.Count(t.system) + t.Counter.Count(t.focus) + requestFrame
 	return t
+}
+
+func (t *summaryRun) writer() transcript.Writer {
+	return transcript.Writer{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, Cleaner: t.cleaned}
 }
 
 func (t *summaryRun) writeInstructions(repair bool) string {
@@ -175,8 +191,8 @@ func (t *summaryRun) nextChunk() chunkRequest {
 	}
 	most := t.mostOutput()
 	room := int(float64(t.Context-fixed-min(most, t.Context/4)) / estimateMargin)
-	scribe := transcript.Writer{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, Cleaner: t.cleaned}
-	limit := min(t.limit, room)
+	scribe, limit := t.writer(), min(t.limit, room)
+	t.rest = append(scribe.Split(t.rest[0], limit), t.rest[1:]...) // the limit may be lower than when they were split
 	text, n := scribe.Write(t.rest, limit)
 	if n < len(t.rest) && !t.Summaries { // a chunk ends with a turn, so that it can be committed without the next one
 		starts := compaction.TurnStarts(t.rest[:n+1])
@@ -268,7 +284,11 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completion, text string) {
 	text = t.auditText(ctx, c, text)
 	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.Counter.Count(text), a.Model, t.rest[len(c.events):]
-	t.res.Through = c.events[len(c.events)-1].Seq
+	last := c.events[len(c.events)-1]
+	if len(t.rest) == 0 || t.rest[0].Role == sessions.RoleUser && last.Role != sessions.RoleUser {
+		t.done = summaryPart{t.res.Text, t.res.Tokens, last.Seq}
+		t.res.Through = last.Seq
+	}
 	if t.model != t.Name {
 		t.res.Fallback = a.Model
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,11 +15,8 @@ import (
 	"ebb/sessions/redact"
 )
 
-// Bounds of a tool result and of a call's arguments, in characters.
-const (
-	maxToolText = 2000
-	maxCallText = 500
-)
+// maxCallText bounds a call's arguments, in characters.
+const maxCallText = 500
 
 // Text in JSON strings can't pass for structure.
 type eventLine struct {
@@ -58,7 +56,7 @@ func (t Cleaner) cleanText(text string) string {
 const fenceTokens = 64
 
 // Write writes as many events as fit into limit tokens and returns their number: whole turns, unless the first is too
-// long, and at least one event. A single one that is too long keeps its two ends.
+// long, and at least one event. Only the first one is ever shortened, to its two ends: see [Writer.Split].
 func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
 	room, at := limit-fenceTokens, ""
@@ -71,7 +69,11 @@ func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 			} else {
 				at = l.T
 			}
-			text, tokens = s.Counter.Shorten(l.Text, limit-fenceTokens, func(text string) string {
+			most := limit - fenceTokens
+			if n > 0 { // it begins the next text, in pieces if it is longer than one
+				most = math.MaxInt
+			}
+			text, tokens = s.Counter.Shorten(l.Text, most, func(text string) string {
 				l.Text = text
 				return l.String()
 			})
@@ -115,12 +117,9 @@ func (s Writer) lineOf(e sessions.Event) eventLine {
 	return l
 }
 
-// EventText is an event's text and calls for a model.
+// EventText is an event's text and calls for a model. Results of tools are whole: after the compaction no view has them.
 func (t Cleaner) EventText(e sessions.Event) string {
 	text := t.cleanText(e.Content)
-	if e.Role == sessions.RoleTool && e.Blob == "" { // an offloaded result is shown whole: the view never showed it
-		text = Clip(text, maxToolText)
-	}
 	for _, c := range e.ToolCalls {
 		text += fmt.Sprintf(" [%s %s]", c.Name, Clip(t.cleanText(c.Arguments), maxCallText))
 	}

@@ -96,6 +96,7 @@ func flusher(s memory.Store, m memory.Model, limit int) *Flusher {
 			}
 			return fmt.Sprintf("events %d-%d", es[0].Seq, es[n-1].Seq) + dots, n
 		},
+		Split: func(e sessions.Event, _ int) []sessions.Event { return []sessions.Event{e} },
 		Fence: func(name, data string) string { return "<" + name + ">" + data },
 		Count: func(text string) int { return strings.Count(text, "·") },
 	}

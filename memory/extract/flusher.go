@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. A first
-// event that is too long is shortened.
+// Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. Of a
+// first event that is too long only the ends are shown: see [Flusher.Split].
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
 // Flusher draws facts from the log.
@@ -21,7 +21,9 @@ type Flusher struct {
 	// Name is the configured model that reads; empty for the chat's, which also replaces a failing one once.
 	Name   string
 	Render Render
-	Fence  memory.Fencer
+	// Split returns the pieces of an event that is too long for a transcript of limit tokens, else the event.
+	Split func(e sessions.Event, limit int) []sessions.Event
+	Fence memory.Fencer
 	// Talk removes events outside the conversation, such as commands; nil: there are none.
 	Talk func([]sessions.Event) []sessions.Event
 	// Clean removes secrets before a cut could leave half of one. Nil: [sessions.Redact].

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ebb/compaction/compactiontest"
+	"ebb/compaction/transcript"
 	"ebb/memory"
 	"ebb/memory/memorytest"
 	"ebb/sessions"
@@ -68,5 +70,55 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 	}
 	if _, err := f.Flush(t.Context(), due(s)); err != nil || len(m.Asked) != 1 || !strings.HasPrefix(m.Asked[0].User, "events 5-6") {
 		t.Errorf("%d calls, the first of %.30q, %v", len(m.Asked), m.Asked[0].User, err)
+	}
+}
+
+// realFlusher reads by the gateway's own transcripts and counts.
+func realFlusher(s memory.Store, m memory.Model, window int) *Flusher {
+	w := transcript.Writer{Counter: compactiontest.Counter()}
+	return &Flusher{
+		Store: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Clean: transcript.Clean,
+		Count: compactiontest.Counter().Count,
+	}
+}
+
+// A text that is longer than a part is read from its beginning to its end: a message or the result of a tool, first or
+// behind a short one, in one part or several. No credential is cut in two.
+func TestLongTextsAreReadInPieces(t *testing.T) {
+	t.Parallel()
+	var parcels strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&parcels, "第%d号包裹在%d号院子里，密码是 hunter%d。", i, i, i)
+	}
+	for _, role := range []sessions.Role{sessions.RoleUser, sessions.RoleTool} {
+		for at := range 3 {
+			for _, window := range []int{16_000, 128_000} {
+				e := logOf(3, 1)
+				e[at].Content, e[at].Role, e[at].ToolName = parcels.String(), role, "list"
+				s := &shelf{events: e}
+				var shown strings.Builder
+				f := realFlusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
+					shown.WriteString(r.User)
+					return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
+				}), window)
+				out, err := f.Flush(t.Context(), due(s))
+				if err != nil || s.cursor != 3 {
+					t.Fatalf("%s %d: %v, cursor %d", role, at, err, s.cursor)
+				}
+				for i := range 900 {
+					if !strings.Contains(shown.String(), fmt.Sprintf("第%d号包裹在%d号院子里", i, i)) {
+						t.Fatalf("%s %d in a window of %d: parcel %d was not shown in %d calls", role, at, window, i, out.Calls)
+					}
+				}
+				if strings.Contains(shown.String(), "hunter") {
+					t.Error("a credential was shown")
+				}
+				for i, f := range s.flushes {
+					if i > 0 && f.From != s.flushes[i-1].Through {
+						t.Errorf("part %d is (%d, %d]", i, f.From, f.Through)
+					}
+				}
+			}
+		}
 	}
 }

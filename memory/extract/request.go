@@ -84,27 +84,12 @@ func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 	return save, nil
 }
 
-const (
-	maxPieces  = 300 << 10 // bytes of one text; the rest is shown by its ends
-	leastPiece = 100       // tokens of a piece
-	lineTokens = 200       // tokens of an event's line and fence besides the text
-)
+// leastPiece is the smallest piece in tokens.
+const leastPiece = 100
 
-// cutFirst replaces a too long next event by pieces, so that its middle is read too. Results of tools are shown by
-// their ends on purpose.
-func (r *flushRun) cutFirst(limit int) {
-	e, room := r.queue[0], max(limit/2, limit-lineTokens)
-	if e.Role == sessions.RoleTool || room < leastPiece || r.tokensOf(e.Content) <= room {
-		return
-	}
-	text := r.cleanText(e.Content)
-	head := text[:charEnd(text, maxPieces)]
-	texts := r.cutPieces(head, room)
-	if rest := text[len(head):]; rest != "" {
-		texts = append(texts, r.cutMiddle(rest, room))
-	}
-	r.replaceFirst(texts)
-}
+// cutFirst replaces a too long next event by pieces, so that its middle is read too: results of tools, whose whole
+// bodies no view has after the next compaction, like messages.
+func (r *flushRun) cutFirst(limit int) { r.replaceFirst(r.Split(r.queue[0], limit)) }
 
 // cutInTwo reports whether the next event was long enough.
 func (r *flushRun) cutInTwo() bool {
@@ -115,7 +100,7 @@ func (r *flushRun) cutInTwo() bool {
 	}
 	texts := r.cutPieces(text, half)
 	r.span, r.left = 1, max(1, r.left) // not to be joined again
-	r.replaceFirst(texts)
+	r.replaceFirst(withTexts(r.queue[0], texts))
 	return len(texts) > 1
 }
 
@@ -126,12 +111,18 @@ func (r *flushRun) cleanText(text string) string {
 	return redact.Secrets(text)
 }
 
-func (r *flushRun) replaceFirst(texts []string) {
-	if len(texts) < 2 {
+func (r *flushRun) replaceFirst(cut []sessions.Event) {
+	if len(cut) < 2 {
 		return
 	}
-	e := r.queue[0]
-	var cut []sessions.Event
+	r.queue = append(cut, r.queue[1:]...)
+	if r.span > 0 {
+		r.left += len(cut) - 1
+	}
+}
+
+// withTexts are pieces of an event. The last has its calls.
+func withTexts(e sessions.Event, texts []string) (cut []sessions.Event) {
 	for i, text := range texts {
 		one := e
 		if one.Content = text; i < len(texts)-1 {
@@ -139,10 +130,7 @@ func (r *flushRun) replaceFirst(texts []string) {
 		}
 		cut = append(cut, one)
 	}
-	r.queue = append(cut, r.queue[1:]...)
-	if r.span > 0 {
-		r.left += len(cut) - 1
-	}
+	return cut
 }
 
 // Transcripts have texts as JSON.
@@ -158,25 +146,4 @@ func (r *flushRun) cutPieces(body string, room int) []string {
 		out = append(out, r.cutPieces(one, room)...)
 	}
 	return out
-}
-
-func (r *flushRun) cutMiddle(text string, room int) string {
-	rs := []rune(text)
-	for n := len(rs) / 2; ; n /= 2 {
-		short := string(rs[:n]) + " …… " + string(rs[len(rs)-n:])
-		if n == 0 || r.tokensOf(short) <= room {
-			return short
-		}
-	}
-}
-
-// charEnd is the last end of a character in n bytes.
-func charEnd(text string, n int) int {
-	if len(text) <= n {
-		return len(text)
-	}
-	for n > 0 && text[n]&0xC0 == 0x80 {
-		n--
-	}
-	return n
 }
