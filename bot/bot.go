@@ -204,7 +204,7 @@ func New(cfg Config) (*Bot, error) {
 		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
 		Language: cfg.Language, Location: cfg.Location, Current: current, Scope: b.configuredScope, CallBudget: cfg.CallBudget,
 		Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
+		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
 	})
 	b.runner = turn.New(turn.Config{
 		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Upkeep: b.worker,

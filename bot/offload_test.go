@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
+	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
@@ -102,6 +104,69 @@ func TestFullWindowNamesPaths(t *testing.T) {
 		cut := tokens.HeadTail(long, squeezed)
 		if last := written(asked[len(asked)-1].Messages); !strings.Contains(last, cut) {
 			t.Errorf("a page is not cut to %q:\n%s", cut, last)
+		}
+	})
+}
+
+// An offloaded result is summarized whole, in requests that fit the window, and the compaction has time for each of them
+// though all of them take longer than an attempt may by itself.
+func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		row := func(n, i int) string {
+			return fmt.Sprintf("row %d of result %d: the gateway answered after %d ms", i, n, i*7)
+		}
+		w := start(t, setup{model: &script{chat: looks(3), summary: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			select {
+			case <-time.After(20 * time.Second):
+			case <-ctx.Done():
+				return llm.Response{}, ctx.Err()
+			}
+			return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "fake"}, nil
+		}}, config: func(c *Config) {
+			c.Compaction, c.Language = smallOf("offload"), "en"
+			n := -1
+			c.Tools = []chat.Tool{handTool{name: sessions.GetTool, reads: true}, handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
+				var b strings.Builder
+				n++
+				for i := range 900 {
+					b.WriteString(row(n, i) + "\n")
+				}
+				return b.String(), nil
+			}}}
+		}})
+		w.say("q", "alice", "look it up")
+		for i := range 12 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 300))
+		}
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		var read strings.Builder
+		asked := w.model.requests("summary")
+		for _, r := range asked {
+			read.WriteString(written(r.Messages))
+			if n := requestTokens(w.bot, r.Messages); n > small.Context {
+				t.Errorf("a request has %d tokens", n)
+			}
+		}
+		if len(asked) < 6 {
+			t.Errorf("%d requests", len(asked))
+		}
+		for n := range 3 {
+			for i := range 900 {
+				if !strings.Contains(read.String(), row(n, i)) {
+					t.Fatalf("no request has %q", row(n, i))
+				}
+			}
+		}
+		made := attempts(t, w.store.mem)
+		for _, one := range made { // one is interrupted, since an answer waits
+			if one.Trigger == compaction.TriggerOverflow || one.Outcome != upkeep.OutcomeCommitted && one.Duration > 20*time.Second {
+				t.Errorf("an attempt was %+v", one)
+			}
+		}
+		if last := made[len(made)-1]; !strings.Contains(last.Audit, `"offloads_deleted":3`) {
+			t.Errorf("the last attempt deleted %s", last.Audit)
 		}
 	})
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"ebb/compaction/compactiontest"
+	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -271,6 +273,53 @@ func TestProgress(t *testing.T) {
 	} {
 		if err := Policies[c.policy].Progress(c.before, c.after, c.source, c.summary); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The requested length counts what was offloaded by its whole texts, as far as the gate of the commit lets the summary
+// pass with healed identifiers. Without offloaded results it is what it was.
+func TestTargetCountsOffloadedResultsWhole(t *testing.T) {
+	t.Parallel()
+	p, count := Policies["offload"], compactiontest.Counter().Count
+	lines := strings.Repeat("gw-17 answered 502 after 31 s, the retry came through\n", 300)
+	for name, c := range map[string]struct{ results, talk, least, most int }{
+		"some results":      {6, 300, 600, 800},
+		"many results":      {20, 300, 2200, 2500},
+		"results and talk":  {20, 4000, 4500, 5000},
+		"talk alone":        {0, 4000, 1000, 1100},
+		"a little talk":     {0, 1000, 250, 300},
+		"results over most": {60, 4000, 8000, 8000},
+	} {
+		s := State{Tail: compactiontest.Talk(4, c.talk/8)}
+		for i := range c.results {
+			call := sessions.ToolCall{ID: fmt.Sprint(i), Name: "look"}
+			text := fmt.Sprint(i, lines)
+			s.Tail = append(s.Tail, compactiontest.Said(int64(3*i+9), "张伟", "查"),
+				sessions.Event{Seq: int64(3*i + 10), Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{call}},
+				sessions.Event{Seq: int64(3*i + 11), Role: sessions.RoleTool, ToolCallID: call.ID, ToolName: "look", Content: text, Tokens: count(text)})
+		}
+		s.Tokens = seed.Trigger()
+		whole := TokensOf(s.Tail)
+		shown, _ := p.Offload(seed, s, count)
+		if len(shown) != c.results {
+			t.Fatalf("%s: %d of %d results were offloaded", name, len(shown), c.results)
+		}
+		for _, one := range shown {
+			for i := range s.Tail {
+				if s.Tail[i].Seq == one.Seq {
+					s.Tail[i].Tokens = one.Tokens
+				}
+			}
+		}
+		cut := Cut{Source: TokensOf(s.Tail), Whole: whole}
+		got := p.SummaryTarget(seed, s, cut)
+		if got < c.least || got > c.most {
+			t.Errorf("%s: %d tokens are asked for of %d, shown as %d; want %d to %d", name, got, whole, cut.Source, c.least, c.most)
+		}
+		summary := got + HealAllowance(got)
+		if err := p.Progress(100_000, 100_000-cut.Source+summary+2*tokens.MessageOverhead, cut.Source, summary); err != nil {
+			t.Errorf("%s: a summary as asked for is refused: %v", name, err)
 		}
 	}
 }

@@ -40,9 +40,8 @@ type Config struct {
 	Planner   *schedule.Planner  // nil: /remind answers that reminders are off
 	Audit     pages.Audit        // see [manage.Config]
 
-	CommitTimeout   time.Duration
-	InlineDeadline  time.Duration
-	CompactDeadline time.Duration
+	CommitTimeout  time.Duration
+	InlineDeadline time.Duration
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

@@ -29,9 +29,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) stri
 	if why != "" {
 		return why
 	}
-	soon, stop := context.WithTimeout(ctx, h.cfg.CompactDeadline)
-	defer stop()
-	done, err := h.manage.Compact(soon, h.actor(t), t.View.Session, focus, settings)
+	done, err := h.manage.Compact(ctx, h.actor(t), t.View.Session, focus, settings)
 	trigger := h.views.Settings(t.View.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{wording.Thousands(done.TokensBefore), wording.Thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"ebb/compaction"
@@ -44,22 +43,24 @@ func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 	return min(daily, max(1, (daily-s.SpentToday)/2))
 }
 
-// extendDeadline adds the time of an attempt for each further chunk that offloaded results make. The deadline of a
-// waiting answer, which has a cause of its own, stays.
+type unboundedKey struct{}
+
+// attemptContext has the deadline of one attempt, which [run.extendDeadline] may extend.
+func (u *Worker) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(ctx, unboundedKey{}, ctx), u.cfg.CompactDeadline)
+}
+
+// extendDeadline adds the time of an attempt for each further chunk that offloaded results make. An answer that waits for
+// a compaction keeps its deadline.
 func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.Context, context.CancelFunc) {
+	whole, extends := ctx.Value(unboundedKey{}).(context.Context)
 	more := (cut.Whole - cut.Source) / max(1, r.set.Window.Context/4)
-	if more < 1 {
+	if more < 1 || !extends {
 		return context.WithCancel(ctx)
 	}
 	limit := time.Duration(1+more) * r.cfg.CompactDeadline
 	_ = r.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
-	long, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	ended := context.AfterFunc(ctx, func() {
-		if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			stop()
-		}
-	})
-	return long, func() { ended(); stop() }
+	return context.WithTimeout(whole, limit)
 }
 
 // paidContext outlives ctx: a summary that a model wrote is not lost.

@@ -54,6 +54,11 @@ type Request struct {
 // asked is nil for an automatic compaction. needed is called under the session's lock; it returns the trigger, or ""
 // where an earlier run made the room. waiting is the size of the question that waits, in the provider's tokens.
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
+	if asked != nil {
+		var stop context.CancelFunc
+		ctx, stop = u.attemptContext(ctx)
+		defer stop()
+	}
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
 		return Compacted{}, fmt.Errorf("wait for upkeep: %w", err)
@@ -143,6 +148,9 @@ func (r *run) execute(ctx context.Context) error {
 	}
 	window := r.set.Window.Counted(s.CalibrationFactor)
 	cut, draft, source, err := r.summarize(ctx, window)
+	if NothingToCompact(err) && !manual && p.Progress(r.tokens, after, 0, 0) == nil {
+		return r.commit(ctx, sessions.Compaction{Through: s.CompactedSeq, Shown: shown}, after)
+	}
 	if err != nil {
 		return err
 	}

@@ -71,9 +71,7 @@ func (u requests) attempt(ctx context.Context, lease sessions.Lease, r sessions.
 		}
 		return u.cfg.Requests.EndRequest(ctx, lease, attempt)
 	}
-	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
-	done, err := u.Compact(one, lease, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
-	stop()
+	done, err := u.Compact(ctx, lease, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // a stop: the next owner repeats it
 	}

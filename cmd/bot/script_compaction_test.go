@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/bot/openai/openaitest"
+	"ebb/compaction/transcript"
 )
 
 // newestOf is the newest request of those that a scenario names.
@@ -172,4 +175,46 @@ func (w *world) cmdTable(args []string) error {
 		return w.letTableGo()
 	}
 	return fmt.Errorf("table hold NAME, or table release")
+}
+
+// cmdReached compares the stored results of tools with the requests of a kind: each line of a large one stands in the
+// texts that these have of it. There are as many large results as said.
+func (w *world) cmdReached(args []string) error {
+	rows, err := w.query(`SELECT seq, encode(convert_to(content, 'UTF8'), 'hex') FROM dingtalk_session_events
+		WHERE role = 'tool' AND octet_length(content) > 2000 ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	if got := strconv.Itoa(len(rows)); got != args[1] {
+		return fmt.Errorf("%s large results of tools are stored, want %s", got, args[1])
+	}
+	read, match := map[string]string{}, which(args[0])
+	for _, r := range w.main.Requests() {
+		for line := range strings.Lines(r.Text()) {
+			var one struct {
+				N    int64
+				Text string
+			}
+			if match(r) && strings.HasPrefix(line, `{"n":`) && json.Unmarshal([]byte(line), &one) == nil {
+				read[strconv.FormatInt(one.N, 10)] += one.Text
+			}
+		}
+	}
+	for _, row := range rows {
+		seq, body, _ := strings.Cut(row, "|")
+		whole, err := hex.DecodeString(body)
+		if err != nil {
+			return err
+		}
+		n, all := 0, 0
+		for line := range strings.Lines(transcript.Clean(string(whole))) {
+			if all++; strings.Contains(read[seq], line) {
+				n++
+			}
+		}
+		if n < all {
+			return fmt.Errorf("requests of %s have %d of %d lines of event %s", args[0], n, all, seq)
+		}
+	}
+	return nil
 }

@@ -51,6 +51,7 @@ import (
 //	model asked WHICH [N]       wait until N requests came;  model calls WHICH N  when all is settled, exactly N came
 //	model saw TEXT              the newest chat request has the text in it;  ! model saw TEXT
 //	read WHICH TEXT…            the newest request of the kind has these texts, in this order;  ! read  it has none of them
+//	reached WHICH N             N results of tools are large, and each line of them stands in a request of the kind
 //	raw FIRST LAST              the newest chat request shows the questions Qfirst to Qlast as people's own messages, no others
 //	tool WHICH NAME JSON [N]    the next N such requests are answered by a call; $PATH is where a result was moved to
 //	spare N                     the second model was asked N times
@@ -113,7 +114,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
-		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
+		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},

@@ -116,7 +116,7 @@ type summaryRun struct {
 	rest    []sessions.Event
 	cleaned transcript.Cleaner
 	res     Result      // its text continues Request.Previous
-	done    summaryPart // of whole turns, which an error leaves
+	done    summaryPart // whole turns, which an error leaves
 }
 
 type summaryPart struct {

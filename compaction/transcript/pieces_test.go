@@ -25,8 +25,8 @@ func texts(t interface{ Fatalf(string, ...any) }, transcript string, into map[in
 	}
 }
 
-// Whatever is said, by whom and in which window: the texts that a model gets one after the other have every event
-// whole, with its calls. None is larger than the limit.
+// P76: whatever is said, by whom and in which window: the texts that a model gets one after the other have every event
+// whole, with its calls, within the limit.
 func TestTranscriptsHaveEverythingWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

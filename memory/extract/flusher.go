@@ -10,8 +10,8 @@ import (
 	"ebb/sessions"
 )
 
-// Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. Of a
-// first event that is too long only the ends are shown: see [Flusher.Split].
+// Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. A first
+// event that is too long keeps only its ends: see [Flusher.Split].
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
 // Flusher draws facts from the log.

@@ -82,8 +82,8 @@ func realFlusher(s memory.Store, m memory.Model, window int) *Flusher {
 	}
 }
 
-// A text that is longer than a part is read from its beginning to its end: a message or the result of a tool, first or
-// behind a short one, in one part or several. No credential is cut in two.
+// A text that is longer than a part is read from its beginning to its end, wherever it stands: a message or the result
+// of a tool. No credential is cut in two.
 func TestLongTextsAreReadInPieces(t *testing.T) {
 	t.Parallel()
 	var parcels strings.Builder

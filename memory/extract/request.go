@@ -87,8 +87,8 @@ func saveOf(c memory.ToolCallResult) (draft.Save, error) {
 // leastPiece is the smallest piece in tokens.
 const leastPiece = 100
 
-// cutFirst replaces a too long next event by pieces, so that its middle is read too: results of tools, whose whole
-// bodies no view has after the next compaction, like messages.
+// cutFirst replaces a too long next event by pieces, so that its middle is read too. Results of tools are read like
+// messages: after the next compaction no view has them.
 func (r *flushRun) cutFirst(limit int) { r.replaceFirst(r.Split(r.queue[0], limit)) }
 
 // cutInTwo reports whether the next event was long enough.
