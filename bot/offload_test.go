@@ -108,8 +108,8 @@ func TestFullWindowNamesPaths(t *testing.T) {
 	})
 }
 
-// An offloaded result is summarized whole, in requests that fit the window, and the compaction has time for each of them
-// though all of them take longer than an attempt may by itself.
+// An offloaded result is summarized whole, in requests that fit the window. The compaction has time for all of them: they
+// take longer than an attempt may by itself.
 func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -305,20 +305,20 @@ func (r *Runner) countTokens(t *Turn, o *outcome) {
 		return
 	}
 	// Without a report the known total grows by the appended tokens, and is at least our own count.
-	o.total = max(r.views.Size(t.View, o.cal), t.View.Session.TotalTokens) + r.appendedTokens(t, o)
+	o.total = max(r.views.Size(t.View, o.cal), t.View.Session.TotalTokens) + o.appendedTokens(t, r.views)
 }
 
 // appendedTokens is the growth of the view, which shows large bodies shortened.
-func (r *Runner) appendedTokens(t *Turn, o *outcome) int {
+func (o *outcome) appendedTokens(t *Turn, views *view.Builder) int {
 	shown := slices.Concat(t.Asked, o.events)
-	view.Shrink(shown, r.views.Settings(t.View.Session).Window.Usable(), 1)
+	view.Shrink(shown, views.Settings(t.View.Session).Window.Usable(), 1)
 	return view.Calibrated(compaction.TokensOf(shown), o.cal)
 }
 
 func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Committed, error) {
 	s := sessions.Turn{
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
-		Appended:    r.appendedTokens(t, &o),
+		Appended:    o.appendedTokens(t, r.views),
 		ViewVersion: t.View.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.Pinned, Read: t.read,
 		Command: t.apart(), Outcome: t.Outcome,
 		Reply: &sessions.Reply{Target: chat.TargetOf(t.Asked), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},

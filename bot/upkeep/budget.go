@@ -46,8 +46,8 @@ func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
 type unboundedKey struct{}
 
 // attemptContext has the deadline of one attempt, which [run.extendDeadline] may extend.
-func (u *Worker) attemptContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithValue(ctx, unboundedKey{}, ctx), u.cfg.CompactDeadline)
+func attemptContext(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(ctx, unboundedKey{}, ctx), limit)
 }
 
 // extendDeadline adds the time of an attempt for each further chunk that offloaded results make. An answer that waits for

@@ -56,7 +56,7 @@ type Request struct {
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	if asked != nil {
 		var stop context.CancelFunc
-		ctx, stop = u.attemptContext(ctx)
+		ctx, stop = attemptContext(ctx, u.cfg.CompactDeadline)
 		defer stop()
 	}
 	unlock, err := u.locks.lock(ctx, l.Key)

@@ -82,7 +82,7 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 }
 
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
-	ctx, stop := u.attemptContext(ctx)
+	ctx, stop := attemptContext(ctx, u.cfg.CompactDeadline)
 	defer stop()
 	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
