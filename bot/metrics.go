@@ -25,6 +25,7 @@ type metrics struct {
 	models          *llm.Metrics
 	toolCalls       *prometheus.CounterVec
 	limited         *prometheus.CounterVec
+	doubted         *prometheus.CounterVec
 	flushes         *prometheus.CounterVec
 	digests         *prometheus.CounterVec
 	compactions     *prometheus.CounterVec
@@ -81,6 +82,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		models:       llm.NewMetrics(r, b.current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
+		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
@@ -141,6 +143,11 @@ const noWay = "none"
 // ToolCalled implements turn.Stats.
 func (r *recorder) ToolCalled(tool, outcome string) {
 	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
+}
+
+// ReportDoubted implements turn.Stats.
+func (r *recorder) ReportDoubted(model string) {
+	r.metrics.doubted.WithLabelValues(model).Inc()
 }
 
 // LimitReached implements turn.Stats.

@@ -59,6 +59,7 @@ type Response struct {
 	ToolCalls []sessions.ToolCall
 	Finish    Finish
 	Usage     sessions.Usage
+	Guessed   bool    // the provider's count of the prompt is missing or impossible: Usage has an estimate
 	Model     string  // configured model that answered, perhaps a fallback
 	Cost      float64 // in the unit of the configured prices; 0 without prices
 	// Forced names the way in which a tool was forced, for models that reject tool_choice.

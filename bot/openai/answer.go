@@ -62,24 +62,6 @@ type callDelta struct {
 	} `json:"function"`
 }
 
-type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	Cached     int `json:"cached_tokens"`
-	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek's name
-	Details    *struct {
-		Cached int `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-}
-
-func (u *usage) value() sessions.Usage {
-	cached := max(u.Cached, u.CacheHit)
-	if u.Details != nil {
-		cached = max(cached, u.Details.Cached)
-	}
-	return sessions.Usage{Prompt: max(u.Prompt, 0), Cached: min(max(cached, 0), max(u.Prompt, 0)), Completion: max(u.Completion, 0)}
-}
-
 // loose is a string, null, parts with texts, or (arguments) an object. Parts of reasoning are left out.
 type loose string
 
@@ -115,12 +97,14 @@ type answer struct {
 	calls   []sessions.ToolCall
 	finish  string
 	usage   sessions.Usage
+	guessed bool // usage is an estimate
 	choices bool // there was one
 	began   time.Time
 	first   time.Duration // time from began to the first token
 	tokens  int           // chunks with a word, a thought, a piece of a call, or the end
 	begins  func() bool   // called with the first token; false: the answer has no reader
 
+	reported usage // over all chunks
 	filter   reasoning.Filter
 	thoughts strings.Builder // reasoning_content
 	parts    []*callParts
@@ -139,17 +123,13 @@ type news struct {
 }
 
 func (a *answer) add(c chunk) (n news) {
-	if c.Usage != nil && *c.Usage != (usage{}) {
-		a.usage = c.Usage.value()
-	}
+	a.reported.merge(c.Usage)
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
 			continue
 		}
 		a.choices = true
-		if ch.Usage != nil {
-			a.usage = ch.Usage.value()
-		}
+		a.reported.merge(ch.Usage)
 		d := ch.Delta
 		if d == nil {
 			d = ch.Message
@@ -245,7 +225,7 @@ func (a *answer) end() string {
 }
 
 func (m *model) response(a answer) llm.Response {
-	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Model: m.Name, Reasoning: a.thoughts.String()}
+	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Guessed: a.guessed, Model: m.Name, Reasoning: a.thoughts.String()}
 	r.Finish, _ = endOf(a.finish)
 	switch {
 	case len(a.calls) > 0 && r.Finish == llm.FinishStop:

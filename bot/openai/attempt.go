@@ -58,12 +58,13 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = &providerError{codes: []string{"content_filter"}, message: "the answer was filtered away"}
 	}
 	if err != nil {
-		rest := answer{usage: a.usage}
+		rest := answer{usage: a.reported.failed(x.sent, limitOf(cl))}
 		if s.caller.Err() != nil {
 			rest.text = a.filter.Text()
 		}
 		return rest, s.failure(s.caller, s.m, x, err)
 	}
+	a.usage, a.guessed = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
 	if cl.stream && x.body != nil {
 		s.m.whole.Store(true)
 	}

@@ -47,8 +47,8 @@ func (c *Client) CheckStream(ctx context.Context, name string) error {
 		return err
 	case m.whole.Load():
 		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the endpoint was asked for a stream and answered in one piece")}
-	case resp.Usage.Prompt == 0:
-		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are not counted")}
+	case resp.Guessed:
+		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are estimates")}
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type exchange struct {
 	stream   bool
 	messages []llm.Message // as the caller wrote them
 
+	sent   int // bytes of the request
 	status int
 	after  time.Duration // Retry-After
 	body   []byte        // unless it is a stream
@@ -53,6 +54,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if err := splice(req, x.extra); err != nil {
 		return nil, err
 	}
+	x.sent = int(max(req.ContentLength, 0))
 	resp, err := d.client.Do(req)
 	if err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return clampSeconds(s)
 	}
 	if at, err := http.ParseTime(v); err == nil {
-		return max(at.Sub(now), 0)
+		return clampSeconds(at.Sub(now).Seconds())
 	}
 	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ type answer struct {
 	usage    sessions.Usage // all calls
 	cost     float64        // all calls
 	last     sessions.Usage // the last call
+	guessed  bool           // its usage is an estimate
 	estimate int            // our own count of the last request, not calibrated
 	model    string         // answered, or used the tokens
 }
@@ -55,7 +57,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
-		a.last, a.model = resp.Usage, cmp.Or(resp.Model, a.model)
+		a.last, a.guessed, a.model = resp.Usage, resp.Guessed, cmp.Or(resp.Model, a.model)
 		last := full || round > r.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.Lang, last)
@@ -270,4 +272,24 @@ func toolNames(f *view.Frame) string {
 		names[i] = t.Name
 	}
 	return strings.Join(names, ", ")
+}
+
+// suspectReports remembers the models whose reports are no measurements. Its zero value is ready.
+type suspectReports struct{ models sync.Map }
+
+// warn names a model once. Our own count replaces its report.
+func (s *suspectReports) warn(ctx context.Context, o outcome) {
+	if _, known := s.models.LoadOrStore(o.model, true); known {
+		return
+	}
+	log := zerolog.Ctx(ctx).Warn().Str("model", o.model).Int("counted", o.estimate)
+	switch {
+	case o.guessed:
+		log.Msg("Model reports no tokens, or impossible ones: Ebb counts by itself")
+	case o.last.Prompt < o.estimate:
+		log.Int("reported", o.last.Prompt).Msg("Model reports far fewer tokens than were sent: its context may be smaller than context_window, " +
+			"so that it loses the beginning of requests (num_ctx of Ollama). Ebb counts by itself")
+	default:
+		log.Int("reported", o.last.Prompt).Msg("Model reports far more tokens than were sent: Ebb counts by itself")
+	}
 }

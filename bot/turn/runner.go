@@ -51,27 +51,28 @@ type Config struct {
 
 // Runner runs turns: from waiting messages to a committed answer.
 type Runner struct {
-	cfg          Config
-	store        sessions.Store
-	memory       memory.Store
-	model        llm.Model
-	counter      *tokens.Counter
-	leases       *lease.Holder
-	views        *view.Builder
-	worker       Upkeep
-	handler      Commands
-	tools        map[string]chat.Tool
-	languages    wording.Languages
-	now          func() time.Time
-	stopping     func() bool
-	draining     <-chan struct{}
-	slots        *llm.FairSemaphore // each turn holds a view
-	asides       *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
-	lookers      *llm.FairSemaphore // waiting turns that look for messages at intervals
-	suspects     *Suspects
-	staleNotices staleNotices
-	gathering    gathering
-	running      running
+	cfg            Config
+	store          sessions.Store
+	memory         memory.Store
+	model          llm.Model
+	counter        *tokens.Counter
+	leases         *lease.Holder
+	views          *view.Builder
+	worker         Upkeep
+	handler        Commands
+	tools          map[string]chat.Tool
+	languages      wording.Languages
+	now            func() time.Time
+	stopping       func() bool
+	draining       <-chan struct{}
+	slots          *llm.FairSemaphore // each turn holds a view
+	asides         *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
+	lookers        *llm.FairSemaphore // waiting turns that look for messages at intervals
+	suspects       *Suspects
+	staleNotices   staleNotices
+	gathering      gathering
+	running        running
+	suspectReports suspectReports
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -126,6 +127,7 @@ type Stats interface {
 	TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool)
 	ToolCalled(tool, outcome string)
 	LimitReached(limit sessions.Limit)
+	ReportDoubted(model string)
 }
 
 // New returns a runner; [Runner.Connect] completes it.

@@ -241,7 +241,7 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	if len(o.events) == 0 && !o.mute && t.plan.Kind != kindLimited {
 		o.events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(t.Kept, o.text)}}
 	}
-	r.countTokens(t, &o)
+	r.countTokens(ctx, t, &o)
 	return o, nil
 }
 
@@ -284,8 +284,8 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	return again, err
 }
 
-// countTokens uses the provider's report, or else our own count, calibrated by earlier reports.
-func (r *Runner) countTokens(t *Turn, o *outcome) {
+// countTokens uses the provider's report if it can be one, or else our own count, calibrated by earlier reports.
+func (r *Runner) countTokens(ctx context.Context, t *Turn, o *outcome) {
 	for i := range o.events {
 		if o.events[i].Tokens == 0 { // others were counted when appended
 			o.events[i].Tokens = r.views.CountEvent(o.events[i])
@@ -295,6 +295,11 @@ func (r *Runner) countTokens(t *Turn, o *outcome) {
 	if o.dead || t.apart() {
 		o.total = t.View.Session.TotalTokens // nothing enters the view
 		return
+	}
+	if o.last.Prompt > 0 && (o.guessed || !tokens.IsMeasured(o.last.Prompt, o.estimate)) {
+		r.stats.ReportDoubted(o.model)
+		r.suspectReports.warn(ctx, *o)
+		o.cal, o.last = max(o.cal, 1), sessions.Usage{} // a server that cuts requests reported less than it should before, too
 	}
 	if o.last.Prompt > 0 {
 		o.cal = tokens.Calibrate(o.cal, o.last.Prompt, o.estimate)

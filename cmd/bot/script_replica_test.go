@@ -281,8 +281,16 @@ func (w *world) cmdLog(args []string) error {
 }
 
 func (w *world) cmdNotLog(args []string) error {
+	most := 0 // lines
+	if len(args) > 2 {
+		n, err := strconv.Atoi(args[2])
+		if err != nil {
+			return err
+		}
+		most = n - 1
+	}
 	n, err := w.logLines(args[0], args[1])
-	if err == nil && n > 0 {
+	if err == nil && n > most {
 		err = fmt.Errorf("the log of %s has %q in %d lines", args[0], args[1], n)
 	}
 	return err

@@ -77,3 +77,19 @@ func Calibrate(factor float64, observed, estimated int) float64 {
 	seen := min(max(float64(observed)/float64(estimated), calMin), calMax)
 	return factor + calWeight*(seen-factor)
 }
+
+// farBelow is the least difference, in tokens, of a report that is far below our own count.
+const farBelow = 1000
+
+// IsMeasured reports whether a provider's count of a request can be one, beside our own count. A server that cuts long
+// requests in silence reports the rest, and some report constants.
+func IsMeasured(observed, estimated int) bool {
+	if observed <= 0 {
+		return false
+	}
+	low := float64(observed) < calMin*float64(estimated) && estimated-observed > farBelow
+	return !low && float64(observed) <= calMax*float64(estimated)+farAbove
+}
+
+// farAbove is the room, in tokens, for instructions that a proxy adds.
+const farAbove = 32 << 10

@@ -106,6 +106,28 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+func TestIsMeasured(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		observed, estimated int
+		want                bool
+	}{
+		{1500, 13_280, false},
+		{4096, 13_280, false}, // a server's default context
+		{9000, 13_280, true},
+		{0, 100, false},
+		{-5, 100, false},
+		{40, 600, true}, // the difference is small
+		{1_200, 300, true},
+		{1_000_000_000, 13_280, false},
+		{60_000, 30_000, true},
+	} {
+		if got := IsMeasured(c.observed, c.estimated); got != c.want {
+			t.Errorf("%d of %d: %v", c.observed, c.estimated, got)
+		}
+	}
+}
+
 func BenchmarkCountProse(b *testing.B) {
 	text := "We ship on Friday; 周五上线，别忘了回滚方案。The owner is Li Na. 三台八核机器，单机 1200 TPS 时平均响应 38 毫秒，瓶颈在风控规则加载。"
 	c := counter()

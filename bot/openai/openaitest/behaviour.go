@@ -15,6 +15,8 @@ type Behaviour struct {
 	Example string
 	// Refuse returns the refusal of a request, if it is refused. It runs before the script.
 	Refuse func(arg string, r Request) (refusal Reply, refused bool)
+	// Cut returns the request as the model reads it. It runs before the script; the server keeps the whole one.
+	Cut func(arg string, r Request) Request
 	// Change changes the answer to a request. It runs after the script, and not for errors.
 	Change func(arg string, r Request, answer Reply) Reply
 }
@@ -66,4 +68,13 @@ func changed(on []behaving, r Request, answer Reply) Reply {
 		}
 	}
 	return answer
+}
+
+func cutFor(on []behaving, r Request) Request {
+	for _, b := range on {
+		if b.Cut != nil {
+			r = b.Cut(b.arg, r)
+		}
+	}
+	return r
 }

@@ -25,7 +25,8 @@ type Reply struct {
 	noUsage, noIndex, noIDs   bool
 	prompt, cached, completed int
 	counted                   bool
-	atOnce                    bool // a stream is flushed at its end only
+	usageAt                   func(chunk int) (prompt, completion int) // report in each chunk with words; nil: one at the end
+	atOnce                    bool                                     // a stream is flushed at its end only
 }
 
 func newReply() Reply { return Reply{breakAfter: -1, endAfter: -1, quiet: -1, pieces: 8} }

@@ -263,6 +263,8 @@ func (s *Server) take(r Request) (Reply, Request) {
 	if no, refused := refusal(on, r); refused {
 		return no, r
 	}
+	whole := r
+	r = cutFor(on, r)
 	s.mu.Lock()
 	for _, st := range s.script {
 		if (st.times == 0 || st.used < st.times) && st.match(r) {
@@ -275,7 +277,7 @@ func (s *Server) take(r Request) (Reply, Request) {
 	if answer == nil {
 		answer = Persona
 	}
-	return changed(on, r, answer(r)), r
+	return changed(on, r, answer(r)), whole
 }
 
 // The context also ends with the server.

@@ -115,6 +115,11 @@ func (r Reply) data(req Request) []string {
 	add := func(delta object, finish any) {
 		c := r.envelope(req, "chat.completion.chunk")
 		c["choices"] = []object{{"index": 0, "delta": delta, "finish_reason": finish}}
+		if r.usageAt != nil {
+			part := r
+			part.prompt, part.completed = r.usageAt(len(out))
+			c["usage"] = part.usage()
+		}
 		b, _ := json.Marshal(c)
 		out = append(out, string(b))
 	}
@@ -131,7 +136,7 @@ func (r Reply) data(req Request) []string {
 		}
 	}
 	add(object{}, r.finishReason())
-	if req.UsageAsked && !r.noUsage {
+	if req.UsageAsked && !r.noUsage && r.usageAt == nil {
 		c := r.envelope(req, "chat.completion.chunk")
 		c["choices"], c["usage"] = []object{}, r.usage()
 		b, _ := json.Marshal(c)
