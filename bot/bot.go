@@ -50,9 +50,10 @@ type Config struct {
 	Replica  sessions.ReplicaID // new at each start
 	LeaseTTL time.Duration      // as the store was opened with [5 s]
 
-	Name     string // its own name [Ebb]
-	Language string // for fixed words, to a message without letters: zh or en [zh]
-	Prompt   string // further instructions for the model
+	Robot    sessions.RobotCode // sends to administrators who wrote no message; empty: it can't
+	Name     string             // its own name [Ebb]
+	Language string             // for fixed words, to a message without letters: zh or en [zh]
+	Prompt   string             // further instructions for the model
 	Location *time.Location
 	// Values are the settings that [Bot.Reload] replaces.
 	reload.Values
@@ -156,6 +157,7 @@ type Bot struct {
 	upkeep *serial.Mailboxes // steps 9 to 11
 
 	refuser *refuser
+	alarm   *alarm
 
 	views   *view.Builder
 	runner  *turn.Runner
@@ -229,7 +231,8 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.refuser = newRefuser(replies)
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.stats.metrics = b.metrics
-	b.gate.Report(b.metrics.models)
+	b.alarm = newAlarm(b)
+	b.gate.Report(b.metrics.models, b.alarm.watch)
 	if t, ok := b.cfg.Transport.(chat.Clickable); ok {
 		t.OnClick(b.click)
 	}

@@ -46,6 +46,7 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 		b.releaseReplies(ctx)
 	}
 	finish(ctx, time.Second, stop.outbox, b.cfg.CommitTimeout, b.refuser.Wait)
+	finish(ctx, time.Second, stop.outbox, b.cfg.CommitTimeout, b.alarm.Wait)
 	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.Waiting()).Msg("Drained")
 	drained.Store(true)

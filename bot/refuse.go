@@ -99,9 +99,12 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 	})
 }
 
-func (r *refuser) Wait(ctx context.Context) error {
+func (r *refuser) Wait(ctx context.Context) error { return awaitWork(ctx, &r.work) }
+
+// awaitWork returns at the end of work, or with ctx's cause.
+func awaitWork(ctx context.Context, work *sync.WaitGroup) error {
 	done := make(chan struct{})
-	go func() { r.work.Wait(); close(done) }()
+	go func() { work.Wait(); close(done) }()
 	select {
 	case <-done:
 		return nil

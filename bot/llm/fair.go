@@ -202,6 +202,7 @@ type Gate struct {
 	upkeep *FairSemaphore // the share of calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
+	watch   func(context.Context, []Part)
 }
 
 // NewGate allows at most the given number of concurrent calls.
@@ -209,8 +210,8 @@ func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
-// Report counts calls in m from now on.
-func (g *Gate) Report(m *Metrics) { g.metrics = m }
+// Report counts calls in m from now on, and passes the parts of each to watch.
+func (g *Gate) Report(m *Metrics, watch func(context.Context, []Part)) { g.metrics, g.watch = m, watch }
 
 // Waiting returns the number of calls that wait for a place.
 func (g *Gate) Waiting() int { return g.calls.waiting() + g.upkeep.waiting() }
@@ -234,6 +235,7 @@ func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	resp, err := g.model.Generate(ctx, r)
 	if g.metrics != nil {
 		g.metrics.call(r, resp, err, time.Since(began))
+		g.watch(ctx, resp.Parts)
 	}
 	return resp, err
 }

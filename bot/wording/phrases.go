@@ -35,6 +35,10 @@ const (
 	RefusedGroup
 	RefusedPerson
 	RefusedExternal
+	ModelDenied
+	ModelUnpaid
+	ModelMissing
+	ModelMalformed
 	NothingToCompact
 	NoGain
 	StillFull
@@ -229,6 +233,10 @@ var phrases = map[Phrase]Text{
 	RefusedGroup:      {"抱歉，这个群还没有开通我的服务。如需开通，请把群 ID 发给管理员：`%s`", "Sorry, I am not enabled in this conversation. To enable me, please give its id to an administrator: `%s`"},
 	RefusedPerson:     {"抱歉，你还没有使用我的权限。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, you have no access to me yet. To ask for it, please give your id to an administrator: `%s`"},
 	RefusedExternal:   {"抱歉，我只为本组织的成员服务。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, I serve members of my own organization only. To ask for access, please give your id to an administrator: `%s`"},
+	ModelDenied:       {"模型 %s 拒绝访问，现在由其他模型代替，没有其他模型时大家得不到回答。请检查它的密钥和权限。", "Model %s denies access. Other models stand in for it; without one, people get no answer. Please check its key and permissions."},
+	ModelUnpaid:       {"模型 %s 的账户余额或额度已用完，现在由其他模型代替，没有其他模型时大家得不到回答。请充值或提高额度。", "The account of model %s has no money or quota left. Other models stand in for it; without one, people get no answer. Please top it up or raise the quota."},
+	ModelMissing:      {"找不到模型 %s，现在由其他模型代替，没有其他模型时大家得不到回答。请检查它的地址和模型名。", "Model %s can't be found. Other models stand in for it; without one, people get no answer. Please check its address and its model name."},
+	ModelMalformed:    {"模型 %s 拒绝了我最近的每一个请求，大家可能得不到回答。请运行 bot doctor 查看原因。", "Model %s refuses each of my latest requests, and people may get no answer. Please run bot doctor for the reason."},
 	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands still work."},
 	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d questions an hour in groups; I answer again after %s."},
 	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands still work."},

@@ -261,7 +261,12 @@ func (g *gateway) openBot(o Options) error {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
 	planner := &schedule.Planner{Store: g.store, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
+	var robot sessions.RobotCode
+	if o.Transport == nil {
+		robot = sessions.RobotCode(g.cfg.DingTalk.ClientID)
+	}
 	g.bot, err = bot.New(bot.Config{
+		Robot: robot,
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
 		Schedules: g.store, Planner: planner, Audit: g.store.Pages(),

@@ -1,0 +1,158 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/wording"
+	"ebb/sessions"
+	"ebb/sessions/retry"
+)
+
+const (
+	// refusesAll is the number of requests in a row after which a model counts as one that refuses each of them as invalid.
+	refusesAll = 5
+	// alarmTime bounds the storage of a notice. The next refusal after alarmRest stores one that failed.
+	alarmTime = 30 * time.Second
+	alarmRest = time.Minute
+)
+
+// alarm writes to the administrators when a model needs them: it refuses the key, money is missing, its address or name is
+// wrong, or it accepts no request. A notice is a message of a private session of the administrator, answered by its text like a
+// reminder. So it survives the process, and its id makes it one for all replicas.
+type alarm struct {
+	robot    sessions.RobotCode // empty: no notice can be sent
+	name     string
+	now      func() time.Time
+	location *time.Location
+	language func(sessions.ConversationID, string) string
+	admins   func() []sessions.UserID
+	accept   func(context.Context, sessions.Key, sessions.Message) (sessions.Accepted, error)
+	accepted func(sessions.Accepted)
+
+	mu     sync.Mutex
+	models map[string]*ailing
+	work   sync.WaitGroup
+}
+
+type ailing struct {
+	invalid int            // refused requests in a row
+	down    llm.ErrorClass // empty: it answers
+	day     string
+	again   bool                 // it answered after a notice of the day: one more may follow
+	stored  map[string]bool      // notices
+	tried   map[string]time.Time // times of attempts to store notices
+}
+
+var alarmPhrases = map[llm.ErrorClass]wording.Phrase{
+	llm.Denied: wording.ModelDenied, llm.Unpaid: wording.ModelUnpaid, llm.Missing: wording.ModelMissing, llm.Malformed: wording.ModelMalformed,
+}
+
+func newAlarm(b *Bot) *alarm {
+	return &alarm{
+		robot: b.cfg.Robot, name: b.cfg.Name, now: b.now, location: b.cfg.Location, language: b.languages.Choose,
+		admins: func() []sessions.UserID { return b.current.Get().Admins }, accept: placing{b}.acceptAt, accepted: b.wakeFor,
+		models: map[string]*ailing{},
+	}
+}
+
+// watch looks at the outcome of a call.
+func (a *alarm) watch(ctx context.Context, parts []llm.Part) {
+	for _, p := range parts {
+		if class, notice := a.note(p, a.now().In(a.location)); notice != "" {
+			log := zerolog.Ctx(ctx).With().Str("model", p.Model).Str("class", string(class)).Logger()
+			life := log.WithContext(context.WithoutCancel(ctx))
+			a.work.Go(func() { a.raise(life, p.Model, class, notice) })
+		}
+	}
+}
+
+// note returns the id of a notice that is due; empty for none.
+func (a *alarm) note(p llm.Part, now time.Time) (class llm.ErrorClass, notice string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.models[p.Model]
+	if m == nil {
+		m = &ailing{}
+		a.models[p.Model] = m
+	}
+	if p.Err == nil {
+		m.again = m.again || m.down != ""
+		m.invalid, m.down = 0, ""
+		return "", ""
+	}
+	switch p.Err.Class {
+	case llm.Denied, llm.Unpaid, llm.Missing:
+	case llm.Malformed:
+		if m.invalid++; m.invalid < refusesAll {
+			return "", ""
+		}
+	default:
+		return "", ""
+	}
+	if day := now.Format(time.DateOnly); m.day != day {
+		m.day, m.again, m.stored, m.tried = day, false, map[string]bool{}, map[string]time.Time{}
+	}
+	class, m.down = p.Err.Class, p.Err.Class
+	n := 1
+	if m.again {
+		n = 2
+	}
+	notice = fmt.Sprintf("alarm:%s:%s:%s:%d", p.Model, class, m.day, n)
+	if m.stored[notice] || now.Sub(m.tried[notice]) < alarmRest {
+		return "", ""
+	}
+	m.tried[notice] = now
+	return class, notice
+}
+
+func (a *alarm) raise(ctx context.Context, model string, class llm.ErrorClass, notice string) {
+	log := zerolog.Ctx(ctx)
+	log.Error().Msg("Model needs an administrator")
+	ctx, stop := context.WithTimeout(ctx, alarmTime)
+	defer stop()
+	for _, admin := range a.admins() {
+		err := retry.Do(ctx, retry.Storage, func() error {
+			if a.robot == "" {
+				return nil
+			}
+			return a.write(ctx, admin, notice, func(lang string) string { return wording.Say(alarmPhrases[class], lang, model) })
+		})
+		if err != nil {
+			log.Warn().Err(err).Msg("Notice to an administrator not stored")
+			return
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.models[model].stored[notice] = true
+}
+
+// Wait returns when all notices are stored or given up.
+func (a *alarm) Wait(ctx context.Context) error { return awaitWork(ctx, &a.work) }
+
+// write stores a message of the bot to a person who need not have written before. A second one with the id is none.
+func (a *alarm) write(ctx context.Context, person sessions.UserID, id string, text func(lang string) string) error {
+	conversation := sessions.ConversationID("notices:" + person)
+	lang := a.language(conversation, "")
+	m := sessions.Message{
+		RobotCode: a.robot, ConversationID: conversation, ConversationType: sessions.Private, ConversationTitle: a.name,
+		ID: sessions.MessageID(id + ":" + string(person)), SenderID: person, StaffID: person, Kind: "text",
+		Scheduled: &sessions.Scheduled{Kind: sessions.Remind, DueAt: a.now().In(a.location), Lang: lang},
+	}
+	m.Text = m.Scheduled.Lead() + text(lang)
+	done, err := a.accept(ctx, sessions.ScopeGroup.Key(m), m)
+	if errors.Is(err, sessions.ErrRefused) {
+		return retry.Permanent(err)
+	}
+	if err == nil {
+		a.accepted(done)
+	}
+	return err
+}
