@@ -38,7 +38,6 @@ type Request struct {
 // Message has the role system, user, assistant or tool.
 type Message struct {
 	Role       string
-	Name       string // speaker of a user message, for providers with names
 	Content    string
 	ToolCalls  []sessions.ToolCall
 	ToolCallID string

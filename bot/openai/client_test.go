@@ -17,10 +17,10 @@ const testKey = "key-of-the-test-0123456789"
 // clientOf is a client of the servers, as models a, b, c …, that waits for milliseconds between attempts.
 func clientOf(t *testing.T, retries int, servers ...*openaitest.Server) *Client {
 	t.Helper()
-	cfg := Config{Retries: retries}
+	var cfg Config
 	for i, s := range servers {
 		cfg.Models = append(cfg.Models, ModelConfig{
-			Name: string(rune('a' + i)), BaseURL: s.URL, APIKey: testKey, Model: "scripted", Timeout: 20 * time.Second,
+			Name: string(rune('a' + i)), BaseURL: s.URL, APIKey: testKey, Model: "scripted", Timeout: 20 * time.Second, Retries: retries,
 		})
 	}
 	c, err := New(cfg)

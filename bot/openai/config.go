@@ -30,8 +30,6 @@ type Config struct {
 	Default string
 	// Models follow the requested one in this order; at least one.
 	Models []ModelConfig
-	// Retries is the number of retries on one model before the next.
-	Retries int
 }
 
 // ModelConfig is one endpoint and the model behind it.
@@ -53,7 +51,7 @@ type ModelConfig struct {
 	FirstToken time.Duration
 	// Temperature is left to the provider when nil.
 	Temperature *float32
-	// Retries overrides Config.Retries unless 0.
+	// Retries is the number of retries before the next model.
 	Retries int
 	// PriceIn, PriceCached and PriceOut are for a million tokens, in any currency. PriceCached defaults to PriceIn.
 	PriceIn, PriceCached, PriceOut float64
@@ -107,7 +105,7 @@ func New(cfg Config) (*Client, error) {
 	var keys []string
 	first := -1
 	for i, mc := range cfg.Models {
-		m, err := c.newModel(mc, cfg.Retries)
+		m, err := c.newModel(mc)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +130,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
+func (c *Client) newModel(mc ModelConfig) (*model, error) {
 	u, err := url.Parse(mc.BaseURL)
 	switch {
 	case mc.Name == "":
@@ -141,9 +139,6 @@ func (c *Client) newModel(mc ModelConfig, retries int) (*model, error) {
 		return nil, fmt.Errorf("openai: model %q: the provider's model name is empty", mc.Name)
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return nil, fmt.Errorf("openai: model %q: the base URL is not an http or https URL", mc.Name)
-	}
-	if mc.Retries == 0 {
-		mc.Retries = retries
 	}
 	if mc.Timeout <= 0 {
 		mc.Timeout = defaultTimeout

@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -108,8 +107,7 @@ func messages(in []llm.Message, thoughts bool) []goopenai.ChatCompletionMessage 
 	out := make([]goopenai.ChatCompletionMessage, 0, len(in))
 	for _, m := range in {
 		msg := goopenai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
-		switch m.Role {
-		case goopenai.ChatMessageRoleAssistant:
+		if m.Role == goopenai.ChatMessageRoleAssistant {
 			if m.Content == "" && len(m.ToolCalls) == 0 {
 				continue
 			}
@@ -117,8 +115,6 @@ func messages(in []llm.Message, thoughts bool) []goopenai.ChatCompletionMessage 
 			if thoughts {
 				msg.ReasoningContent = cmp.Or(m.Reasoning, noThought)
 			}
-		case goopenai.ChatMessageRoleUser:
-			msg.Name = speaker(m.Name)
 		}
 		if msg.Content == "" && len(msg.ToolCalls) == 0 {
 			msg.Content = "(empty)" // go-openai omits an empty content, and providers refuse its absence
@@ -146,17 +142,6 @@ func objectOr(args string) string {
 		return "{}"
 	}
 	return args
-}
-
-var nameOK = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-// A name that would lose letters is dropped: the rests of two Chinese names may be equal.
-func speaker(name string) string {
-	name = strings.Join(strings.Fields(name), "_")
-	if !nameOK.MatchString(name) {
-		return ""
-	}
-	return name
 }
 
 // rung is a way to force a tool, from the strictest to the one that every model accepts.
