@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"ebb/sessions"
 )
 
-// After a crash a model hangs on one of many suspects: the others wait for it no longer than suspectAlone.
-func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
+// After a crash a model hangs on one of many messages that fell with it: the others do not wait for it.
+func TestHangingMessageHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const others = 5
@@ -28,11 +29,45 @@ func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
 			}
 			return text("noted"), nil
 		}}})
-		after(10*time.Second + suspectAlone)
+		after(10 * time.Second)
 		want(t, "answered beside the one that hangs", len(b.wire.texts()), others)
 		for i := range others + 1 {
 			key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", i)), "")
 			want(t, "attempts", a.store.mem.Events(t.Context(), key)[0].Attempts, 1)
 		}
+	})
+}
+
+// A model hangs on a message that fell with two processes: it runs alone, and other conversations wait for it for a moment only.
+func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		for i := range 2 {
+			w := start(t, setup{name: sessions.ReplicaID(fmt.Sprint("r", i)), shelf: shelf, model: &script{chat: hang}})
+			if i == 0 {
+				w.post(elsewhere(0, "q0"))
+			}
+			after(6 * time.Second)
+			want(t, "requests", len(w.model.requests("chat")), 1)
+			w.kill()
+		}
+		c := start(t, setup{name: "c", shelf: shelf, model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			if lastWords(r) == "alice(u-alice): q0" {
+				return hang(ctx, r)
+			}
+			return text("noted"), nil
+		}}})
+		after(6 * time.Second)
+		want(t, "requests of the suspect", len(c.model.requests("chat")), 1)
+		c.post(elsewhere(1, "q1"))
+		c.post(elsewhere(2, "/status"))
+		after(time.Second)
+		texts := c.wire.texts()
+		if len(texts) != 1 || !strings.Contains(texts[0], "takes") {
+			t.Errorf("beside the suspect people read %q, want the answer to the command", texts)
+		}
+		after(suspectAlone)
+		want(t, "answered beside the one that hangs", len(c.wire.texts()), 2)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +34,7 @@ func elsewhere(n int, words string) sessions.Message {
 	return m
 }
 
-// One of many conversations kills the process each time it is answered: it alone is set aside, after three deaths, and all
+// One of many conversations kills the process each time it is answered: it alone is set aside, after few deaths, and all
 // others are answered.
 func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 	t.Parallel()
@@ -85,10 +86,14 @@ func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 		r.stop()
 		p.forget(name)
 	}
-	want(t, "deaths", deaths, maxBroken)
+	if most := 2 + bits.Len(others); deaths < maxBroken || deaths > most { // two deaths, then one for each half
+		t.Errorf("%d deaths, want %d to %d", deaths, maxBroken, most)
+	}
 	want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
 	want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
-	want(t, "attempts of the others at most", one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"), 1)
+	if n := one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"); n >= maxBroken {
+		t.Errorf("another has %d attempts, want less than %d", n, maxBroken)
+	}
 }
 
 // saveFacts stores memories of the group about eve in her own words, and returns their ids.
@@ -337,7 +342,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			const facts = sessions.MaxCuts
 			asked := make(chan chan struct{})
 			r := p.run("a", func(r *replica, c *Config) {
-				c.Rights = r.store
+				c.Rights, c.Limits = r.store, sessions.Limits{PersonTurns: 1, GroupTurns: 1}
 				r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 					done := make(chan struct{})
 					select {
@@ -363,6 +368,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			close(<-asked)
 			r.settle()
 			want(t, "state", one[string](t, p.db(), "SELECT state FROM dingtalk_session_events WHERE msg_id = 'm0'"), "done")
+			want(t, "outcome", one[string](t, p.db(), "SELECT coalesce(message ->> 'outcome', '') FROM dingtalk_session_events WHERE msg_id = 'm0'"), "")
 			want(t, "attempts", one[int](t, p.db(), "SELECT attempts FROM dingtalk_session_events WHERE msg_id = 'm0'"), 0)
 			want(t, "answers", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE session_key = $1 AND state = 'sent'", group), 1)
 		})

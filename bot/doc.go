@@ -56,9 +56,9 @@
 //  4. A turn reads one snapshot. Its messages are in the order of sending (createAt, then the order of reading). A turn
 //     waits for messages that this replica still stores, and briefly for messages sent together (turn/gather.go).
 //     The messages are marked first. An attempt is counted for a panic, for data that the storage refuses, and for the death
-//     of the process that marked them, and for nothing else (turn/attempt.go). A message with a counted attempt is taken
-//     alone, one at a time in each replica; after three it is a dead letter (turn/triage.go). Quotes are looked up in the
-//     log first, under the lease (view/quotes.go).
+//     of the process that marked them, and for nothing else (turn/attempt.go). A message that fell
+//     with two processes is narrowed down by halves (turn/suspects.go). After three attempts it is a dead letter
+//     (turn/triage.go). Quotes are looked up in the log first, under the lease (view/quotes.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read again only with a compaction. Recall stands right before the question, only in that turn's requests.
 //  6. A tool call is recorded before it runs. After a crash a call that may have had an effect is not repeated unasked.

@@ -185,11 +185,15 @@ func (s *store) Listen(ctx context.Context, o sessions.ReplicaID, wake func(sess
 }
 
 func (s *store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, limit, s.mem.Begin)
+	return s.begin(ctx, l, func() (sessions.View, error) { return s.mem.Begin(ctx, l, limit) })
 }
 
-func (s *store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, limit, s.mem.BeginAlone)
+func (s *store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
+	return s.begin(ctx, l, func() (sessions.View, error) { return s.mem.BeginAlone(ctx, l, limit, a) })
+}
+
+func (s *store) Suspects(ctx context.Context) (int, error) {
+	return do(s, "suspects", func() (int, error) { return s.mem.Suspects(ctx) })
 }
 
 func (s *store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
@@ -197,11 +201,9 @@ func (s *store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 	return err
 }
 
-func (s *store) begin(
-	ctx context.Context, l sessions.Lease, limit int, of func(context.Context, sessions.Lease, int) (sessions.View, error),
-) (sessions.View, error) {
+func (s *store) begin(ctx context.Context, l sessions.Lease, of func() (sessions.View, error)) (sessions.View, error) {
 	return do(s, "begin", func() (sessions.View, error) {
-		v, err := of(ctx, l, limit)
+		v, err := of()
 		s.shelf.mu.Lock()
 		defer s.shelf.mu.Unlock()
 		f := s.of(l.Key)

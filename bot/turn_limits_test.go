@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -170,4 +171,57 @@ func TestUsageOfLimits(t *testing.T) {
 		}
 		want(t, "/whoami in private, without a limit there", limits("m8", "alice", "/whoami", sessions.Private), "")
 	})
+}
+
+// A question is counted once, with its group and its tokens, whatever cut its first attempts: a death of the process, or a
+// stop. Another person's question that is answered with it is counted too.
+func TestRepeatedTurnsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(*world){
+		"a death": func(w *world) { w.kill() },
+		"a stop":  func(w *world) { w.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shelf := newShelf()
+				limits := func(c *Config) { c.Limits = sessions.Limits{PersonTurns: 1, GroupTurns: 1, PersonTokens: 15} }
+				used := func(ctx context.Context, r llm.Request) (llm.Response, error) {
+					resp, err := hang(ctx, r)
+					resp.Usage = sessions.Usage{Prompt: 100}
+					return resp, err
+				}
+				for i := range 2 {
+					w := start(t, setup{name: sessions.ReplicaID(fmt.Sprint("r", i)), shelf: shelf, config: limits, model: &script{chat: used}})
+					if i == 0 {
+						w.post(said("m1", "alice", "one"))
+					}
+					after(6 * time.Second)
+					want(t, "requests", len(w.model.requests("chat")), 1)
+					cut(w)
+				}
+				answer := text("done")
+				answer.Usage = sessions.Usage{Prompt: 10}
+				w := start(t, setup{name: "last", shelf: shelf, config: limits, model: &script{chat: rounds(answer, answer)}})
+				w.post(said("m2", "bob", "two"))
+				after(7 * time.Second)
+				a := sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-alice"}}
+				u, err := shelf.mem.Used(t.Context(), a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want(t, "turns of the person", u.PersonTurns.Count, 1)
+				want(t, "turns of the group", u.GroupTurns.Count, 1)
+				if u.PersonTokens.Count > 10 {
+					t.Errorf("the person used %d tokens, want those of one answer", u.PersonTokens.Count)
+				}
+				want(t, "the first reply", w.wire.texts()[0], "done")
+				w.post(said("m3", "alice", "three"))
+				after(time.Second)
+				if texts := w.wire.texts(); !strings.Contains(texts[len(texts)-1], "a minute") {
+					t.Errorf("the next question is answered with %q, want a notice of the limit", texts)
+				}
+			})
+		})
+	}
 }

@@ -46,7 +46,8 @@ type Event struct {
 	// Blob is the address of an offloaded tool result, which the log keeps; Content is then its reference.
 	Blob      string
 	State     State
-	Attempts  int // known failed attempts, see [Store.Begin]
+	Attempts  int  // known failed attempts, see [Store.Begin]
+	Admitted  bool // the limits counted an attempt at the pending message, see [Limiter.Admit]
 	Archived  bool
 	CreatedAt time.Time
 	Message   *Message // a user event's, for the reply

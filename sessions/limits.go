@@ -34,6 +34,15 @@ type Askers struct {
 	// Unidentified are those of People without a staff id, in a group: people outside the organization, and other
 	// bots.
 	Unidentified []UserID
+	// Key is the session of the turn, and Asked its messages.
+	Key   Key
+	Asked []AskedMessage
+}
+
+// AskedMessage is a message of a turn, by its event.
+type AskedMessage struct {
+	Event int64
+	By    UserID
 }
 
 // Reached is a limit that stops a turn.
@@ -69,7 +78,8 @@ type Notice struct {
 // Limiter counts turns, tokens and notices for all replicas.
 type Limiter interface {
 	// Admit counts one turn for each asker without a reached limit, and one for the group if there is such an asker. A
-	// person without a limit in the result is admitted, unless one is of all askers.
+	// person without a limit in the result is admitted, unless one is of all askers. The pending messages of admitted
+	// people keep it as [Event.Admitted].
 	Admit(ctx context.Context, limits Limits, a Askers) ([]Reached, error)
 
 	// SpendTokens adds a turn's tokens to its askers' days, in equal parts.
@@ -80,6 +90,16 @@ type Limiter interface {
 
 	// Used reads the use of the first asker, of the group and of the installation.
 	Used(ctx context.Context, a Askers) (Used, error)
+}
+
+// Ledger counts costs.
+type Ledger interface {
+	// Charge adds a spending that no other write carries to the session's usage and to the day's. A missing session is
+	// not charged.
+	Charge(ctx context.Context, key Key, one Spending) error
+
+	// Spent lists the spendings of a session since the UTC day of a time, one of each kind, by name.
+	Spent(ctx context.Context, key Key, since time.Time) ([]Spending, error)
 }
 
 // Shares divides the tokens of a turn equally among its askers.

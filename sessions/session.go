@@ -80,6 +80,16 @@ const (
 	Closed     SummaryStatus = "closed"     // summary of an older generation
 )
 
+// SuspectFrom is the number of counted attempts that makes a message a suspect.
+const SuspectFrom = 2
+
+// Alone is a message that a turn takes by itself.
+type Alone struct {
+	Event int64 // 0: the oldest
+	// Width bounds the suspects that the process has in progress meanwhile, this one included; 0: unchanged.
+	Width int
+}
+
 // View is the input of a session's context: active summaries, oldest first, later events in view order, and pending
 // messages by send time.
 type View struct {
@@ -90,7 +100,8 @@ type View struct {
 	Runs      []ToolRun // calls of an earlier attempt at the pending messages
 	// Gap is the note for events left out between summaries and tail.
 	Gap string
-	// Suspect counts the failed attempts of the oldest pending message, see [Store.Begin].
-	Suspect int
-	More    bool // more messages wait besides Pending
+	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Store.Begin]. Width is its
+	// width; 0: it has none yet.
+	Suspect, Width int
+	More           bool // more messages wait besides Pending
 }

@@ -46,13 +46,19 @@ type Turner interface {
 	// hour off.
 	//
 	// A mark whose lease was taken from a replica without a heartbeat counts as an attempt: presumably the process
-	// died of the message. A mark whose lease was given up, or freed by an erasure, does not. A message with a counted
-	// attempt is a suspect. If the oldest is one, View.Suspect is its count, nothing is marked, and the rest of the
-	// view but the session is empty. A suspect behind other messages waits, with all later ones.
+	// died of the message. A mark whose lease was given up, or freed by an erasure, does not. One death says little. A
+	// message whose only count is another cause is taken by itself. A message with [SuspectFrom] counts is a suspect. If
+	// the oldest is one, View.Suspect is its count, nothing is marked, and the rest of the view but the session and the
+	// width is empty. A suspect behind other messages waits, with all later ones.
+	//
+	// Each further death halves the width that the mark has. Only at a width of 1 it counts.
 	Begin(ctx context.Context, l Lease, limit int) (View, error)
 
-	// BeginAlone is Begin on the oldest message alone, suspect or not.
-	BeginAlone(ctx context.Context, l Lease, limit int) (View, error)
+	// BeginAlone is Begin on one pending message, suspect or not. The view has no message if a.Event is not pending.
+	BeginAlone(ctx context.Context, l Lease, limit int, a Alone) (View, error)
+
+	// Suspects counts the sessions with suspects that are not set aside, also before a turn counted their second death.
+	Suspects(ctx context.Context) (int, error)
 
 	// Abandon ends a turn that did not commit: it counts an attempt on the blamed messages and removes all marks. An
 	// attempt counted for a dead process after a lost lease is taken back. Abandon is idempotent.
@@ -72,16 +78,6 @@ type Turner interface {
 
 	// RecordRun stores a tool call before it runs, and again with its result.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
-}
-
-// Ledger counts costs.
-type Ledger interface {
-	// Charge adds a spending that no other write carries to the session's usage and to the day's. A missing session is
-	// not charged.
-	Charge(ctx context.Context, key Key, one Spending) error
-
-	// Spent lists the spendings of a session since the UTC day of a time, one of each kind, by name.
-	Spent(ctx context.Context, key Key, since time.Time) ([]Spending, error)
 }
 
 // MaxTurnBytes bounds a turn's messages, unless the first alone has more.

@@ -95,15 +95,17 @@ func TestBeginAnswerLost(t *testing.T) {
 	must[time.Time](t)(direct.Beat(t.Context(), "b"))
 	next := must[sessions.Lease](t)(direct.Acquire(t.Context(), c.reader.Key, "b"))
 	for what, begin := range map[string]func(context.Context, sessions.Lease, int) (sessions.View, error){
-		"a look at the suspect": s.Begin, "its turn alone": s.BeginAlone,
+		"a turn": s.Begin, "its turn alone": func(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+			return s.BeginAlone(ctx, l, limit, sessions.Alone{})
+		},
 	} {
 		must[sessions.Session](t)(s.Session(t.Context(), c.reader.Key)) // connects
 		l.lose.Store(true)
 		if _, err := begin(t.Context(), next, 10); err == nil || l.lose.Load() {
 			t.Fatalf("%s: the answer was not lost: %v", what, err)
 		}
-		if v := must[sessions.View](t)(begin(t.Context(), next, 10)); v.Suspect != 1 {
-			t.Errorf("%s: begun again with %+v and a count of %d, want 1", what, v.Pending, v.Suspect)
+		if v := must[sessions.View](t)(begin(t.Context(), next, 10)); len(v.Pending) != 1 || v.Pending[0].Attempts != 1 {
+			t.Errorf("%s: begun again with %+v, want one message with a count of 1", what, v.Pending)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func TestNextProcessFindsWorkOfADeadOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := next.BeginAlone(t.Context(), l, 10)
+	v, err := next.Begin(t.Context(), l, 10)
 	if err != nil || len(v.Pending) != 1 || v.Pending[0].Attempts != 1 {
 		t.Errorf("the next process sees %+v (%v), want the message with one attempt", v.Pending, err)
 	}

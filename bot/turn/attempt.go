@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -32,7 +31,6 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 		}
 	}()
 	t := r.openTurn(l, view)
-	t.admitted = r.before.admitted
 	if end = r.admit(ctx, t); end != nil {
 		return false, end
 	}
@@ -40,7 +38,7 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 	if t.plan.Kind == kindAsk {
 		t.stopWaits = waiting{r.Runner}.stops(ctx, t)
 		if aside != 0 && !t.stopWaits {
-			end = &unstoppedError{by: aside, admitted: t.admitted}
+			end = &unstoppedError{by: aside}
 			return false, end
 		}
 	}
@@ -62,22 +60,35 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 	})
 }
 
-// begin lets a suspect also wait until no other suspect runs; nothing is marked before.
+// begin lets a suspect wait for its place among suspects; nothing is marked before. Commands that come meanwhile are
+// taken first.
 func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease, v sessions.View, p place, err error) {
-	l, v, p, err = r.beginWith(ctx, l, r.store.Begin)
+	l, v, p, err = r.beginWith(ctx, l, entry{})
 	if err != nil || v.Suspect == 0 {
 		return l, v, p, err
 	}
 	p.leave()
-	free, err := r.suspects.Enter(ctx, v.Suspect)
-	if err != nil {
-		return l, v, place{leave: func() {}}, err
+	e := entry{alone: true}
+	if v.Suspect < maxBroken {
+		one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+		n, err := r.store.Suspects(one)
+		stop()
+		if err != nil {
+			return l, v, place{leave: func() {}}, err
+		}
+		e.width = widthAmong(n, v)
+		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int("attempts", v.Suspect).Int("width", e.width).Msg("Message was in progress when processes died")
 	}
-	l, v, second, err := r.beginWith(ctx, l, r.store.BeginAlone)
-	if v.Suspect == 1 {
-		time.AfterFunc(suspectAlone, free)
+	return r.beginWith(ctx, l, e)
+}
+
+// widthAmong is half of n suspects, or less if deaths narrowed them down further.
+func widthAmong(n int, v sessions.View) int {
+	width := max(1, (n+1)/2)
+	if v.Width > 0 {
+		width = min(width, v.Width)
 	}
-	return l, v, place{leave: func() { second.leave(); free() }, stop: second.stop}, err
+	return width
 }
 
 // leaseTries bounds the leases of one turn; a session that loses more passes its slot on.
@@ -85,10 +96,8 @@ const leaseTries = 3
 
 // beginWith takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
 // turn, and no mark would count them.
-func (r opening) beginWith(
-	ctx context.Context, l sessions.Lease, open func(context.Context, sessions.Lease, int) (sessions.View, error),
-) (_ sessions.Lease, v sessions.View, p place, err error) {
-	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before.by); err != nil {
+func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ sessions.Lease, v sessions.View, p place, err error) {
+	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before.by, e); err != nil {
 		return l, v, place{leave: func() {}}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long
@@ -98,7 +107,11 @@ func (r opening) beginWith(
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()
 	for tries := 1; ; tries++ {
-		v, err = open(one, l, r.cfg.MaxMerged)
+		if e.alone || p.command != 0 {
+			v, err = r.store.BeginAlone(one, l, r.cfg.MaxMerged, p.takes(e))
+		} else {
+			v, err = r.store.Begin(one, l, r.cfg.MaxMerged)
+		}
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
 			return l, v, p, err
 		}

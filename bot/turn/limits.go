@@ -14,18 +14,26 @@ import (
 
 // admit counts a turn against the limits. Messages of people over a limit wait behind the others. If only such messages
 // remain, the turn becomes one of kindLimited. It has all of them for a limit of the conversation or the installation,
-// else those of one person. A repeated turn is counted again, except one that gave up a place beside the slots: it ran
-// nothing.
+// else those of one person. A person with a message that an earlier attempt counted is not counted again.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	limits := r.cfg.Current.For(t.Key).Limits
 	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
 		return nil
 	}
-	reached, err := r.store.Admit(ctx, limits, uncounted(t))
+	a := uncounted(t)
+	if len(a.People) == 0 {
+		return nil
+	}
+	reached, err := r.store.Admit(ctx, limits, a)
 	if err != nil {
 		return fmt.Errorf("count turn: %w", err)
 	}
-	stops := func(person sessions.UserID) *sessions.Reached { return latest(reached, person) }
+	stops := func(person sessions.UserID) *sessions.Reached {
+		if !slices.Contains(a.People, person) {
+			return nil
+		}
+		return latest(reached, person)
+	}
 	take := t.movedFirst(func(e sessions.Event) bool { return stops(e.SenderID) == nil })
 	if take == 0 {
 		t.plan.Kind, t.reached = kindLimited, stops(t.Asked[0].SenderID)
@@ -36,18 +44,25 @@ func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	}
 	t.plan.Take = take
 	t.Asked = t.Asked[:take]
-	t.admitted = slices.Concat(t.admitted, uncounted(t).People)
 	return nil
 }
 
 // uncounted counts the group with the first asker.
 func uncounted(t *Turn) sessions.Askers {
 	a := askersOf(t)
-	if len(t.admitted) > 0 {
+	a.Key = t.Key
+	isCounted := func(p sessions.UserID) bool {
+		return slices.ContainsFunc(t.Asked, func(e sessions.Event) bool { return e.Admitted && e.SenderID == p })
+	}
+	if slices.ContainsFunc(a.People, isCounted) {
 		a.Group = ""
 	}
-	isCounted := func(p sessions.UserID) bool { return slices.Contains(t.admitted, p) }
 	a.People, a.Unidentified = slices.DeleteFunc(a.People, isCounted), slices.DeleteFunc(a.Unidentified, isCounted)
+	for _, e := range t.Asked {
+		if slices.Contains(a.People, e.SenderID) {
+			a.Asked = append(a.Asked, sessions.AskedMessage{Event: e.ID, By: e.SenderID})
+		}
+	}
 	return a
 }
 

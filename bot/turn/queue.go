@@ -17,32 +17,52 @@ const queueGrace = 200 * time.Millisecond
 
 type place struct {
 	leave func() // never nil
-	stop  int64  // the message for which the place is beside the slots; 0: it is a slot
+	// The message for which the place is beside the slots; 0: it is a slot. stop ends the turn, command is answered
+	// before its waiting messages.
+	stop, command int64
+}
+
+func (p place) takes(e entry) sessions.Alone {
+	if p.command != 0 {
+		return sessions.Alone{Event: p.command}
+	}
+	return sessions.Alone{Width: e.width}
+}
+
+// entry is the way of a turn to its slot.
+type entry struct {
+	alone bool // it takes the oldest message by itself
+	width int  // 0: no suspect, or a dead letter
 }
 
 // unstoppedError ends a turn beside the slots that its message does not stop after all. A limit or a suspect leaves the
 // turn other messages.
 type unstoppedError struct {
-	by       int64             // messages up to this id give no place beside the slots
-	admitted []sessions.UserID // people for whom the limits counted the turn, which begins again
+	by int64 // messages up to this id give no place beside the slots
 }
 
 func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
 
-// enterSlot gives a waiting turn with a /stop after judged a place beside the slots: it asks no model.
-func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) (place, error) {
-	if leave, ok := w.slots.TryEnter(); ok {
-		return place{leave: leave}, nil
+// enterSlot gives a waiting turn with a /stop after judged a place beside the slots: it asks no model. A command has such a place
+// too while suspects hold the turn up.
+func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64, e entry) (place, error) {
+	if e.width == 0 {
+		if leave, ok := w.tryEnter(); ok {
+			return place{leave: leave}, nil
+		}
 	}
 	wait, end := context.WithCancelCause(ctx)
-	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged}
+	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged, suspect: e.width > 0}
+	if q.yields() {
+		w.running.note(l.Key) // a command may wait already
+	}
 	over := make(chan place, 1)
 	go func() { over <- q.watch(wait, end) }()
-	leave, err := w.slots.Enter(wait, llm.WaiterOf(l.Key))
+	leave, err := w.enter(wait, l, e)
 	end(nil)
 	aside := <-over
 	switch {
-	case aside.stop == 0:
+	case aside.stop == 0 && aside.command == 0:
 		return place{leave: leave}, err
 	case err == nil: // both at once
 		aside.leave()
@@ -51,13 +71,55 @@ func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64) 
 	return aside, nil
 }
 
+func (w waiting) tryEnter() (leave func(), ok bool) {
+	slot, ok := w.slots.TryEnter()
+	if !ok {
+		return nil, false
+	}
+	free, ok := w.suspects.TryEnter()
+	if !ok {
+		slot()
+		return nil, false
+	}
+	return both(slot, free), true
+}
+
+// enter has no slot while suspects hold the turn up. A turn without one holds up no suspect while it waits for its slot, except
+// after a suspect that ran alone.
+func (w waiting) enter(ctx context.Context, l sessions.Lease, e entry) (leave func(), err error) {
+	if e.width == 0 {
+		slot, err := w.slots.Enter(ctx, llm.WaiterOf(l.Key))
+		if err != nil {
+			return nil, err
+		}
+		if free, ok := w.suspects.TryEnter(); ok {
+			return both(slot, free), nil
+		}
+		slot()
+	}
+	free, err := w.suspects.Enter(ctx, e.width)
+	if err != nil {
+		return nil, err
+	}
+	slot, err := w.slots.Enter(ctx, llm.WaiterOf(l.Key))
+	if err != nil {
+		free()
+		return nil, err
+	}
+	return both(slot, free), nil
+}
+
+func both(slot, free func()) func() { return func() { slot(); free() } }
+
 type queued struct {
 	*Runner
 	lease  sessions.Lease
 	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
 	judged int64           // messages up to this id stop it no more
-	leave  func()          // ends the display; nil: not shown
-	looks  func()          // frees the place among the looking turns; nil: without one
+
+	suspect bool
+	leave   func() // ends the display; nil: not shown
+	looks   func() // frees the place among the looking turns; nil: without one
 }
 
 // maxLookers bounds the waiting turns that look at intervals: thousands wait after an outage, and each look is a query.
@@ -108,6 +170,14 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 			}
 			continue
 		}
+		if command := q.nextCommand(pending); command != 0 {
+			leave, err := q.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
+			if err != nil {
+				return place{}
+			}
+			end(errStopped)
+			return place{leave: leave, command: command}
+		}
 		asked := q.nextAsked(pending)
 		if len(asked) == 0 {
 			continue
@@ -125,6 +195,23 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 			q.show(wait, asked)
 		}
 	}
+}
+
+// yields reports whether commands go first: suspects may hold the turn up for long.
+func (q *queued) yields() bool { return q.suspect || q.suspects.Excludes() }
+
+// nextCommand is 0 without a command that goes first. One that stops the turn, or is a suspect itself, does not.
+func (q *queued) nextCommand(pending []sessions.Event) int64 {
+	if !q.yields() {
+		return 0
+	}
+	asked := q.nextAsked(pending)
+	for _, e := range slices.Backward(pending) {
+		if q.kindOf(e, q.now()) == kindCommand && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || !q.handler.Stops(e, asked)) {
+			return e.ID
+		}
+	}
+	return 0
 }
 
 // nextAsked is empty if the next turn asks no model. The newest is the first of pending.
@@ -151,7 +238,7 @@ func (q *queued) show(wait context.Context, asked []sessions.Event) {
 // isLimited counts nothing. It reports true if the storage does not answer.
 func (q *queued) isLimited(ctx context.Context, e sessions.Event) bool {
 	limits := q.cfg.Current.For(q.lease.Key).Limits
-	if limits == (sessions.Limits{}) {
+	if limits == (sessions.Limits{}) || e.Admitted {
 		return false
 	}
 	a := sessions.Askers{Robot: e.Message.RobotCode, People: []sessions.UserID{e.SenderID}}

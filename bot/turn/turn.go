@@ -40,7 +40,6 @@ type Turn struct {
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
 	before         int64             // id of the newest event of the turns before
-	admitted       []sessions.UserID // for whom the limits counted it, also before it gave a place up
 	stopWaits      bool              // a message that waited before it began stops it
 	stopped        bool              // by a member
 	stalled        bool              // the storage did not record a tool call at once
@@ -111,7 +110,6 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 		defer t.live.Stop() // after a panic, too
 	}
 	a, err := r.answer(ctx, t)
-	r.spend(ctx, t, a.answer)
 	if t.live != nil {
 		a.card = t.live.Stop()
 	}
@@ -124,6 +122,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 		r.outbox.Invalidate(t.Key) // a commit with a lost answer may have stored a reply
 		return false, err
 	}
+	r.spend(ctx, t, a.answer)
 	if t.plan.Kind == kindStale {
 		r.staleNotices.record(t.Key, t.Asked)
 	}

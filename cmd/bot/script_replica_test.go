@@ -85,6 +85,7 @@ func (w *world) cmdReplica(args []string) error {
 		return r.exits(exitOK)
 	case "kill":
 		r.kill()
+		w.killed = time.Now()
 		return nil
 	case "freeze":
 		return r.process.Signal(syscall.SIGSTOP)

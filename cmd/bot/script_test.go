@@ -58,6 +58,8 @@ import (
 //	model types DURATION [N]    answers to questions have 20 or N sentences, with a pause of DURATION between two pieces
 //	model spare                 a second model to fall back on;  model cycles N  there were N compactions, each after one flush
 //	model within TOKENS         no request was larger;  model peak N  never were more than N under way at once
+//	poison WORD MOST PAUSE      a replica that asks for the word is killed PAUSE later, and starts again, until the message is set aside
+//	recovered GROUPS ROUND WITHIN   a crowd is answered, each once, within this time of the latest kill
 //	flood CONV N                N people ask one thing each, all at once
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
 //	kept FILE MESSAGES PIECES   write an older bot's file: MESSAGES messages of PIECES pieces of talk
@@ -123,6 +125,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"enter": {(*world).cmdEnter, 3, 4, nil}, "leave": {(*world).cmdLeave, 2, 2, nil}, "visit": {(*world).cmdVisit, 4, 99, (*world).cmdNotVisit}, "secretive": {(*world).cmdSecretive, 1, 1, nil},
 		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
+		"poison": {(*world).cmdPoison, 3, 3, nil}, "recovered": {(*world).cmdRecovered, 3, 3, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
@@ -177,6 +180,7 @@ type world struct {
 	said       int                        // questions of talk so far
 	cardFaults map[int]dingtalktest.Fault // by id
 	facts      []string
+	killed     time.Time // the latest "replica kill"
 }
 
 type worldKey struct{}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -38,5 +40,30 @@ func TestServeLogsItsFault(t *testing.T) {
 	}
 	if got := run("console"); !strings.HasPrefix(got, "bot: listen on admin.listen: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("a log for people ends with %s", got)
+	}
+}
+
+// The garbage collector works before the kernel kills the process: the deployed limit of Go's memory is a tenth below the
+// container's.
+func TestDeployedMemoryLimit(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(expr string) float64 {
+		found := regexp.MustCompile(expr).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("deployment.yaml has no %s", expr)
+		}
+		n, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	limit, soft := number(`limits: \{ memory: (\d+)Mi \}`), number(`name: GOMEMLIMIT\s+value: (\d+)MiB`)
+	if share := soft / limit; share < 0.85 || share > 0.92 {
+		t.Errorf("GOMEMLIMIT is %.0f %% of the container's memory, want about 90", 100*share)
 	}
 }

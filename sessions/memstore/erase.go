@@ -228,7 +228,9 @@ func (s *sessionRows) markErased(freed int) {
 	}
 	st.Lease.Term++
 	for _, e := range s.waitingMessages() {
-		s.marks[e.ID] = turnMark{counted: s.marks[e.ID].counted}
+		mk := s.marks[e.ID]
+		mk.attempt = 0
+		s.marks[e.ID] = mk
 	}
 }
 

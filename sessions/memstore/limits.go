@@ -36,6 +36,19 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 	if limits.Tokens > 0 && m.tokensToday() >= limits.Tokens {
 		return []sessions.Reached{{Limit: sessions.AllTokens, Until: endOfDay()}}, nil
 	}
+	keep := func(p sessions.UserID) {
+		for _, asked := range a.Asked {
+			s := m.sessions[a.Key]
+			if asked.By != p || s == nil {
+				continue
+			}
+			if e := s.findEvent(asked.Event); e != nil && e.State == sessions.Pending {
+				mk := s.marks[e.ID]
+				mk.admitted = true
+				s.marks[e.ID] = mk
+			}
+		}
+	}
 	var reached []sessions.Reached
 	stopped := map[sessions.UserID]bool{}
 	check := func(limit sessions.Limit, id string, bound int, person sessions.UserID) {
@@ -59,6 +72,7 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 			continue
 		}
 		admitted = true
+		keep(p)
 		if limits.PersonTurns > 0 {
 			m.use(sessions.PersonTurns, a.Robot, string(p), 1, ends)
 		}

@@ -135,7 +135,11 @@ func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
 }
 
 // turnMark has the term of the message's turn, and of the last one counted because its process seemed dead.
-type turnMark struct{ attempt, counted int64 }
+type turnMark struct {
+	attempt, counted int64
+	width            int
+	admitted         bool
+}
 
 type cardID struct {
 	key   sessions.Key

@@ -13,23 +13,40 @@ import (
 
 // Begin implements sessions.Store.
 func (m *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return m.beginTurn(ctx, l, limit, false)
+	return m.beginTurn(ctx, l, limit, nil)
 }
 
 // BeginAlone implements sessions.Store.
-func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return m.beginTurn(ctx, l, limit, true)
+func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
+	return m.beginTurn(ctx, l, limit, &a)
 }
 
-func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+// Suspects implements sessions.Store.
+func (m *Store) Suspects(context.Context) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, s := range m.sessions {
+		if slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
+			mk, l := s.marks[e.ID], s.state.Lease
+			dead := mk.attempt != 0 && (mk.attempt <= s.fallen || mk.attempt == l.Term && l.Owner != "" && !m.isAlive(l.Owner))
+			return e.State == sessions.Pending && (e.Attempts == sessions.SuspectFrom || e.Attempts == sessions.SuspectFrom-1 && dead)
+		}) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
 	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return v, err
 	}
 	defer m.mu.Unlock()
-	v.Pending, v.Suspect, v.More = s.takePending(limit, alone)
-	if v.Session = s.readState(); v.Suspect > 0 && !alone {
+	s.takePending(&v, limit, alone)
+	if v.Session = s.readState(); v.Suspect > 0 && alone == nil {
 		return v, nil
 	}
 	for _, sum := range s.summaries {
@@ -52,36 +69,73 @@ func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alon
 	return v, nil
 }
 
-// suspect is the count of the oldest message; more says that others wait.
-func (s *sessionRows) takePending(limit int, alone bool) (taken []sessions.Event, suspect int, more bool) {
-	free, n, bytes := true, 0, 0
-	for _, e := range s.waitingMessages() {
+// takePending sets the messages of a view, and the state of those that wait.
+func (s *sessionRows) takePending(v *sessions.View, limit int, alone *sessions.Alone) {
+	waiting := s.waitingMessages()
+	if alone != nil {
+		slices.SortStableFunc(waiting, func(a, b *sessions.Event) int { return isOther(a, alone.Event) - isOther(b, alone.Event) })
+	}
+	light, bytes := true, 0
+	for n, e := range waiting {
 		if limit <= 0 {
-			break
-		}
-		if n == limit {
-			return taken, suspect, true
+			return
 		}
 		m := s.marks[e.ID]
-		if m.attempt != 0 && m.attempt == s.fallen {
-			e.Attempts++
-			m = turnMark{counted: m.attempt}
+		lone := e.Attempts == 1 && m.counted == 0
+		if m.attempt != 0 && m.attempt <= s.fallen {
+			lone = false
+			e.Attempts, m = m.fall(e.Attempts)
+			s.marks[e.ID] = m
+		}
+		if n == limit {
+			v.More = true
+			return
 		}
 		if n == 0 {
-			suspect = e.Attempts
+			v.Width = m.width
+		}
+		if n == 0 && e.Attempts >= sessions.SuspectFrom {
+			v.Suspect = e.Attempts
 		}
 		bytes += len(e.Content)
-		free = free && e.Attempts == 0 && (n == 0 || bytes <= sessions.MaxTurnBytes)
-		if free && !alone || alone && n == 0 {
+		suspect := e.Attempts >= sessions.SuspectFrom
+		light = light && !suspect && (n == 0 || bytes <= sessions.MaxTurnBytes)
+		switch {
+		case alone == nil && light && (n == 0 || !lone), alone != nil && n == 0 && (alone.Event == 0 || alone.Event == e.ID):
 			m.attempt = s.state.Lease.Term
-			taken = append(taken, *e)
-		} else {
-			more = true
+			if alone != nil && alone.Width > 0 {
+				m.width = alone.Width
+			}
+			one := *e
+			one.Admitted = m.admitted
+			v.Pending = append(v.Pending, one)
+		default:
+			v.More = true
 		}
+		light = light && !lone
 		s.marks[e.ID] = m
-		n++
 	}
-	return taken, suspect, more
+}
+
+// fall counts the death of the process that had the message.
+func (m turnMark) fall(attempts int) (int, turnMark) {
+	fallen := m.attempt
+	m.attempt, m.counted = 0, 0
+	if attempts < sessions.SuspectFrom || m.width == 1 {
+		attempts++
+		m.counted = fallen
+	}
+	if m.width > 1 {
+		m.width = (m.width + 1) / 2
+	}
+	return attempts, m
+}
+
+func isOther(e *sessions.Event, id int64) int {
+	if e.ID == id {
+		return 0
+	}
+	return 1
 }
 
 // Marked messages come first, then the others as they were sent.
@@ -118,6 +172,7 @@ func (m *Store) Pending(_ context.Context, key sessions.Key, limit int) ([]sessi
 			continue
 		}
 		peek := *e
+		peek.Admitted = s.marks[e.ID].admitted
 		if text := []rune(e.Content); len(text) > sessions.MaxPeek {
 			peek.Content = string(text[:sessions.MaxPeek])
 		}
@@ -149,10 +204,12 @@ func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 			if slices.Contains(blamed, e.ID) {
 				e.Attempts++
 			}
-			s.marks[e.ID] = turnMark{}
+			mk.attempt = 0
+			s.marks[e.ID] = mk
 		case mk.counted == l.Term && !slices.Contains(blamed, e.ID):
 			e.Attempts--
-			s.marks[e.ID] = turnMark{attempt: mk.attempt}
+			mk.counted = 0
+			s.marks[e.ID] = mk
 		}
 	}
 	return nil
@@ -237,7 +294,8 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 	}
 	for id, mk := range s.marks {
 		if mk.attempt == s.state.Lease.Term {
-			s.marks[id] = turnMark{counted: mk.counted}
+			mk.attempt = 0
+			s.marks[id] = mk
 		}
 	}
 }

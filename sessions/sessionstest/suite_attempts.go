@@ -19,18 +19,27 @@ func (b *suite) checkCounts(what string, want ...int) {
 	}
 }
 
-func (b *suite) suspectMessage(l sessions.Lease, want int) {
+// suspectMessage begins no turn: its oldest message is a suspect.
+func (b *suite) suspectMessage(l sessions.Lease, count, width int) {
 	b.Helper()
-	if v := b.beginTurn(l, 10); v.Suspect != want || len(v.Pending) != 0 || v.Session.Key != key {
-		b.Errorf("the turn begins with %q and a count of %d, want nothing and %d", eventContents(v.Pending), v.Suspect, want)
+	if v := b.beginTurn(l, 10); v.Suspect != count || v.Width != width || len(v.Pending) != 0 || v.Session.Key != key {
+		b.Errorf("the turn begins with %q, a count of %d and a width of %d, want nothing, %d and %d", eventContents(v.Pending), v.Suspect, v.Width, count, width)
 	}
 }
 
-func (b *suite) beginAlone(l sessions.Lease, want int) sessions.View {
+func (b *suite) wantSuspects(when string, want int) {
 	b.Helper()
-	v, err := b.Store.BeginAlone(b.ctx, l, 10)
+	n, err := b.Store.Suspects(b.ctx)
+	if b.checkError(err); n != want {
+		b.Errorf("%s %d sessions have suspects, want %d", when, n, want)
+	}
+}
+
+func (b *suite) beginAlone(l sessions.Lease, a sessions.Alone, want int) sessions.View {
+	b.Helper()
+	v, err := b.Store.BeginAlone(b.ctx, l, 10, a)
 	b.checkError(err)
-	if len(v.Pending) != 1 || v.Pending[0].Attempts != want || v.Suspect != want {
+	if len(v.Pending) != 1 || v.Pending[0].Attempts != want {
 		b.Fatalf("a turn on one message begins with %q and a count of %d, want one with %d", eventContents(v.Pending), v.Suspect, want)
 	}
 	return v
@@ -69,26 +78,58 @@ func (b *suite) killReplica(dead, next sessions.ReplicaID) sessions.Lease {
 	return b.acquireLease(next)
 }
 
+// One death says little: the messages are taken as before. From the second on they are suspects, and only a death at width 1
+// counts.
 func testAttemptsOfTheDead(b *suite) {
 	l := b.leaseWithMessages(3)
 	b.beginTurn(l, 2)
 	b.beginTurn(l, 2) // its first answer was lost
 	l = b.killReplica(replicaA, replicaB)
-	b.suspectMessage(l, 1)
-	b.suspectMessage(l, 1)
-	b.checkCounts("after a death and two looks", 1, 1, 0)
-	l = b.killReplica(replicaB, replicaA)
-	b.suspectMessage(l, 1) // the dead replica only read
-	b.beginAlone(l, 1)
+	b.wantSuspects("after one death", 0)
+	b.killReplica(replicaB, replicaA) // it began no turn
 	l = b.killReplica(replicaA, replicaB)
-	b.suspectMessage(l, 2)
-	b.commitTurn(l, newAnswer(b.beginAlone(l, 2)))
-	b.checkCounts("after two deaths of the first message", 2, 1, 0, 0)
-	b.suspectMessage(l, 1)
-	b.commitTurn(l, newAnswer(b.beginAlone(l, 1)))
-	if v := b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-3" || v.Suspect != 0 {
-		b.Errorf("then comes %q, want the third message at its first attempt", eventContents(v.Pending))
+	for range 2 {
+		if v := b.beginTurn(l, 10); len(v.Pending) != 3 || v.Suspect != 0 {
+			b.Errorf("after one death the turn takes %q with a count of %d, want all messages and 0", eventContents(v.Pending), v.Suspect)
+		}
 	}
+	b.checkCounts("after a death and two turns", 1, 1, 0)
+	b.Expire(b.T, replicaB)
+	b.wantSuspects("before the lease of the dead is taken", 1)
+	b.sendBeat(replicaA)
+	l = b.acquireLease(replicaA)
+	b.wantSuspects("before a turn counted the second death", 1)
+	b.suspectMessage(l, 2, 0)
+	b.suspectMessage(l, 2, 0)
+	b.checkCounts("after a second death and two looks", 2, 2, 1)
+	l = b.killReplica(replicaA, replicaB)
+	b.suspectMessage(l, 2, 0) // the dead replica only read
+	for _, width := range []int{5, 3, 2} {
+		b.beginAlone(l, sessions.Alone{Width: width}, 2)
+		l = b.killReplica(l.Owner, other(l.Owner))
+		b.suspectMessage(l, 2, (width+1)/2)
+	}
+	b.checkCounts("after deaths beside others", 2, 2, 1)
+	b.beginAlone(l, sessions.Alone{Width: 1}, 2)
+	l = b.killReplica(l.Owner, other(l.Owner))
+	b.suspectMessage(l, 3, 1)
+	b.checkCounts("after a death alone", 3, 2, 1)
+	last := b.Log(b.T, key)[2].ID
+	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{Event: last}, 1)))
+	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{}, 3)))
+	b.suspectMessage(l, 2, 0)
+	if v, err := b.Store.BeginAlone(b.ctx, l, 10, sessions.Alone{Event: last}); err != nil || len(v.Pending) != 0 {
+		b.Errorf("a message that is answered is taken alone: %q, %v", eventContents(v.Pending), err)
+	}
+	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{Width: 1}, 2)))
+	b.wantSuspects("in the end", 0)
+}
+
+func other(r sessions.ReplicaID) sessions.ReplicaID {
+	if r == replicaA {
+		return replicaB
+	}
+	return replicaA
 }
 
 func testAttemptsOfAccept(b *suite) {
@@ -97,11 +138,10 @@ func testAttemptsOfAccept(b *suite) {
 	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	l = b.acceptMessage(replicaB, 2).Lease
-	b.suspectMessage(l, 1)
-	b.commitTurn(l, newAnswer(b.beginAlone(l, 1)))
-	if v := b.beginTurn(l, 10); len(v.Pending) != 1 || v.Suspect != 0 {
-		b.Errorf("then comes %q with a count of %d, want the message that came after the death", eventContents(v.Pending), v.Suspect)
+	if v := b.beginTurn(l, 10); len(v.Pending) != 2 || v.Suspect != 0 {
+		b.Errorf("the turn takes %q with a count of %d, want also the message that came after the death", eventContents(v.Pending), v.Suspect)
 	}
+	b.checkCounts("after a death that a message found", 1, 0)
 }
 
 func testAttemptsSpared(b *suite) {
@@ -133,9 +173,9 @@ func testAttemptsSpared(b *suite) {
 			b.Fatalf("before %s the turn takes %q, want two messages", what, eventContents(v.Pending))
 		}
 		free(l)
-		next := replicaB
-		if (l.Owner == replicaB) != (what == "an erasure") { // an erasure leaves the session to its owner
-			next = replicaA
+		next := other(l.Owner)
+		if what == "an erasure" { // it leaves the session to its owner
+			next = l.Owner
 		}
 		b.sendBeat(next)
 		l = b.acquireLease(next)
@@ -166,23 +206,29 @@ func testAttemptsBlamed(b *suite) {
 		b.Errorf("a turn takes %q, want the message before the suspect alone", eventContents(v.Pending))
 	}
 	b.commitTurn(l, newAnswer(v))
-	b.suspectMessage(l, 1)
-	v = b.beginAlone(l, 1)
+	v = b.beginTurn(l, 10)
+	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-2" || !v.More {
+		b.Errorf("a turn takes %q, want the message that broke one by itself", eventContents(v.Pending))
+	}
 	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
 	b.checkCounts("after it broke another", 0, 2, 0, 0)
+	b.suspectMessage(l, 2, 0)
+	v = b.beginAlone(l, sessions.Alone{Width: 1}, 2)
+	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
+	b.suspectMessage(l, 3, 1)
 }
 
 func testAttemptsOfTheFrozen(b *suite) {
 	a := b.leaseWithMessages(2)
 	b.beginTurn(a, 10)
 	l := b.killReplica(replicaA, replicaB)
-	b.suspectMessage(l, 1)
-	b.beginAlone(l, 1)
+	b.beginTurn(l, 1)
+	b.checkCounts("after a death", 1, 1)
 	b.checkError(b.Store.Abandon(b.ctx, a, nil)) // it comes back, and finds its lease lost
 	b.checkError(b.Store.Abandon(b.ctx, a, nil))
 	b.checkCounts("after the dead came back", 0, 0)
 	l = b.killReplica(replicaB, replicaA)
-	b.suspectMessage(l, 1)
+	b.beginTurn(l, 1)
 	b.checkCounts("after the other died with the first message", 1, 0)
 	b.checkError(b.Store.Abandon(b.ctx, sessions.Lease{Key: "robot/elsewhere", Owner: replicaA, Term: 1}, nil))
 	for i := range 2 {

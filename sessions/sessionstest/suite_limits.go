@@ -136,6 +136,51 @@ func testAdmitAtOnce(b *suite) {
 	}
 }
 
+// Each kind of limit keeps an admission with the messages of the admitted, through a death of the process and an abandoned turn.
+func testAdmitKeeps(b *suite) {
+	for name, limits := range map[string]sessions.Limits{
+		"a person's turns": {PersonTurns: 1}, "a person's tokens": {PersonTokens: 10}, "all tokens": {Tokens: 1000}, "a group's turns": {GroupTurns: 5},
+	} {
+		k := sessions.Key("robot/" + name)
+		send := func(id string, by sessions.UserID) int64 {
+			a, err := b.Store.Accept(b.ctx, replicaA, k, sessions.Message{RobotCode: "robot", ID: sessions.MessageID(id), SenderID: by, Text: "hi"})
+			b.checkError(err)
+			return a.EventID
+		}
+		b.sendBeat(replicaA)
+		alice, bob := sessions.UserID("alice of "+name), sessions.UserID("bob of "+name)
+		kept, refused := send("m1", alice), send("m2", bob)
+		if limits.PersonTurns > 0 {
+			b.admit(limits, askersOf("", bob))
+		}
+		if limits.PersonTokens > 0 {
+			b.checkError(b.Store.SpendTokens(b.ctx, "robot", []sessions.UserID{bob}, 100))
+		}
+		l, err := b.Store.Acquire(b.ctx, k, replicaA)
+		b.checkError(err)
+		b.beginTurn(l, 10)
+		a := askersOf(sessions.ConversationID(name), alice)
+		a.Key, a.Asked = k, []sessions.AskedMessage{{Event: kept, By: alice}}
+		if limits.PersonTurns > 0 || limits.PersonTokens > 0 {
+			a.People, a.Asked = append(a.People, bob), append(a.Asked, sessions.AskedMessage{Event: refused, By: bob})
+		}
+		b.admit(limits, a)
+		b.checkError(b.Store.Abandon(b.ctx, l, nil))
+		b.beginTurn(l, 10)
+		b.Expire(b.T, replicaA)
+		b.sendBeat(replicaB)
+		l, err = b.Store.Acquire(b.ctx, k, replicaB)
+		b.checkError(err)
+		pending, err := b.Store.Pending(b.ctx, k, 10)
+		b.checkError(err)
+		for _, e := range append(b.beginTurn(l, 10).Pending, pending...) {
+			if e.Admitted != (e.ID == kept) {
+				b.Errorf("%s: message %s of %s is admitted: %t", name, e.MsgID, e.SenderID, e.Admitted)
+			}
+		}
+	}
+}
+
 func testSpendTokens(b *suite) {
 	people := []sessions.UserID{"alice", "bob", "carol"}
 	b.checkError(b.Store.SpendTokens(b.ctx, "robot", people, 100))

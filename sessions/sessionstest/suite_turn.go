@@ -308,7 +308,7 @@ func testToolRuns(b *suite) {
 	b.Expire(b.T, replicaA) // it died
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
-	v := b.beginAlone(l, 1)
+	v := b.beginAlone(l, sessions.Alone{}, 1)
 	if want := []sessions.ToolRun{run, done}; !slices.Equal(v.Runs, want) {
 		b.Errorf("the next attempt knows of runs %+v, want %+v", v.Runs, want)
 	}
@@ -333,7 +333,7 @@ func testFencing(b *suite) {
 	} {
 		_, err := b.Store.Begin(b.ctx, stale, 10)
 		b.wantError(err, sessions.ErrLeaseLost, "beginning with "+name)
-		_, err = b.Store.BeginAlone(b.ctx, stale, 10)
+		_, err = b.Store.BeginAlone(b.ctx, stale, 10, sessions.Alone{})
 		b.wantError(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
 		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
 		b.wantError(err, sessions.ErrLeaseLost, "committing with "+name)

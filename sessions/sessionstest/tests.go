@@ -48,6 +48,7 @@ var storeTests = []struct {
 	{"a turn that the group's limit stops counts nowhere", testAdmitGroup},
 	{"a limit of senders without a staff id stops them alone", testAdmitUnidentified},
 	{"turns at one moment are admitted up to the limit", testAdmitAtOnce},
+	{"an admission stays with its message", testAdmitKeeps},
 	{"tokens are divided among the askers", testSpendTokens},
 	{"a notice is given once in a window", testNotify},
 	{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},

@@ -204,6 +204,7 @@ func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]ses
 		if err != nil {
 			return nil, err
 		}
+		e.Admitted = r.Admitted
 		events = append(events, e)
 	}
 	return events, nil

@@ -17,15 +17,24 @@ import (
 
 // Begin implements sessions.Store.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, limit, false)
+	return s.begin(ctx, l, limit, nil)
 }
 
 // BeginAlone implements sessions.Store.
-func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, limit, true)
+func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
+	return s.begin(ctx, l, limit, &a)
 }
 
-func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+// Suspects implements sessions.Store.
+func (s *Store) Suspects(ctx context.Context) (int, error) {
+	n, err := s.Q.SuspectSessions(ctx, s.Pool, s.TTL.Seconds())
+	if err != nil {
+		return 0, fmt.Errorf("counting suspects: %w", err)
+	}
+	return n, nil
+}
+
+func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	v, err := s.view(ctx, l, limit, alone)
 	if err != nil {
 		return sessions.View{}, fmt.Errorf("beginning a turn: %w", err)
@@ -33,10 +42,11 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone bo
 	return v, nil
 }
 
-func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone bool) (sessions.View, error) {
+func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
 	row, err := s.Q.TurnBegin(ctx, s.Pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: pg.Clamp(limit), MaxBytes: sessions.MaxTurnBytes, Alone: alone,
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: pg.Clamp(limit), MaxBytes: sessions.MaxTurnBytes,
+		Alone: alone != nil, Event: pg.OrZero(alone).Event, Width: pg.OrZero(alone).Width,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return v, sessions.ErrLeaseLost
@@ -44,8 +54,8 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone boo
 	if err != nil {
 		return v, err
 	}
-	v.Session, v.Suspect, v.More = convert.Session(&row.Session, row.SpentToday), row.Suspect, row.More
-	if v.Suspect > 0 && !alone {
+	v.Session, v.Suspect, v.Width, v.More = convert.Session(&row.Session, row.SpentToday), row.Suspect, row.Width, row.More
+	if v.Suspect > 0 && alone == nil {
 		return v, nil
 	}
 	if v.Summaries, err = convert.Summaries(row.Summaries); err != nil {
@@ -67,6 +77,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone boo
 			return v, err
 		}
 		if e.State == sessions.Pending {
+			e.Admitted = slices.Contains(row.Admitted, e.ID)
 			v.Pending = append(v.Pending, e)
 		} else {
 			v.Tail = append(v.Tail, e)

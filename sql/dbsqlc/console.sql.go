@@ -576,7 +576,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -624,6 +624,8 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 			&i.CountedTerm,
 			&i.SentAt,
 			&i.TermsVersion,
+			&i.Width,
+			&i.Admitted,
 		); err != nil {
 			return nil, err
 		}
@@ -1222,7 +1224,7 @@ func (q *Queries) PageSpoke(ctx context.Context, db DBTX, person string) (PageSp
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1271,6 +1273,8 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 			&i.CountedTerm,
 			&i.SentAt,
 			&i.TermsVersion,
+			&i.Width,
+			&i.Admitted,
 		); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 
 const deadLetterRetry = `-- name: DeadLetterRetry :one
 WITH retried AS (
-    UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, created_at = now()
+    UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
     WHERE e.id = $1 AND e.state = 'dead' AND e.content <> $2::text
     RETURNING e.session_key
 )
@@ -42,7 +42,7 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterR
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
 WHERE e.state = 'dead' AND e.content <> $1::text AND ($2::text[] IS NULL OR e.session_key = ANY($2::text[]))
 ORDER BY e.id DESC LIMIT $3::int
 `
@@ -91,6 +91,8 @@ func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLetters
 			&i.CountedTerm,
 			&i.SentAt,
 			&i.TermsVersion,
+			&i.Width,
+			&i.Admitted,
 		); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"ebb/sessions"
 )
 
 const limitsAdmit = `-- name: LimitsAdmit :many
@@ -32,19 +34,29 @@ WITH wanted AS (
         used = CASE WHEN l.ends_at > now() THEN l.used + 1 ELSE 1 END,
         ends_at = CASE WHEN l.ends_at > now() THEN l.ends_at ELSE EXCLUDED.ends_at END
     RETURNING l.subject, l.used, l.ends_at
+), exceeded AS (
+    SELECT c.subject, w.asker, c.ends_at FROM counted c JOIN wanted w ON w.subject = c.subject WHERE c.used > w.bound
+), kept AS (
+    UPDATE dingtalk_session_events e SET admitted = true
+    FROM (SELECT unnest($8::bigint[]) AS id, unnest($9::int[]) AS asker) m JOIN admitted a ON a.asker = m.asker
+    WHERE e.session_key = $7 AND e.id = m.id AND e.state = 'pending'
+      AND NOT EXISTS (SELECT FROM exceeded x WHERE x.asker IN (0, m.asker))
 )
 SELECT r.subject::bytea AS subject, r.ends_at FROM reached r
 UNION ALL
-SELECT c.subject::bytea AS subject, c.ends_at FROM counted c JOIN wanted w ON w.subject = c.subject WHERE c.used > w.bound
+SELECT x.subject::bytea AS subject, x.ends_at FROM exceeded x
 `
 
 type LimitsAdmitParams struct {
-	Subjects [][]byte
-	Bounds   []int64
-	Askers   []int
-	Turns    []bool
-	Lasts    []float64
-	People   int
+	Subjects    [][]byte
+	Bounds      []int64
+	Askers      []int
+	Turns       []bool
+	Lasts       []float64
+	People      int
+	SessionKey  sessions.Key
+	Events      []int64
+	EventAskers []int
 }
 
 type LimitsAdmitRow struct {
@@ -54,6 +66,7 @@ type LimitsAdmitRow struct {
 
 // LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
 // the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
+// The events of admitted askers keep that: a repeated attempt is not counted.
 //
 // The rows are locked in the order of their keys. A row that is deleted after LimitsOpen is added out of that order. Windows
 // that two statements begin at the same moment are found by the count after it, which may then exceed the limit.
@@ -65,6 +78,9 @@ func (q *Queries) LimitsAdmit(ctx context.Context, db DBTX, arg *LimitsAdmitPara
 		arg.Turns,
 		arg.Lasts,
 		arg.People,
+		arg.SessionKey,
+		arg.Events,
+		arg.EventAskers,
 	)
 	if err != nil {
 		return nil, err
@@ -82,6 +98,37 @@ func (q *Queries) LimitsAdmit(ctx context.Context, db DBTX, arg *LimitsAdmitPara
 		return nil, err
 	}
 	return items, nil
+}
+
+const limitsAdmitDay = `-- name: LimitsAdmitDay :one
+WITH day AS (
+    SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens
+    FROM model_usage u WHERE u.day = (now() AT TIME ZONE 'UTC')::date
+), kept AS (
+    UPDATE dingtalk_session_events e SET admitted = true FROM day
+    WHERE e.session_key = $1 AND e.id = ANY($2::bigint[]) AND e.state = 'pending' AND day.tokens < $3::bigint
+)
+SELECT day.tokens, ((date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC')::timestamptz AS ends_at
+FROM day
+`
+
+type LimitsAdmitDayParams struct {
+	SessionKey sessions.Key
+	Events     []int64
+	Bound      int64
+}
+
+type LimitsAdmitDayRow struct {
+	Tokens int64
+	EndsAt time.Time
+}
+
+// LimitsAdmitDay is SpendDay for a turn. Its events are admitted if a bound of the day's tokens is not reached.
+func (q *Queries) LimitsAdmitDay(ctx context.Context, db DBTX, arg *LimitsAdmitDayParams) (LimitsAdmitDayRow, error) {
+	row := db.QueryRow(ctx, limitsAdmitDay, arg.SessionKey, arg.Events, arg.Bound)
+	var i LimitsAdmitDayRow
+	err := row.Scan(&i.Tokens, &i.EndsAt)
+	return i, err
 }
 
 const limitsNotify = `-- name: LimitsNotify :execrows

@@ -180,6 +180,8 @@ type Event struct {
 	CountedTerm  *int64
 	SentAt       time.Time
 	TermsVersion int16
+	Width        *int
+	Admitted     pgtype.Bool
 }
 
 type FlushDebt struct {

@@ -52,7 +52,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, arg *DebtsListParams) 
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -101,6 +101,8 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 			&i.CountedTerm,
 			&i.SentAt,
 			&i.TermsVersion,
+			&i.Width,
+			&i.Admitted,
 		); err != nil {
 			return nil, err
 		}

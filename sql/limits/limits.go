@@ -47,17 +47,8 @@ func (w *windows) add(limit sessions.Limit, robot sessions.RobotCode, id string,
 // Admit implements sessions.Limiter. The tokens of the installation are read first: a turn that they stop counts
 // nowhere.
 func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
-	if limits.Tokens > 0 {
-		day, err := s.Q.SpendDay(ctx, s.Pool)
-		if err != nil {
-			return nil, fmt.Errorf("reading the day's tokens: %w", err)
-		}
-		if day.Tokens >= int64(limits.Tokens) {
-			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.EndsAt}}, nil
-		}
-	}
 	w := windows{reached: map[string]sessions.Reached{}}
-	w.People = len(a.People)
+	w.People, w.SessionKey = len(a.People), a.Key
 	if a.Group != "" {
 		w.add(sessions.GroupTurns, a.Robot, string(a.Group), limits.GroupTurns, 0, "")
 	}
@@ -68,8 +59,26 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 			w.add(sessions.UnidentifiedTurns, a.Robot, string(person), limits.UnidentifiedTurns, i+1, person)
 		}
 	}
+	if limits.Tokens > 0 {
+		p := &dbsqlc.LimitsAdmitDayParams{SessionKey: a.Key, Bound: int64(limits.Tokens)}
+		if len(w.Subjects) == 0 { // no other limit decides
+			for _, asked := range a.Asked {
+				p.Events = append(p.Events, asked.Event)
+			}
+		}
+		day, err := s.Q.LimitsAdmitDay(ctx, s.Pool, p)
+		if err != nil {
+			return nil, fmt.Errorf("reading the day's tokens: %w", err)
+		}
+		if day.Tokens >= int64(limits.Tokens) {
+			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.EndsAt}}, nil
+		}
+	}
 	if len(w.Subjects) == 0 {
 		return nil, nil
+	}
+	for _, asked := range a.Asked {
+		w.Events, w.EventAskers = append(w.Events, asked.Event), append(w.EventAskers, 1+slices.Index(a.People, asked.By))
 	}
 	if len(w.Subjects) > 1 {
 		if err := s.Q.LimitsOpen(ctx, s.Pool, &dbsqlc.LimitsOpenParams{Subjects: w.Subjects, Turns: w.Turns}); err != nil {

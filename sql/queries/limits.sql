@@ -9,6 +9,7 @@ ON CONFLICT (subject) DO NOTHING;
 -- name: LimitsAdmit :many
 -- LimitsAdmit counts a turn in the windows of its askers, unless a limit is reached, and returns the reached ones. asker is
 -- the number of a person from 1 on, or 0 for all of them. turns: the window counts turns, else tokens, which are read only. lasts are the seconds of a new window.
+-- The events of admitted askers keep that: a repeated attempt is not counted.
 --
 -- The rows are locked in the order of their keys. A row that is deleted after LimitsOpen is added out of that order. Windows
 -- that two statements begin at the same moment are found by the count after it, which may then exceed the limit.
@@ -33,10 +34,29 @@ WITH wanted AS (
         used = CASE WHEN l.ends_at > now() THEN l.used + 1 ELSE 1 END,
         ends_at = CASE WHEN l.ends_at > now() THEN l.ends_at ELSE EXCLUDED.ends_at END
     RETURNING l.subject, l.used, l.ends_at
+), exceeded AS (
+    SELECT c.subject, w.asker, c.ends_at FROM counted c JOIN wanted w ON w.subject = c.subject WHERE c.used > w.bound
+), kept AS (
+    UPDATE dingtalk_session_events e SET admitted = true
+    FROM (SELECT unnest(@events::bigint[]) AS id, unnest(@event_askers::int[]) AS asker) m JOIN admitted a ON a.asker = m.asker
+    WHERE e.session_key = @session_key AND e.id = m.id AND e.state = 'pending'
+      AND NOT EXISTS (SELECT FROM exceeded x WHERE x.asker IN (0, m.asker))
 )
 SELECT r.subject::bytea AS subject, r.ends_at FROM reached r
 UNION ALL
-SELECT c.subject::bytea AS subject, c.ends_at FROM counted c JOIN wanted w ON w.subject = c.subject WHERE c.used > w.bound;
+SELECT x.subject::bytea AS subject, x.ends_at FROM exceeded x;
+
+-- name: LimitsAdmitDay :one
+-- LimitsAdmitDay is SpendDay for a turn. Its events are admitted if a bound of the day's tokens is not reached.
+WITH day AS (
+    SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens
+    FROM model_usage u WHERE u.day = (now() AT TIME ZONE 'UTC')::date
+), kept AS (
+    UPDATE dingtalk_session_events e SET admitted = true FROM day
+    WHERE e.session_key = @session_key AND e.id = ANY(@events::bigint[]) AND e.state = 'pending' AND day.tokens < @bound::bigint
+)
+SELECT day.tokens, ((date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC')::timestamptz AS ends_at
+FROM day;
 
 -- name: LimitsSpend :exec
 -- LimitsSpend adds tokens to windows that end with the day (UTC).

@@ -18,10 +18,13 @@ ORDER BY seq, id;
 -- TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read
 -- at once: one snapshot, so that a concurrent compaction is seen whole or not at all.
 --
--- A mark of a broken term was left by a dead process: it is counted as an attempt here, and nowhere else. A message
--- with a counted attempt is a suspect. Suspects are not marked, nor the messages after them; suspect is the count of
--- the oldest message. alone marks the oldest message, suspect or not. more: other messages wait besides the marked
--- ones.
+-- A mark of a broken term, or of an earlier one, was left by a dead process: it is counted as an attempt here, and nowhere else. From the second count on
+-- a message is a suspect. Each further death halves its width, and is counted only at the width of 1, where no other message
+-- was in progress. Suspects are not marked, nor the messages after them; suspect is the count of the oldest one. lone: the only
+-- count is no death, so the message is taken by itself.
+--
+-- alone marks one message, suspect or not: that of the event, or the oldest for 0; width is the one that its mark has, 0: as it
+-- was. more: other messages wait besides the marked ones.
 --
 -- Together they have no more than max_bytes, but the oldest is always taken.
 --
@@ -34,31 +37,38 @@ WITH held AS (
     WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
     FOR KEY SHARE
 ), oldest AS (
-    SELECT p.id, p.attempts, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes,
-        (p.attempt_term IS NOT NULL AND p.attempt_term = held.fallen_term)::int AS fell
-    FROM dingtalk_session_events p, held
-    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY fresh, p.sent_at, p.id
+    SELECT p.id, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes, f.fell, f.counts,
+        p.attempts + f.counts::int AS counted, p.attempts = 1 AND p.counted_term IS NULL AND NOT f.counts AS lone,
+        CASE WHEN f.fell AND p.width > 1 THEN (p.width + 1) / 2 ELSE p.width END AS width
+    FROM held, dingtalk_session_events p, LATERAL (
+        SELECT x.fell, x.fell AND (p.attempts < 2 OR coalesce(p.width, 0) = 1) AS counts
+        FROM (SELECT coalesce(p.attempt_term <= held.fallen_term, false) AS fell) x) f
+    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id <> @event::bigint, fresh, p.sent_at, p.id
     LIMIT CASE WHEN @max_messages::int > 0 THEN 1 + @max_messages::int ELSE 0 END
 ), waiting AS (
-    SELECT o.id, o.attempts + o.fell AS counted, o.fell, row_number() OVER places AS place, CASE
-        WHEN @alone::boolean THEN row_number() OVER places = 1
-        ELSE row_number() OVER places <= @max_messages::int AND max(o.attempts + o.fell) OVER places = 0
-            AND (row_number() OVER places = 1 OR sum(o.bytes) OVER places <= @max_bytes::int) END AS taken
-    FROM oldest o WINDOW places AS (ORDER BY o.fresh, o.sent_at, o.id)
+    SELECT o.id, o.counted, o.counts, o.fell, o.width, row_number() OVER places AS place, CASE
+        WHEN @alone::boolean THEN row_number() OVER places = 1 AND @event::bigint IN (0, o.id)
+        WHEN row_number() OVER places = 1 THEN o.counted < 2
+        ELSE row_number() OVER places <= @max_messages::int AND bool_and(o.counted < 2 AND NOT o.lone) OVER places
+            AND sum(o.bytes) OVER places <= @max_bytes::int END AS taken
+    FROM oldest o WINDOW places AS (ORDER BY o.id <> @event::bigint, o.fresh, o.sent_at, o.id)
 ), marked AS (
     UPDATE dingtalk_session_events e SET
         attempts = w.counted,
-        counted_term = CASE WHEN w.fell > 0 THEN e.attempt_term ELSE e.counted_term END,
-        attempt_term = CASE WHEN w.taken THEN @term END
+        counted_term = CASE WHEN w.counts THEN e.attempt_term WHEN NOT w.fell THEN e.counted_term END,
+        attempt_term = CASE WHEN w.taken THEN @term END,
+        width = CASE WHEN w.taken AND @width::int > 0 THEN @width::int ELSE w.width END
     FROM waiting w
-    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell > 0)
-    RETURNING e.id, w.taken, w.place
+    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell)
+    RETURNING e.id, w.taken, w.place, e.admitted
 )
 SELECT
     sqlc.embed(s),
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
-    coalesce((SELECT w.counted FROM waiting w ORDER BY w.place LIMIT 1), 0)::int AS suspect,
+    coalesce((SELECT array_agg(m.id) FROM marked m WHERE m.taken AND m.admitted), '{}')::bigint[] AS admitted,
+    coalesce((SELECT w.counted FROM waiting w WHERE w.place = 1 AND w.counted > 1), 0)::int AS suspect,
+    coalesce((SELECT w.width FROM waiting w WHERE w.place = 1), 0)::int AS width,
     EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
     coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
         WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,
@@ -67,6 +77,16 @@ SELECT
     set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: SuspectSessions :one
+-- SuspectSessions counts the sessions with messages that fell with two processes and are not set aside, also those whose second
+-- mark no turn counted yet. Each can have one turn in progress.
+SELECT count(DISTINCT e.session_key)::int AS n
+FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+WHERE e.state = 'pending' AND (e.attempts = 2 OR e.attempts = 1 AND (e.attempt_term <= s.fallen_term
+    OR e.attempt_term = s.lease_term AND s.lease_owner IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM replicas r
+        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)));
 
 -- name: QuotedMessage :one
 -- QuotedMessage reads a person's message by its id.
