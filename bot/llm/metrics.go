@@ -20,6 +20,7 @@ type Metrics struct {
 	cost       *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	firstToken *prometheus.HistogramVec
+	corrected  *prometheus.CounterVec
 }
 
 var (
@@ -59,6 +60,7 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 		tokens:     counter("model_tokens_total", "Tokens as providers reported them: prompt, of which cached, and completion.", "model", "kind", "token"),
 		cost:       counter("model_cost_total", "Price of calls, in the unit of the configured prices. Calls of models without a price count nothing.", "model", "kind"),
 		seconds:    histogram("model_call_seconds", "Time of a call of one model, with its retries.", "model", "kind"),
+		corrected:  counter("model_answers_corrected_total", "Answers whose text was changed before people read it or it was stored, by what the model had written.", "model", "kind", "correction"),
 		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),
 	}
 	if states, known := m.(States); known {
@@ -110,6 +112,9 @@ func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) 
 			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)
 		}
 		parts = []Part{one}
+	}
+	for _, k := range resp.Corrected {
+		c.corrected.WithLabelValues(cmp.Or(resp.Model, "default"), kind, string(k)).Inc()
 	}
 	for _, p := range parts {
 		c.calls.WithLabelValues(p.Model, kind).Inc()

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/written"
 )
 
 // Model answers chat requests, also concurrently. Generate retries within ctx's deadline and then tries the next
@@ -27,12 +29,20 @@ type Request struct {
 	MaxOutput int    // tokens; 0: as configured
 	Requests  int    // bound of requests to all models together; 0: as configured
 	Kind      Kind
+	Voices    Voices
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the
 	// text from its beginning, announced by reset. It may be nil.
 	Delta func(text string, reset bool)
 	// Thought receives the streamed reasoning likewise, for display only. It may be nil, and is not called without
 	// Delta, whose reset drops the reasoning too.
 	Thought func(text string)
+}
+
+// Voices are the names that a request shows. An answer speaks in no other name. The zero value knows none.
+type Voices struct {
+	Self     string   // the bot
+	Speakers []string // names before people's messages
+	Askers   []string // those of the messages to answer
 }
 
 // Message has the role system, user, assistant or tool.
@@ -63,10 +73,17 @@ type Response struct {
 	Cost      float64 // in the unit of the configured prices; 0 without prices
 	// Forced names the way in which a tool was forced, for models that reject tool_choice.
 	Forced string
+	// Corrected lists the kinds of words that the model wrote and Text has no more.
+	Corrected []written.Kind
 	// Reasoning preceded the answer, where the provider separates it. It is never stored.
 	Reasoning string
 	// Parts are the models that were asked, in order, with an error too. Their usage and cost add up to the response's.
 	Parts []Part
+}
+
+// Garbled reports that the model wrote calls as text that can't be made, and made no others.
+func (r Response) Garbled() bool {
+	return len(r.ToolCalls) == 0 && slices.Contains(r.Corrected, written.Garbled)
 }
 
 // UsedModel returns the model that the usage is counted for: the one that answered, or after an error the last one that used
@@ -143,6 +160,8 @@ const (
 	FinishLength Finish = "length"
 	FinishTools  Finish = "tool_calls"
 	FinishFilter Finish = "content_filter"
+	// FinishRepeats ends an answer that repeats words without end.
+	FinishRepeats Finish = "repeats"
 )
 
 // CallError is a failed call. Its text is for logs and tables: it has no words of the provider, which may repeat the request.

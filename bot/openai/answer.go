@@ -12,6 +12,7 @@ import (
 	"ebb/bot/llm"
 	"ebb/sessions"
 	"ebb/sessions/reasoning"
+	"ebb/sessions/written"
 )
 
 type chunk struct {
@@ -105,7 +106,10 @@ type answer struct {
 	begins  func() bool   // called with the first token; false: the answer has no reader
 
 	reported usage // over all chunks
+	said     int   // bytes of text as the model wrote it
 	filter   reasoning.Filter
+	check    written.Filter
+	checks   written.Config
 	thoughts strings.Builder // reasoning_content
 	parts    []*callParts
 	tools    map[string]bool
@@ -142,7 +146,13 @@ func (a *answer) add(c chunk) (n news) {
 			for _, t := range d.ToolCalls {
 				a.addCall(t)
 			}
+			a.said += len(d.Content) + len(d.Refusal)
 			s, undo := a.filter.Push(string(d.Content) + string(d.Refusal))
+			if undo {
+				n.undo, n.text = true, ""
+				a.check = *written.New(a.checks)
+			}
+			s, undo = a.check.Push(s)
 			if undo {
 				n.undo, n.text = true, ""
 			}
@@ -203,9 +213,20 @@ func (a *answer) another(p *callParts, id, name string) bool {
 	return false
 }
 
-func (a *answer) end() string {
-	show := a.filter.Finish()
-	a.text = a.filter.Text()
+// end returns the rest of the text. Calls in the provider's own form count alone.
+func (a *answer) end() (n news) {
+	show, undo := a.check.Push(a.filter.Finish())
+	rest, again := a.check.Finish()
+	if n.text, n.undo = show+rest, undo || again; again {
+		n.text = rest
+	}
+	a.text = a.check.Text()
+	if len(a.parts) == 0 {
+		a.calls = a.check.Calls()
+		for i := range a.calls {
+			a.calls[i].ID = newCallID()
+		}
+	}
 	seen := map[string]bool{}
 	for _, p := range a.parts {
 		c := sessions.ToolCall{ID: p.id.String(), Name: strings.TrimSpace(p.name.String()), Arguments: p.args.String()}
@@ -221,13 +242,16 @@ func (a *answer) end() string {
 		}
 		a.calls = append(a.calls, c)
 	}
-	return show
+	return n
 }
 
 func (m *model) response(a answer) llm.Response {
 	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Guessed: a.guessed, Model: m.Name, Reasoning: a.thoughts.String()}
 	r.Finish, _ = endOf(a.finish)
+	r.Corrected = a.check.Found()
 	switch {
+	case a.check.Has(written.Repeated):
+		r.Finish = llm.FinishRepeats
 	case len(a.calls) > 0 && r.Finish == llm.FinishStop:
 		r.Finish = llm.FinishTools // some providers send "stop" after a forced tool
 	case len(a.calls) == 0 && r.Finish == llm.FinishTools:

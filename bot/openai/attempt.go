@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/bot/llm"
+	"ebb/sessions/written"
 )
 
 const (
@@ -31,6 +32,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		defer unwatch()
 	}
 	a := answer{tools: cl.tools, began: began, begins: func() bool { unwatch(); return s.firstToken() }}
+	a.checks, a.check = cl.checks, *written.New(cl.checks)
 	if s.m.untagged.Load() {
 		a.filter.Assume()
 	}
@@ -58,9 +60,10 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = &providerError{codes: []string{"content_filter"}, message: "the answer was filtered away"}
 	}
 	if err != nil {
-		rest := answer{usage: a.reported.failed(x.sent, limitOf(cl))}
+		rest := answer{usage: a.reported.failed(x.sent, limitOf(cl)), check: a.check}
 		if s.caller.Err() != nil {
-			rest.text = a.filter.Text()
+			a.end()
+			rest.text = a.text
 		}
 		return rest, s.failure(s.caller, s.m, x, err)
 	}
@@ -127,6 +130,9 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 			first.Stop()
 			due = time.Now().Add(s.idle)
 		}
+		if a.check.Ended() { // the rest would cost time and tokens
+			break
+		}
 		switch {
 		case a.finish != "":
 			idle.Reset(min(s.idle, lingerAfterFinish))
@@ -134,8 +140,8 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 			idle.Reset(time.Until(due))
 		}
 	}
-	s.out.text(a.end())
-	if x.rest != nil {
+	s.out.news(a.end())
+	if x.rest != nil && !a.check.Ended() {
 		idle.Reset(lingerAfterDone)
 		_, _ = io.CopyN(io.Discard, x.rest, 4096)
 	}
@@ -160,10 +166,6 @@ func (a *answer) line(b []byte, out *sink) error {
 	if out == nil {
 		return nil
 	}
-	if n.undo {
-		out.reset()
-	}
-	out.thought(n.idea)
-	out.text(n.text)
+	out.news(n)
 	return nil
 }

@@ -81,6 +81,7 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 		k.failed, k.spent.Text = append(k.failed, err), resp.Text
 		return llm.Response{}, err
 	}
+	logCorrections(k.caller, resp)
 	resp.Usage, resp.Cost, resp.Parts = k.spent.Usage, k.spent.Cost, k.spent.Parts
 	return resp, nil
 }
@@ -207,6 +208,14 @@ func (s *sink) text(t string) {
 		s.dirty = true
 		s.delta(t, false)
 	}
+}
+
+func (s *sink) news(n news) {
+	if n.undo {
+		s.reset()
+	}
+	s.thought(n.idea)
+	s.text(n.text)
 }
 
 func (s *sink) reset() {

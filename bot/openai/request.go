@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/written"
 )
 
 // call is a request in one provider's form.
@@ -17,6 +18,7 @@ type call struct {
 	extra  map[string]any // body members that go-openai lacks, or drops when zero
 	stream bool
 	tools  map[string]bool // offered names, which distinguish a repeated name from a piece of one
+	checks written.Config
 }
 
 // build writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
@@ -27,6 +29,7 @@ func (m *model) build(r llm.Request, rung rung) call {
 		extra:  map[string]any{},
 		stream: r.Delta != nil || !m.whole.Load() && !m.noStreamOptions.Load(),
 		tools:  map[string]bool{},
+		checks: checksOf(r),
 	}
 	if limit := m.outputLimit(r.MaxOutput); m.completionTokens.Load() {
 		cl.req.MaxCompletionTokens = limit

@@ -88,7 +88,7 @@ func (u usage) failed(sent, limit int) sessions.Usage {
 
 // saidBytes is the length of all that a model wrote.
 func (a *answer) saidBytes() int {
-	n := len(a.text) + a.thoughts.Len()
+	n := a.said + a.thoughts.Len()
 	for _, c := range a.calls {
 		n += len(c.Name) + len(c.Arguments)
 	}

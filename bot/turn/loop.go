@@ -41,10 +41,10 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	a := answer{estimate: t.size}
 	t.events = nil
 	first := len(msgs)
-	seen := map[string]bool{}
+	seen, again := map[string]bool{}, false
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought()})
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought(), Voices: r.frame(t).Voices(t.View, t.Asked)})
 		t.work.add(resp.Parts)
 		if err != nil && isStopped(ctx) {
 			a.text = resp.Text
@@ -56,6 +56,11 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		}
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
+		}
+		if resp.Garbled() && !again { // the model is asked once more
+			again = true
+			t.hide()
+			continue
 		}
 		a.last, a.guessed, a.model = resp.Usage, resp.Guessed, cmp.Or(resp.Model, a.model)
 		last := full || round > r.cfg.MaxToolRounds
@@ -96,6 +101,13 @@ func (t *Turn) delta() func(text string, reset bool) {
 		return nil
 	}
 	return t.live.Text
+}
+
+// hide takes back what a display shows of an answer that is asked for again.
+func (t *Turn) hide() {
+	if t.live != nil {
+		t.live.Text("", true)
+	}
 }
 
 func (t *Turn) thought() func(text string) {
@@ -175,6 +187,8 @@ func (a *answer) finish(resp llm.Response, lang string, rounds bool) {
 		a.text += wording.Say(wording.CutOff, lang)
 	case resp.Finish == llm.FinishFilter:
 		a.text += wording.Say(wording.Withheld, lang)
+	case resp.Finish == llm.FinishRepeats:
+		a.text += wording.Say(wording.Repeats, lang)
 	}
 	a.events = append(a.events, sessions.Event{Role: sessions.RoleAssistant, Content: a.text})
 }

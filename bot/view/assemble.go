@@ -28,6 +28,33 @@ func (f *Frame) Offers(tool string) bool {
 	return slices.ContainsFunc(f.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
 }
 
+// Voices are the names in the requests on a view. Only messages of groups have names.
+func (f *Frame) Voices(v sessions.View, asked []sessions.Event) llm.Voices {
+	voices := llm.Voices{Self: f.name}
+	if v.Session.ConversationType == sessions.Private {
+		return voices
+	}
+	voices.Speakers, voices.Askers = speakersOf(v.Tail, asked), speakersOf(asked)
+	return voices
+}
+
+func speakersOf(parts ...[]sessions.Event) (names []string) {
+	type person struct {
+		nick string
+		id   sessions.UserID
+	}
+	seen := map[person]bool{}
+	for _, events := range parts {
+		for _, e := range events {
+			if one := (person{e.SenderNick, e.SenderID}); e.Role == sessions.RoleUser && !seen[one] {
+				seen[one] = true
+				names = append(names, sessions.Speaker(e.SenderNick, e.SenderID))
+			}
+		}
+	}
+	return names
+}
+
 // Assemble builds a request: the system prompt, the parts in the frame's order, then the question. Data never takes
 // the place of the question. Assemble is pure. In the default order a request extends the one before it, recalled data aside.
 func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, asked []sessions.Event) []llm.Message {

@@ -13,6 +13,7 @@ const (
 	Empty
 	CutOff
 	Withheld
+	Repeats
 	Shortened
 	Rounds
 	Busy
@@ -215,6 +216,7 @@ var phrases = map[Phrase]Text{
 	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
 	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
 	Withheld:    {"\n\n（后面的内容被模型服务的内容检查拦下，没有给出。）", "\n\n(The content filter of the model service withheld the rest.)"},
+	Repeats:     {"\n\n（模型不断重复同样的话，已停止；请换个问法再试。）", "\n\n(The model repeated the same words without end and was stopped; please ask in other words.)"},
 	Shortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
 	Rounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
 	Busy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},

@@ -266,3 +266,22 @@ func (w *world) cmdEmotion(args []string) error {
 	}
 	return err
 }
+
+// cmdShown is: TEXT. A frame of a card began with text that has it.
+func (w *world) cmdShown(args []string) error {
+	if !w.framed(args[0]) {
+		return fmt.Errorf("no frame of a card has %q", args[0])
+	}
+	return nil
+}
+
+func (w *world) cmdNotShown(args []string) error {
+	if w.framed(args[0]) {
+		return fmt.Errorf("a frame of a card has %q", args[0])
+	}
+	return nil
+}
+
+func (w *world) framed(text string) bool {
+	return slices.ContainsFunc(w.ding.Transcript(), func(e dingtalktest.Entry) bool { return e.Kind == "card" && strings.Contains(e.Detail, text) })
+}

@@ -119,7 +119,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
-		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
+		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "shown": {(*world).cmdShown, 1, 1, (*world).cmdNotShown}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
 		"enter": {(*world).cmdEnter, 3, 4, nil}, "leave": {(*world).cmdLeave, 2, 2, nil}, "visit": {(*world).cmdVisit, 4, 99, (*world).cmdNotVisit}, "secretive": {(*world).cmdSecretive, 1, 1, nil},

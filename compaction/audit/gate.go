@@ -9,7 +9,11 @@ import (
 
 	"ebb/sessions"
 	"ebb/sessions/reasoning"
+	"ebb/sessions/written"
 )
+
+// ErrTalk is the fault of a reply that goes on with the conversation instead of summarizing it.
+var ErrTalk = errors.New("the model went on with the conversation")
 
 // Reply is a model's answer to a summary request.
 type Reply struct {
@@ -58,6 +62,9 @@ func CheckReply(r Reply, c ReplyContext) error {
 		if strings.HasPrefix(strings.TrimLeft(low, "#*> \"“\n"), p) && sectionCoverage(text, c.Request) < minCoverage {
 			return fmt.Errorf("the summary is a refusal (%q)", p)
 		}
+	}
+	if (!hasSections(c.Request) || sectionCoverage(text, c.Request) < minCoverage) && written.IsTalk(text) {
+		return ErrTalk
 	}
 	if n := mostRepeated(low); n > maxRepeats {
 		return fmt.Errorf("one phrase stands %d times in the summary", n)

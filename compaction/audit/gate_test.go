@@ -65,6 +65,8 @@ func TestGate(t *testing.T) {
 		{rule: "refusal", in: zh, bad: plain("抱歉，我无法总结这段对话，因为其中含有我不能处理的内容，请见谅，也请换一个话题再试一次。"), ok: plain("抱歉的是张伟，他昨天没有到会。\n" + summaryZH)},
 		{rule: "refusal", in: en, bad: plain("I'm sorry, but I can't help with summarizing this conversation, since it holds content that I must not process."), ok: plain("Sorry, said Alex, who was late.\n" + summaryEN)},
 		{rule: "refusal in bold", in: zh, bad: plain("**作为一个语言模型**，我没有办法对上述内容进行归纳，请您谅解并提供其他的内容给我，谢谢您的理解和支持。"), ok: plain("**作为一个临时办法**，回滚由张伟手工做。\n" + summaryZH)},
+		{rule: "reply", in: sized(zh, 900, 80), bad: plain("好的，没问题！预算评审会我来安排，会议室已经订好。\n\n请问接下来需要我帮大家安排预算评审会的议程吗？"), ok: plain("好的，以下是摘要：\n" + summaryZH)},
+		{rule: "reply", in: sized(en, 900, 80), bad: plain("Sure! The budget review is on Wednesday, the room is booked. Would you like me to send the invitations to everybody now?"), ok: plain("Sure, here is the summary.\n" + summaryEN + "\nBob asked: would you like me to write it down?")},
 		{rule: "failure text", in: en, bad: plain("Error generating summary: the upstream model did not answer within the given time, please try again later."), ok: plain("Error: connection refused was traced to the proxy.\n" + summaryEN)},
 		{rule: "echo", in: zh, bad: plain(requestZH), ok: plain(summaryZH + "\n- 讨论：<<<transcript ABCDEF，编号和金额照原文抄写")},
 		{rule: "echo", in: en, bad: plain("Say who said, decided and owns what; copy ids as they stand.\n" + summaryEN), ok: plain(summaryEN + "\nBob asked who owns what, and to copy ids.")},

@@ -44,6 +44,8 @@ func sectionCoverage(text, request string) float64 {
 	return 0
 }
 
+func hasSections(request string) bool { return strings.Contains("\n"+request, "\n## ") }
+
 // Half of the instructions suffice, or no content below the headings.
 func repeatsRequest(text, request string) bool {
 	lines, found := 0, 0

@@ -245,6 +245,22 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 			zerolog.Ctx(ctx).Error().Err(err).Str("model", nameOf(c.Model)).Int("attempts", try).Msg("Summary given up")
 			return err
 		}
+		if errors.Is(err, audit.ErrTalk) {
+			t.remind(&c)
+		}
+	}
+}
+
+// reminders follow the data of a request whose answer was a reply, by language.
+var reminders = map[string]string{
+	"zh": "上一次的输出是在回复聊天，不是摘要。不要回复任何人，不要提问，只按要求输出摘要。",
+	"en": "The last output replied to the chat and was no summary. Do not reply to anyone and do not ask: write the summary as instructed, and nothing else.",
+}
+
+func (t *summaryRun) remind(c *chunkRequest) {
+	reminder := "\n\n" + reminders[compaction.Language(t.Language)]
+	if n := t.Counter.Count(reminder); !strings.HasSuffix(c.User, reminder) && c.MaxOutput > n {
+		c.User, c.MaxOutput = c.User+reminder, c.MaxOutput-n
 	}
 }
 

@@ -177,6 +177,21 @@ func TestProseIsConverted(t *testing.T) {
 	}
 }
 
+// A reply has nothing of the events: they are asked for again, and no fact is taken from the reply.
+func TestReplyIsNotConverted(t *testing.T) {
+	t.Parallel()
+	s := &shelf{events: logOf(3, 10)}
+	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){
+		memorytest.Prose("好的，没问题！我会帮大家安排预算评审会。"), memorytest.Args(memorytest.SaveCall("Alice likes tea")),
+	}}
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
+		t.Fatal(err)
+	}
+	if want := m.Asked[0].User + "\n\n" + callOnly[false]; m.Asked[1].User != want {
+		t.Errorf("the second request is %q", m.Asked[1].User)
+	}
+}
+
 // A long range is read part by part, end to end; each part commits on its own (P88).
 func TestLongRanges(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,9 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sessions/reasoning"
 	"ebb/sessions/redact"
+	"ebb/sessions/written"
 )
 
 // After an unusable answer it asks once more with the reason, after an overflow for half, after a refusal without known
@@ -54,8 +56,12 @@ const maxReasons = 2000
 // addReasons asks for prose in the right form. Reasons of refused arguments are data: they may hold the model's words.
 func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) {
 	if c.Arguments == "" {
-		if c.Text != "" {
-			p.User = r.Fence("notes", c.Text)
+		switch text := reasoning.Strip(c.Text); {
+		case text == "":
+		case written.IsTalk(text): // it has nothing of the events
+			r.addNote(p, callOnly[r.Language == "en"])
+		default:
+			p.User = r.Fence("notes", text)
 		}
 		return
 	}
@@ -64,7 +70,17 @@ func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) 
 		ask = "The last call of memory_save stored nothing; the reasons are between the fences. Call it again without these faults; of an item that was too long, save the essence."
 	}
 	reasons := []rune(why.Error())
-	note := "\n\n" + ask + "\n" + r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)]))
+	r.addNote(p, ask+"\n"+r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)])))
+}
+
+// callOnly follows the events after a reply to them, in Chinese, or in English.
+var callOnly = map[bool]string{
+	false: "上一次的输出是在回复聊天。不要回复任何人，只调用 memory_save。",
+	true:  "The last output replied to the chat. Do not reply to anyone: only call memory_save.",
+}
+
+func (r *flushRun) addNote(p *flushPart, note string) {
+	note = "\n\n" + note
 	p.User += note
 	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
 }

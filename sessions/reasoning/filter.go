@@ -13,7 +13,7 @@ type Filter struct {
 	thought []byte // reasoning that TakeThought has not returned
 	tag     []byte // possible beginning of a tag
 	hold    []byte // text whose role is undecided
-	line    line
+	line    Line
 
 	leading  bool // the reasoning precedes the answer
 	assumed  bool // no tag opened the reasoning
@@ -122,7 +122,7 @@ func (f *Filter) flushTag() {
 }
 
 func (f *Filter) text(c byte) {
-	f.line.add(c)
+	f.line.Add(c)
 	switch {
 	case f.state == answering:
 		f.show([]byte{c})
@@ -141,11 +141,11 @@ func (f *Filter) show(b []byte) {
 }
 
 func (f *Filter) tagged(opening bool) {
-	inCode := f.line.inCode()
+	inCode := f.line.InCode()
 	before := f.line
 	switch {
 	case opening && f.opens(inCode), !opening && f.closes(inCode):
-		if f.line = (line{}); f.decided {
+		if f.line = (Line{}); f.decided {
 			f.line = before // the code goes on
 		}
 	default:

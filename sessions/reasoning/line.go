@@ -1,7 +1,7 @@
 package reasoning
 
-// line tracks the code that a text is in.
-type line struct {
+// Line tracks the code that a text is in.
+type Line struct {
 	fence mark // code block that is open
 	lead  mark // first run of backticks or tildes
 	span  int  // length of the backticks that opened a code span
@@ -26,7 +26,7 @@ const (
 
 const minFence = 3
 
-func (l *line) add(c byte) {
+func (l *Line) Add(c byte) {
 	if c == '\n' {
 		l.next()
 		return
@@ -50,7 +50,7 @@ func (l *line) add(c byte) {
 	l.ticks = l.ticks || l.place != inLead
 }
 
-func (l *line) endRun() {
+func (l *Line) endRun() {
 	switch {
 	case l.run == 0:
 	case l.span == 0:
@@ -62,7 +62,7 @@ func (l *line) endRun() {
 }
 
 // A code span ends with its line, so that a single backtick has no effect beyond it.
-func (l *line) next() {
+func (l *Line) next() {
 	fence := l.fence
 	switch {
 	case l.lead.n < minFence:
@@ -71,12 +71,12 @@ func (l *line) next() {
 	case fence.char == l.lead.char && l.lead.n >= fence.n && l.place != body:
 		fence = mark{}
 	}
-	*l = line{fence: fence}
+	*l = Line{fence: fence}
 }
 
-func (l *line) blank() bool { return l.place == margin }
+func (l *Line) blank() bool { return l.place == margin }
 
-func (l *line) inCode() bool {
+func (l *Line) InCode() bool {
 	l.endRun()
 	return l.fence.n > 0 || l.span > 0 || l.lead.n >= minFence
 }

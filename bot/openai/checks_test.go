@@ -1,0 +1,99 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ebb/bot/llm"
+	"ebb/bot/openai/openaitest"
+	"ebb/sessions/written"
+)
+
+// inGroup is a question of 张三 with a tool, whose answer is streamed.
+func inGroup(h *heard) llm.Request {
+	r := ask("张三(u2): 发布会几点")
+	r.Kind, r.Voices = llm.KindTurn, llm.Voices{Self: "Ebb", Speakers: []string{"张三(u2)", "李四(u3)"}, Askers: []string{"张三(u2)"}}
+	r.Delta = h.delta
+	return r
+}
+
+// A call that the server left in the text is made. Streamed and plain answers agree, and no part of the call is shown.
+func TestCallsInTextAreMade(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"hermes", "coder", "mistral", "deepseek", "kimi", "llama", "granite", "json"} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, openaitest.WhenFunc(func(openaitest.Request) bool { return true }, func(openaitest.Request) openaitest.Reply {
+				return openaitest.Calls("memory_search", `{"query":"发布会"}`)
+			}))
+			s.Behave("text_calls:" + form)
+			c := clientOf(t, 0, s)
+			for _, whole := range []bool{false, true} {
+				c.models[0].whole.Store(whole)
+				var h heard
+				r := inGroup(&h)
+				if whole {
+					r.Delta = nil
+				}
+				resp, err := c.Generate(t.Context(), r)
+				if err != nil || resp.Finish != llm.FinishTools || len(resp.ToolCalls) != 1 || resp.ToolCalls[0].Name != "memory_search" || resp.ToolCalls[0].Arguments != `{"query":"发布会"}` || resp.ToolCalls[0].ID == "" {
+					t.Fatalf("got %+v, %v", resp, err)
+				}
+				if strings.Trim(resp.Text, "好的。\n") != "" || !whole && h.text.String() != resp.Text {
+					t.Errorf("the text is %q, shown %q", resp.Text, h.text.String())
+				}
+			}
+		})
+	}
+}
+
+// A call that can't be made leaves no text and no call.
+func TestCallsThatCantBeMade(t *testing.T) {
+	t.Parallel()
+	s := openaitest.NewServer(t, openaitest.Text("好的。\n<tool_call>\n{\"name\":\"web_search\",\"arguments\":{}}\n</tool_call>"))
+	var h heard
+	resp, err := clientOf(t, 0, s).Generate(t.Context(), inGroup(&h))
+	if err != nil || !resp.Garbled() || strings.TrimSpace(resp.Text) != "好的。" || h.text.String() != resp.Text {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+}
+
+// Words in other names, and words without end, are cut while they come: the call ends.
+func TestAnswersThatGoOnAreEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text, want string
+		finish     llm.Finish
+		kind       written.Kind
+	}{
+		"other people": {"Ebb: 周五三点\n\n张三(u2): 好的，那就这样定了\n\n" + strings.Repeat("Ebb: 不客气，还有别的吗\n", 2000), "周五三点", llm.FinishStop, written.Spoken},
+		"one word":     {"周五" + strings.Repeat("发布", 8000), "周五发布发布", llm.FinishRepeats, written.Repeated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, openaitest.Text(c.text).Slow(10*time.Millisecond), openaitest.Text("好"))
+			client := clientOf(t, 0, s)
+			var h heard
+			began := time.Now()
+			resp, err := client.Generate(t.Context(), inGroup(&h))
+			if err != nil || strings.TrimSpace(resp.Text) != c.want || resp.Finish != c.finish || fmt.Sprint(resp.Corrected[len(resp.Corrected)-1]) != string(c.kind) {
+				t.Fatalf("got %.80q, %q, %v, %v", resp.Text, resp.Finish, resp.Corrected, err)
+			}
+			if !resp.Guessed || resp.Usage.Prompt == 0 || resp.Usage.Completion == 0 {
+				t.Errorf("a call that ended early has the usage %+v", resp.Usage)
+			}
+			if h.text.String() != resp.Text {
+				t.Errorf("shown is %.80q", h.text.String())
+			}
+			// The whole stream takes more than 20 s.
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("the call took %s", took)
+			}
+			if resp, err := client.Generate(t.Context(), inGroup(&h)); err != nil || resp.Text != "好" {
+				t.Errorf("the next answer is %q, %v", resp.Text, err)
+			}
+		})
+	}
+}

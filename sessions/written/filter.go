@@ -1,0 +1,266 @@
+package written
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"ebb/sessions"
+	"ebb/sessions/reasoning"
+)
+
+// Config is the part of a request that decides what its answer may be. The zero value leaves only repetitions to find.
+type Config struct {
+	// Turn says that people read the answer. Names, calls and marks of templates are looked for only then.
+	Turn bool
+	// Self is the bot's name, and Speakers are the names before people's messages, as the request shows them. Askers are the
+	// speakers of the messages to answer.
+	Self             string
+	Speakers, Askers []string
+	// Tools are the offered tools.
+	Tools []Tool
+}
+
+// Tool is an offered tool with the JSON schema of its arguments.
+type Tool struct {
+	Name   string
+	Schema map[string]any
+}
+
+// Kind is what was corrected, as the label of a metric.
+type Kind string
+
+// The kinds of corrections.
+const (
+	Called   Kind = "text_call"     // a call written as text became a call
+	Garbled  Kind = "unusable_call" // a call written as text was removed
+	Labelled Kind = "label"         // a name, a time or a quote before the answer was removed
+	Spoken   Kind = "other_speaker" // words in another's name, and all behind them, were cut
+	Leaked   Kind = "template"      // a mark of the model's template, and all behind it, was cut
+	Repeated Kind = "repetition"    // words without end were cut
+)
+
+// Kinds lists the kinds of corrections.
+func Kinds() []Kind { return []Kind{Called, Garbled, Labelled, Spoken, Leaked, Repeated} }
+
+// Filter takes an answer in pieces of any size and keeps the words to show and to store. The pieces do not matter: shown text
+// and Text are equal at the end. Code stays as it is.
+type Filter struct {
+	cfg   Config
+	out   []byte
+	shown int    // bytes of out that were returned
+	buf   string // undecided
+	more  []byte // pieces behind buf
+	retry int    // length of both at which they are looked at
+	found []Kind
+	calls []sessions.ToolCall // without ids
+	line  reasoning.Line
+
+	began   bool // the beginning is decided
+	text    bool // the beginning is no call
+	decided bool // the current line is no structure
+	inLine  bool // the current line has begun
+	cur     []byte
+	prev    string // last line with words
+	kept    bool   // names before lines are content
+	called  bool   // a call was found: the words behind it are dropped
+	ended   bool   // the rest is dropped
+
+	tail  []rune // newest runes of out
+	count int    // runes of out
+}
+
+// New returns a filter for one answer.
+func New(cfg Config) *Filter {
+	f := &Filter{cfg: cfg}
+	for _, s := range cfg.Speakers {
+		if wide := widened(s); wide != s {
+			f.cfg.Speakers = append(slices.Clip(f.cfg.Speakers), wide)
+		}
+	}
+	return f
+}
+
+// Text returns the answer so far.
+func (f *Filter) Text() string { return string(f.out) }
+
+// Calls returns the calls that were written as text, without ids.
+func (f *Filter) Calls() []sessions.ToolCall { return f.calls }
+
+// Found lists what was corrected, each kind once.
+func (f *Filter) Found() []Kind { return f.found }
+
+// Has reports whether a kind was corrected.
+func (f *Filter) Has(k Kind) bool { return slices.Contains(f.found, k) }
+
+// Ended reports whether all further text will be dropped.
+func (f *Filter) Ended() bool { return f.ended }
+
+// Push adds a piece. show is text to pass on; undo retracts all shown text before it.
+func (f *Filter) Push(s string) (show string, undo bool) {
+	if f.more = append(f.more, s...); len(f.buf)+len(f.more) >= f.retry {
+		f.run(false)
+	}
+	return f.news()
+}
+
+// Finish ends the text and returns its rest.
+func (f *Filter) Finish() (show string, undo bool) {
+	f.run(true)
+	if !f.ended {
+		f.cutRepeats()
+	}
+	return f.news()
+}
+
+func (f *Filter) news() (show string, undo bool) {
+	if undo = f.shown > len(f.out); undo {
+		f.shown = 0
+	}
+	show = string(f.out[f.shown:])
+	f.shown = len(f.out)
+	return show, undo
+}
+
+func (f *Filter) note(k Kind) {
+	if !f.Has(k) {
+		f.found = append(f.found, k)
+	}
+}
+
+func (f *Filter) run(final bool) {
+	rest := ""
+	f.buf, f.more = f.buf+string(f.more), f.more[:0]
+	if !final {
+		f.buf, rest = wholeRunes(f.buf)
+	}
+	for f.buf != "" && !f.ended {
+		n := f.next(final)
+		if n == 0 {
+			f.retry = len(f.buf) + 1 + len(f.buf)/8 // a long wait takes time in proportion to its text
+			break
+		}
+		f.buf, f.retry = f.buf[n:], 0
+	}
+	if f.more = append(f.more, rest...); f.ended {
+		f.buf, f.more, f.retry = "", f.more[:0], 0
+	}
+}
+
+// wholeRunes cuts off an incomplete character at the end.
+func wholeRunes(s string) (whole, rest string) {
+	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
+		if last := s[len(s)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRuneInString(last) {
+				return s[:len(s)-n], last
+			}
+			break
+		}
+	}
+	return s, ""
+}
+
+// next decides on the beginning of the buffer, and returns the number of bytes; 0: more text is needed.
+func (f *Filter) next(final bool) int {
+	if !f.cfg.Turn {
+		return f.emit(f.buf)
+	}
+	if !f.began {
+		if n, decided := f.head(final); !decided {
+			return n
+		}
+		f.began = true
+	}
+	if !f.inLine && !f.decided && !f.line.InCode() {
+		n, decided := f.lineStart(final)
+		if !decided {
+			return n
+		}
+		f.decided = true
+	}
+	plain := strings.IndexAny(f.buf, "\n<[")
+	switch {
+	case plain < 0:
+		return f.emit(f.buf)
+	case plain > 0:
+		return f.emit(f.buf[:plain])
+	case f.buf[0] == '\n' || f.line.InCode():
+		return f.emit(f.buf[:1])
+	}
+	return f.mark(final)
+}
+
+// mark decides on a mark of a template.
+func (f *Filter) mark(final bool) int {
+	m, n, wait := findMark(f.buf)
+	switch {
+	case wait && !final:
+		return 0
+	case n == 0:
+		return f.emit(f.buf[:1])
+	case m.ends && (m.open != "</s>" || !strings.Contains(string(f.out), "<s>")):
+		f.note(Leaked)
+		f.ended = true
+		return n
+	case m.ends:
+		return f.emit(f.buf[:n])
+	}
+	return f.block(m, n, final)
+}
+
+// block decides on a call between marks.
+func (f *Filter) block(m mark, n int, final bool) int {
+	begins, wait := f.beginsCall(f.buf[n:])
+	if wait && !final {
+		return 0
+	}
+	if !begins {
+		return f.emit(f.buf[:n])
+	}
+	end := len(f.buf)
+	at, size := m.closing(f.buf[n:])
+	switch {
+	case at >= 0:
+		end = n + at + size
+	case !final:
+		return 0
+	}
+	calls, ok := f.parse(f.buf[:end])
+	if !ok && at < 0 && !strings.ContainsAny(f.buf[n:], "{[") && !strings.Contains(f.buf[n:], "<parameter") && !strings.Contains(f.buf[n:], "<arg_") {
+		return f.emit(f.buf[:n]) // words about a mark
+	}
+	f.take(calls, ok)
+	return end
+}
+
+func (f *Filter) take(calls []sessions.ToolCall, ok bool) {
+	if !ok {
+		f.note(Garbled)
+		return
+	}
+	f.note(Called)
+	f.calls, f.called = append(f.calls, calls...), true
+}
+
+// emit passes text on, and returns its length.
+func (f *Filter) emit(s string) int {
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			f.line.Add(byte(r))
+		} else {
+			f.line.Add(utf8.RuneSelf) // any byte of a letter
+		}
+		if r == '\n' {
+			if strings.TrimSpace(string(f.cur)) != "" {
+				f.prev = string(f.cur)
+			}
+			f.cur, f.inLine, f.decided = f.cur[:0], false, false
+		} else {
+			f.cur, f.inLine = utf8.AppendRune(f.cur, r), true
+		}
+		if !f.called && f.add(r) {
+			break
+		}
+	}
+	return len(s)
+}

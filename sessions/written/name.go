@@ -1,0 +1,196 @@
+package written
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// widened is a name with the brackets that Chinese models write.
+func widened(name string) string {
+	if at := strings.LastIndexByte(name, '('); at >= 0 && strings.HasSuffix(name, ")") {
+		return name[:at] + "（" + name[at+1:len(name)-1] + "）"
+	}
+	return name
+}
+
+var (
+	clock     = regexp.MustCompile(`^\[(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?: [^\]\n]{1,160})?\]`)
+	fullClock = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d \d\d:\d\d [A-Z][a-z]+ [^\]\n]{1,160}\]`)
+	halfClock = regexp.MustCompile(`^\[(?:\d{0,4}|\d{4}-[\d-]{0,5}|\d{4}-\d\d-\d\d [\d:]{0,5}|[\d:]{0,5}|(?:\d{4}-\d\d-\d\d )?\d\d:\d\d [^\]\n]{0,160})$`)
+	quoteLead = regexp.MustCompile(`^\[引用 [^\n:：]{1,100}: [^\n]*\]\n`)
+	halfQuote = regexp.MustCompile(`^\[(?:引(?:用(?: [^\n]*)?)?)?$`)
+)
+
+// head removes what a request shows before an answer: names, times and quotes. Lines that all have names are content.
+func (f *Filter) head(final bool) (n int, decided bool) {
+	s := f.buf
+	if blank := len(s) - len(strings.TrimLeft(s, " \t\r\n")); blank > 0 {
+		return blank, false
+	}
+	if !f.text {
+		if n, is, wait := f.wholeCall(final); is || wait {
+			return n, false
+		}
+		f.text = true
+	}
+	if !final && (halfClock.MatchString(s) || halfQuote.MatchString(s)) {
+		return 0, false
+	}
+	if m := quoteLead.FindString(s); m != "" {
+		f.note(Labelled)
+		return len(m), false
+	}
+	if n := len(clock.FindString(s)); n > 0 {
+		return f.headLine(n, final, func(below string) (same, wait bool) {
+			return clock.MatchString(below), below == "" || halfClock.MatchString(below)
+		})
+	}
+	switch n, _, wait := f.name(s, []string{f.cfg.Self, "assistant"}); {
+	case wait && !final:
+		return 0, false
+	case n > 0:
+		f.note(Labelled)
+		return n, false
+	}
+	n, who, wait := f.name(s, f.cfg.Speakers)
+	switch {
+	case wait && !final:
+		return 0, false
+	case n > 0:
+		return f.headLine(n, final, func(below string) (same, wait bool) {
+			n, other, wait := f.name(strings.TrimLeft(below, "\n\r \t"), f.cfg.Speakers)
+			near := !strings.HasPrefix(below, "\n") || slices.Contains(f.cfg.Askers, narrow(who)) && slices.Contains(f.cfg.Askers, narrow(other))
+			return n > 0 && other != who && near, wait || strings.TrimSpace(below) == ""
+		})
+	}
+	return 0, true
+}
+
+// headLine decides on n bytes before the first line. It is content if the line below has the same form.
+func (f *Filter) headLine(n int, final bool, form func(below string) (same, wait bool)) (int, bool) {
+	_, below, found := strings.Cut(f.buf[n:], "\n")
+	if !found && !final {
+		return 0, false
+	}
+	same, wait := form(below)
+	if wait && !same && !final {
+		return 0, false
+	}
+	if same && found {
+		f.kept = true
+		return 0, true
+	}
+	f.note(Labelled)
+	return n, false
+}
+
+func narrow(name string) string { return strings.NewReplacer("（", "(", "）", ")").Replace(name) }
+
+// name matches a name with its colon, perhaps in bold, and the blanks behind it. wait: it may become one.
+func (f *Filter) name(s string, names []string) (n int, who string, wait bool) {
+	body := strings.TrimPrefix(s, "**")
+	for _, one := range names {
+		if one == "" {
+			continue
+		}
+		rest, ok := cutFold(body, one)
+		if !ok {
+			wait = wait || len(s) < len(one)+2 && (s == "*" || foldPrefix(one, body))
+			continue
+		}
+		if one == f.cfg.Self && strings.HasPrefix(rest, "(") { // with an id, as people have
+			id, after, closed := strings.Cut(rest, ")")
+			if !closed || len(id) >= maxID {
+				wait = wait || !closed && len(id) < maxID
+				continue
+			}
+			rest = after
+		}
+		end := strings.TrimLeft(rest, "* ")
+		switch {
+		case end == "":
+			wait = true
+		case strings.HasPrefix(end, ":"), strings.HasPrefix(end, "："):
+			after := strings.TrimPrefix(strings.TrimPrefix(end, ":"), "：")
+			if len(body) < len(s) && !strings.Contains(rest[:len(rest)-len(end)], "*") { // the colon is bold, too
+				if strings.HasPrefix("**", after) && after != "**" {
+					return len(s) - len(after), one, true
+				}
+				after = strings.TrimPrefix(after, "**")
+			}
+			return len(s) - len(after), one, false
+		}
+	}
+	return 0, "", wait
+}
+
+const maxID = 80 // bytes
+
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+func foldPrefix(s, prefix string) bool {
+	return len(prefix) <= len(s) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// lineStart decides on the beginning of a later line.
+func (f *Filter) lineStart(final bool) (n int, decided bool) {
+	s := f.buf
+	if n, is, wait := f.lineCall(final); is || wait {
+		return n, false
+	}
+	if len(f.out) == 0 || f.kept {
+		return 0, true
+	}
+	if n, _, wait := f.name(s, f.cfg.Speakers); n > 0 || wait && !final {
+		if n > 0 {
+			return f.otherSpeaker(n)
+		}
+		return 0, false
+	}
+	if !final && halfClock.MatchString(s) {
+		return 0, false
+	}
+	at := len(clock.FindString(s))
+	if at == 0 {
+		return 0, true
+	}
+	line, below, found := strings.Cut(s[at:], "\n")
+	switch {
+	case !found && !final && strings.TrimSpace(line) == "":
+		return 0, false
+	case strings.TrimSpace(line) != "":
+		return 0, true
+	case fullClock.MatchString(s):
+		return f.otherSpeaker(at)
+	}
+	n, _, wait := f.name(below, f.cfg.Speakers)
+	switch {
+	case n > 0:
+		return f.otherSpeaker(at)
+	case (wait || below == "") && !final:
+		return 0, false
+	}
+	return 0, true
+}
+
+var (
+	introduces = regexp.MustCompile(`(?:[:：][*_ \t]*|^ {0,3}#{1,6} .*|^ *(\*\*|__).*(\*\*|__) *)$`)
+	maxIntro   = 200 // bytes
+)
+
+// otherSpeaker cuts the answer, unless the line before it introduces words of people.
+func (f *Filter) otherSpeaker(n int) (int, bool) {
+	if before := strings.TrimSpace(f.prev); introduces.MatchString(before[max(0, len(before)-maxIntro):]) {
+		f.kept = true
+		return 0, true
+	}
+	f.note(Spoken)
+	f.ended = true
+	return n, false
+}

@@ -1,0 +1,90 @@
+package written
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// A repetition is looked for in the newest window of an answer, each time that it has grown by a step, in characters.
+const (
+	window = 2048
+	step   = 256
+)
+
+// A unit is repeated without end after this number of times and characters: a short one often, a sentence in a long row.
+// Units without letters, such as lines of tables, and code need more.
+const (
+	shortTimes, shortRun = 150, 300
+	longTimes, longRun   = 8, 1500
+	leniency             = 4
+	shownUnits           = 2
+)
+
+// add reports whether the text ended with a repetition.
+func (f *Filter) add(r rune) bool {
+	f.out, f.tail = utf8.AppendRune(f.out, r), append(f.tail, r)
+	if len(f.tail) > 2*window {
+		f.tail = append(f.tail[:0], f.tail[len(f.tail)-window:]...)
+	}
+	f.count++
+	return f.count%step == 0 && f.cutRepeats()
+}
+
+// cutRepeats leaves two units of a repetition at the end.
+func (f *Filter) cutRepeats() bool {
+	recent := f.tail[max(0, len(f.tail)-window):]
+	unit, run := periodOf(recent)
+	if unit == 0 {
+		return false
+	}
+	whole := recent
+	if run == len(recent) {
+		whole = []rune(string(f.out))
+		for run = unit; run < len(whole) && whole[len(whole)-1-run] == whole[len(whole)-1-run+unit]; run++ {
+		}
+	}
+	factor := 1
+	if f.line.InCode() || !hasLetter(whole[len(whole)-unit:]) {
+		factor = leniency
+	}
+	times := run / unit
+	if (times < factor*shortTimes || run < factor*shortRun) && (times < longTimes || run < factor*longRun) {
+		return false
+	}
+	f.out = f.out[:len(f.out)-len(string(whole[len(whole)-run+shownUnits*unit:]))]
+	f.note(Repeated)
+	f.ended = true
+	return true
+}
+
+func hasLetter(rs []rune) bool {
+	for _, r := range rs {
+		if unicode.IsLetter(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// periodOf returns the shortest unit that the end of a text repeats at least longTimes over shortRun characters, and the
+// length of the repetition; 0 for none. It takes time in proportion to the text.
+func periodOf(rs []rune) (unit, run int) {
+	n := len(rs)
+	at := func(i int) rune { return rs[n-1-i] } // from the end
+	z := make([]int, n)
+	for i, l, r := 1, 0, 0; i < n; i++ {
+		if i < r {
+			z[i] = min(r-i, z[i-l])
+		}
+		for i+z[i] < n && at(z[i]) == at(i+z[i]) {
+			z[i]++
+		}
+		if i+z[i] > r {
+			l, r = i, i+z[i]
+		}
+		if run := z[i] + i; run >= shortRun && run/i >= longTimes {
+			return i, run
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,111 @@
+package written
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// callKey begins the JSON of a call.
+	callKey  = regexp.MustCompile(`^(?:\[\s*)?\{\s*"(?:name|function|function_call|tool|tool_name|tool_calls|type|id|arguments|parameters|action|recipient_name)"`)
+	halfKey  = regexp.MustCompile(`^(?:\[\s*)?(?:\{\s*(?:"[a-z_]{0,16})?)?$`)
+	fence    = regexp.MustCompile("^```[A-Za-z_]*[ \t]*\r?\n\\s*")
+	half     = regexp.MustCompile("^`{1,3}(?:[A-Za-z_]{0,20}[ \t]*\r?(?:\n\\s*)?)?$")
+	fenceEnd = regexp.MustCompile("^\\s*\n?```[ \t]*\\s*$")
+)
+
+// wholeCall takes a block of code that is the whole answer and has nothing but calls. Other JSON is an answer.
+func (f *Filter) wholeCall(final bool) (n int, is, wait bool) {
+	s := f.buf
+	if !final && half.MatchString(s) {
+		return 0, false, true
+	}
+	at := len(fence.FindString(s))
+	if at == 0 || len(f.cfg.Tools) == 0 {
+		return 0, false, false
+	}
+	body, code := s[at:], strings.HasPrefix(s, "```tool_code")
+	if !code && !callKey.MatchString(body) {
+		return 0, false, !final && halfKey.MatchString(body)
+	}
+	if code {
+		if end := strings.Index(body, "```"); end < 0 || strings.TrimSpace(body[end+3:]) != "" || !final {
+			return 0, false, !final && (end < 0 || strings.TrimSpace(body[end+3:]) == "")
+		}
+		if calls, ok := f.parse(s); ok {
+			f.take(calls, true)
+			return len(s), true, false
+		}
+		return 0, false, false
+	}
+	value, n := jsonAt(body)
+	if n == 0 {
+		return 0, false, !final && isCut(body)
+	}
+	calls, rest := callsIn(value), body[n:]
+	switch {
+	case !f.allOffered(calls):
+		return 0, false, false
+	case !final:
+		return 0, false, strings.Trim(rest, "` \t\r\n") == ""
+	case strings.TrimSpace(rest) == "" || fenceEnd.MatchString(rest):
+		f.take(calls, true)
+		return len(s), true, false
+	}
+	return 0, false, false
+}
+
+var (
+	calledLine = regexp.MustCompile(`^(?:functions\.)([A-Za-z_][\w-]*)(?::\d+)?[^\S\n]*\n?[^\S\n]*(\{)`)
+	halfCalled = regexp.MustCompile(`^functions\.(?:[A-Za-z_][\w-]{0,80}(?::\d{0,6})?\s?\s?)?$`)
+)
+
+// lineCall takes JSON that begins a line, outside code, and calls an offered tool. The words behind it are dropped.
+func (f *Filter) lineCall(final bool) (n int, is, wait bool) {
+	s := f.buf
+	if len(f.cfg.Tools) == 0 {
+		return 0, false, false
+	}
+	if m := calledLine.FindStringSubmatchIndex(s); m != nil && f.offers(s[m[2]:m[3]]) {
+		value, n := jsonAt(s[m[4]:])
+		if n == 0 {
+			return f.cutCall(s, s[m[4]:], final)
+		}
+		calls, ok := f.parse(s[:m[4]] + string(value))
+		f.take(calls, ok)
+		return m[4] + n, true, false
+	}
+	if !final && (strings.HasPrefix("functions.", s) || halfCalled.MatchString(s) || (s[0] == '{' || s[0] == '[') && halfKey.MatchString(s)) {
+		return 0, false, true
+	}
+	if !callKey.MatchString(s) {
+		return 0, false, false
+	}
+	value, n := jsonAt(s)
+	if n == 0 {
+		return f.cutCall(s, s, final)
+	}
+	calls := callsIn(value)
+	if !f.allOffered(calls) {
+		return 0, false, false
+	}
+	f.take(calls, true)
+	return n, true, false
+}
+
+// cutCall decides on a call without its end: more may come, else it is removed.
+func (f *Filter) cutCall(s, value string, final bool) (n int, is, wait bool) {
+	if !isCut(value) {
+		return 0, false, false
+	}
+	if !final {
+		return 0, false, true
+	}
+	for _, t := range f.cfg.Tools {
+		if strings.Contains(s, t.Name) {
+			f.take(nil, false)
+			return len(s), true, false
+		}
+	}
+	return 0, false, false
+}
