@@ -23,7 +23,7 @@ func TestFailedCompactionReportsItsReason(t *testing.T) {
 		want string
 	}{
 		"unreachable": {&llm.CallError{Class: llm.Unreachable, Err: secret}, "连不上模型服务"},
-		"denied":      {&llm.CallError{Class: llm.Denied, Err: secret}, "请检查密钥和额度"},
+		"denied":      {&llm.CallError{Class: llm.Denied, Err: secret}, "请管理员检查密钥和权限"},
 		"late":        {context.DeadlineExceeded, "超时"},
 		"other":       {secret, "模型没有给出可用的摘要"},
 	} {
