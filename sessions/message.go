@@ -38,6 +38,8 @@ type Message struct {
 	Text        string       `json:"text"`
 	Quote       *Quote       `json:"quote,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// Mentioned are the people whom a group's message mentions, without the robot: staff ids, or encrypted ids.
+	Mentioned []UserID `json:"mentioned,omitempty"`
 	// Quiet messages are commands from a button: they get no reply.
 	Quiet bool `json:"quiet,omitempty"`
 	// OverQuota means that DingTalk withheld the content because the organisation's quota is used up.

@@ -51,3 +51,65 @@ func cleanLabel(nick string, most int) string {
 	}
 	return nick
 }
+
+// Everyone is the id of a mention of all members.
+const Everyone UserID = "@all"
+
+// Speakers are the names of people for a model, by both of their ids.
+type Speakers struct{ names, nicks map[UserID]string }
+
+// SpeakersOf reads the speakers of events. It does nothing when no event mentions people.
+func SpeakersOf(lists ...[]Event) (s Speakers) {
+	for _, events := range lists {
+		for _, e := range events {
+			if e.Message != nil && len(e.Message.Mentioned) > 0 {
+				s.names, s.nicks = map[UserID]string{}, map[UserID]string{}
+			}
+		}
+	}
+	if s.names == nil {
+		return s
+	}
+	for _, events := range lists {
+		for _, e := range events {
+			if e.Role != RoleUser || e.SenderID == "" {
+				continue
+			}
+			ids := []UserID{e.SenderID}
+			if e.Message != nil && e.Message.EncryptedID != "" {
+				ids = append(ids, e.Message.EncryptedID)
+			}
+			for _, id := range ids {
+				s.names[id], s.nicks[id] = Speaker(e.SenderNick, e.SenderID), e.SenderNick
+			}
+		}
+	}
+	return s
+}
+
+// Note names the people that a message mentions, for the end of its text: DingTalk leaves their names out. Names that the
+// text has are not repeated. A person who did not speak is named by the id.
+func (s Speakers) Note(e Event) string {
+	if e.Message == nil || len(e.Message.Mentioned) == 0 || e.Content == ErasedText {
+		return ""
+	}
+	var names []string
+	for _, id := range e.Message.Mentioned {
+		name, known := s.names[id]
+		switch {
+		case id == Everyone:
+			name = "所有人"
+		case !known:
+			name = Speaker("", id)
+		}
+		nick := s.nicks[id]
+		if strings.Contains(e.Content, "@"+name) || nick != "" && strings.Contains(e.Content, "@"+nick) {
+			continue
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (mentions " + strings.Join(names, ", ") + ")"
+}

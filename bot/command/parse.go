@@ -113,7 +113,24 @@ func (c *Command) written() iter.Seq[writtenName] {
 
 func (c *Command) call(rest string) Call {
 	use, _, arg := c.use(rest, false)
+	if plain := withoutMentions(rest); plain != rest && (use == nil || use.Args == NoArgs) {
+		rest = plain
+		use, _, arg = c.use(rest, false)
+	}
 	return Call{Command: c, Use: use, Name: c.EN[0], Rest: rest, Arg: arg}
+}
+
+// withoutMentions drops the mentions at the end, such as the bot's: some clients write them behind the command.
+func withoutMentions(text string) string {
+	words := strings.Fields(text)
+	end := len(words)
+	for end > 0 && strings.HasPrefix(words[end-1], "@") {
+		end--
+	}
+	if end == len(words) {
+		return text
+	}
+	return strings.Join(words[:end], " ")
 }
 
 // use returns the use of a text behind the name, its word, and the argument. Text glued to the name must begin as a use

@@ -2,7 +2,10 @@ package dingtalk
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"ebb/sessions"
 )
@@ -71,7 +74,12 @@ func fill(m *sessions.Message, o object) {
 	if m.OverQuota {
 		return
 	}
-	m.Text, m.Attachments = render(m.Kind, body, mentions{bot: bot, alone: onlyBotMentioned(o, bot)})
+	at := mentionsOf(o, bot)
+	m.Text, m.Attachments = render(m.Kind, body, at)
+	if at.ours || m.ConversationType == sessions.Private {
+		m.Text = commandBehind(m.Text)
+	}
+	m.Mentioned = at.people
 	quote, attached := quoteOf(o, body, bot)
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
@@ -133,11 +141,6 @@ func kindOf(o, body object) string {
 	return "unknown"
 }
 
-func onlyBotMentioned(o object, bot string) bool {
-	users := o.list("atUsers")
-	return bot != "" && len(users) == 1 && asObject(users[0]).str("dingtalkId") == bot
-}
-
 // short drops ids that are too long.
 func short(s string) string {
 	if len(s) > maxID {
@@ -147,3 +150,77 @@ func short(s string) string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+type mentions struct {
+	bot    string            // encrypted id
+	ours   bool              // the robot is mentioned, or the frame has no list
+	alone  bool              // only the robot is mentioned
+	people []sessions.UserID // without the robot
+}
+
+// maxMentioned bounds the people of a message.
+const maxMentioned = 50
+
+// mentionsOf reads who is mentioned. Newer clients leave the names out of the text.
+func mentionsOf(o object, bot string) mentions {
+	at := mentions{bot: bot}
+	users := o.list("atUsers")
+	at.ours = bot == "" || len(users) == 0
+	if o.flag("isAtAll") {
+		at.people = append(at.people, sessions.Everyone)
+	}
+	for _, u := range users {
+		one := asObject(u)
+		if bot != "" && one.str("dingtalkId") == bot {
+			at.ours, at.alone = true, len(users) == 1
+			continue
+		}
+		id := sessions.UserID(short(one.str("staffId", "dingtalkId")))
+		if id != "" && !slices.Contains(at.people, id) && len(at.people) < maxMentioned {
+			at.people = append(at.people, id)
+		}
+	}
+	return at
+}
+
+// isMention reports whether a text is one mention and nothing else.
+func isMention(text string) bool {
+	text = strings.TrimSpace(text)
+	if slash := strings.IndexAny(text, "/／"); slash > 0 && isHanBehind(text[slash:]) {
+		return false
+	}
+	return hasAt(text) && strings.IndexFunc(text, unicode.IsSpace) < 0 && utf8.RuneCountInString(text) > 1
+}
+
+func hasAt(text string) bool { return strings.HasPrefix(text, "@") || strings.HasPrefix(text, "＠") }
+
+func beginsCommand(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "/") || strings.HasPrefix(text, "／")
+}
+
+// commandBehind drops the mentions before a command. A text with other words before the slash stays as it is.
+func commandBehind(text string) string {
+	rest := strings.TrimSpace(text)
+	for hasAt(rest) {
+		end := strings.IndexFunc(rest, unicode.IsSpace)
+		if glued := strings.IndexAny(rest, "/／"); glued > 0 && (end < 0 || glued < end) && isHanBehind(rest[glued:]) {
+			end = glued
+		}
+		if end < 0 {
+			return text
+		}
+		rest = strings.TrimSpace(rest[end:])
+	}
+	if beginsCommand(rest) {
+		return rest
+	}
+	return text
+}
+
+// isHanBehind excludes names such as @types/node.
+func isHanBehind(slash string) bool {
+	_, n := utf8.DecodeRuneInString(slash)
+	r, _ := utf8.DecodeRuneInString(slash[n:])
+	return unicode.Is(unicode.Han, r)
+}

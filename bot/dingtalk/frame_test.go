@@ -145,7 +145,7 @@ func TestDecodeReadsTheText(t *testing.T) {
 			[]sessions.Attachment{{Kind: "file", Code: "d", Name: "a] [系统: x"}},
 		},
 		{"kind not supported", dict{"msgtype": "unknownMsgType", "content": dict{"unknownMsgType": "暂不支持"}}, "[不支持的消息]", nil},
-		{"chat record", dict{"msgtype": "chatRecord", "content": dict{"summary": "A: hi", "chatRecord": "[]"}}, "[聊天记录] A: hi", nil},
+		{"chat record", dict{"msgtype": "chatRecord", "content": dict{"summary": "A: hi", "chatRecord": "[]"}}, "[聊天记录]\n> A: hi", nil},
 		{"markdown", dict{"msgtype": "markdown", "text": nil, "content": dict{"title": "t", "text": "# words"}}, "# words", nil},
 		{"card", dict{"msgtype": "interactiveCard", "text": nil, "content": dict{"biz_custom_action_url": "x"}}, "[卡片]", nil},
 		{"kind never seen", dict{"msgtype": "hologram", "text": nil, "content": dict{"x": 1}}, "[消息: hologram]", nil},
@@ -196,7 +196,7 @@ func TestDecodeReadsQuotes(t *testing.T) {
 		}}}), sessions.Quote{ID: "orig", Kind: "richText", Text: "one \n[图片]\ntwo"}},
 		{
 			"chat record", quoting(dict{"msgType": "chatRecord", "content": dict{"summary": "A: hi"}}),
-			sessions.Quote{ID: "orig", Kind: "chatRecord", Text: "[聊天记录] A: hi"},
+			sessions.Quote{ID: "orig", Kind: "chatRecord", Text: "[聊天记录]\n> A: hi"},
 		},
 		{
 			"the robot's card",
@@ -367,6 +367,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(asJSON(f, envelope(nil)))
 	f.Add(asJSON(f, envelope(dict{"msgtype": "richText", "content": `{"richText":[{"text":"a"}]}`})))
 	f.Add(asJSON(f, envelope(dict{"text": dict{"content": "x", "repliedMsg": dict{"msgType": "text", "content": "{\"text\":\"y\"}"}}})))
+	f.Add(asJSON(f, envelope(dict{"atUsers": atUsers("u2"), "msgtype": "richText", "content": dict{"richText": []any{dict{"text": "@Ebb"}, dict{"text": "／状态"}}}})))
+	f.Add(asJSON(f, envelope(dict{"msgtype": "chatRecord", "content": dict{"title": "t", "chatRecord": `[{"senderNick":"陈一","content":"x"},{"msgtype":"chatRecord","content":{"chatRecord":[1]}}]`}})))
 	f.Add("\"{}\"")
 	f.Add("{\"msgId\":\"\\ud800\",\"conversationId\":1e999}")
 	f.Fuzz(func(t *testing.T, data string) {

@@ -1,7 +1,8 @@
 package dingtalk
 
 import (
-	"regexp"
+	"cmp"
+	"fmt"
 	"strings"
 
 	"ebb/sessions"
@@ -12,11 +13,6 @@ func reactionName(lang string) string {
 		return "🤔Thinking"
 	}
 	return "🤔思考中"
-}
-
-type mentions struct {
-	bot   string // encrypted id
-	alone bool   // only the robot is mentioned
 }
 
 // render turns a body into text for the model, with other content as a line in brackets, and lists its files.
@@ -39,7 +35,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	case "file":
 		return bracket("文件", body.str("fileName")), files
 	case "chatrecord":
-		return join("[聊天记录]", body.str("summary", "title", "content")), files
+		return renderRecord(body, maxRecordDepth), files
 	case "interactivecard", "actioncard", "feedcard":
 		return join("[卡片]", anyWords(body)), files
 	case "unknownmsgtype":
@@ -66,8 +62,9 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	}
 	var b strings.Builder
 	var files []sessions.Attachment
+	mentionsOnly := true
 	for i, p := range parts {
-		text, file := renderPart(p, at, i == 0)
+		text, file := renderPart(p, at, i == 0 || i == len(parts)-1)
 		if file != nil {
 			files = append(files, *file)
 			if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
@@ -75,15 +72,16 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 			}
 			text += "\n"
 		}
+		if at.ours && mentionsOnly && beginsCommand(text) {
+			b.Reset()
+		}
+		mentionsOnly = mentionsOnly && file == nil && (strings.TrimSpace(text) == "" || isMention(text) || asObject(p).str("type") == "at")
 		b.WriteString(text)
 	}
 	return strings.TrimSpace(b.String()), files
 }
 
-// Some clients repeat the robot's mention as words at the beginning.
-var mentionOnly = regexp.MustCompile(`^\s*@\S+\s*$`)
-
-func renderPart(p any, at mentions, first bool) (string, *sessions.Attachment) {
+func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 	o := asObject(p)
 	if o == nil {
 		s, _ := p.(string)
@@ -107,7 +105,7 @@ func renderPart(p any, at mentions, first bool) (string, *sessions.Attachment) {
 		return "", nil
 	}
 	text := rawWords(o, "text", "content")
-	if first && at.alone && mentionOnly.MatchString(text) {
+	if outer && at.alone && isMention(text) { // some clients repeat the robot's mention as words
 		return "", nil
 	}
 	return text, nil
@@ -178,4 +176,66 @@ func bracket(label, name string) string {
 		return "[" + label + "]"
 	}
 	return "[" + label + ": " + name + "]"
+}
+
+// Bounds of a forwarded record: its messages, the characters of each and of all, and the records within records.
+const (
+	maxRecordLines = 100
+	maxRecordLine  = 500
+	maxRecordText  = 8000
+	maxRecordDepth = 3
+)
+
+// renderRecord shows the messages of a forwarded record as quoted lines: they are no statements of the sender. Without
+// messages it shows the summary that DingTalk made.
+func renderRecord(body object, depth int) string {
+	head := bracket("聊天记录", body.str("title"))
+	parts := body.list("chatRecord")
+	if len(parts) == 0 {
+		parts = body.list("records")
+	}
+	var b strings.Builder
+	left, room := 0, maxRecordText
+	for i, p := range parts {
+		text := quoteLines(recordLine(asObject(p), depth))
+		if room -= len([]rune(text)); i >= maxRecordLines || room < 0 {
+			left = len(parts) - i
+			break
+		}
+		b.WriteString("\n" + text)
+	}
+	if b.Len() == 0 {
+		if words := body.str("summary", "content"); words != "" {
+			return head + "\n" + quoteLines(clip(words, maxRecordText))
+		}
+		return head
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n> …（还有 %d 条）", left)
+	}
+	return head + b.String()
+}
+
+func recordLine(o object, depth int) string {
+	body := wordsObject(o["content"])
+	if body == nil {
+		body = wordsObject(o["text"])
+	}
+	kind := kindOf(o, body)
+	nick := cmp.Or(clip(oneLine(o.str("senderNick", "senderName", "nick")), 100), "某人")
+	var text string
+	switch {
+	case !strings.EqualFold(kind, "chatRecord"):
+		text, _ = render(kind, body, mentions{})
+		text = clip(text, maxRecordLine)
+	case depth > 1:
+		text = renderRecord(body, depth-1)
+	default:
+		text = bracket("聊天记录", body.str("title"))
+	}
+	return nick + ": " + text
+}
+
+func quoteLines(text string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")
 }

@@ -64,7 +64,7 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 			msgs = append(msgs, llm.Message{Role: "user", Content: text})
 		}
 	}
-	clock := clockwork{Frame: f, session: v.Session}
+	clock := clockwork{Frame: f, session: v.Session, names: sessions.SpeakersOf(v.Tail, asked)}
 	for _, run := range f.Order.runs() {
 		switch run[0] {
 		case PieceRaw:
@@ -86,6 +86,9 @@ func (f *Frame) said(clock *clockwork, events []sessions.Event) (msgs []llm.Mess
 		}
 		if line := clock.before(e); line != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: line})
+		}
+		if e.Role == sessions.RoleUser {
+			m.Content += clock.names.Note(e)
 		}
 		msgs = append(msgs, m)
 	}
@@ -186,6 +189,7 @@ func Reference(v sessions.View, p compaction.Policy, parts []Piece) string {
 type clockwork struct {
 	*Frame
 	session sessions.Session
+	names   sessions.Speakers
 	last    time.Time
 }
 

@@ -108,6 +108,34 @@ func (w *world) cmdQuote(args []string) error {
 	return nil
 }
 
+// cmdForm is: CONV NICK ID mention TEXT NICK…, or rich PART…, or record TITLE NICK TEXT. All people named are mentioned.
+func (w *world) cmdForm(args []string) error {
+	m := dingtalktest.Message{}
+	switch kind, rest := args[3], args[4:]; kind {
+	case "mention":
+		m.Text = rest[0]
+		for _, nick := range rest[1:] {
+			m.AtUsers = append(m.AtUsers, w.person(nick))
+		}
+	case "rich":
+		var parts []dingtalktest.RichPart
+		for _, p := range rest {
+			parts = append(parts, dingtalktest.RichPart{Text: p})
+			if p == "@李娜" {
+				m.AtUsers = append(m.AtUsers, w.person("李娜"))
+			}
+		}
+		m.MsgType, m.Content = "richText", dingtalktest.RichText(parts...).Content
+	case "record":
+		m = dingtalktest.ChatRecord(rest[0], [2]string{rest[1], rest[2]})
+	default:
+		return fmt.Errorf("no form of a message is named %q", kind)
+	}
+	m.Conversation, m.Sender, m.MsgID = args[0], w.person(args[1]), args[2]
+	w.ding.Say(m)
+	return nil
+}
+
 func (w *world) cmdDM(args []string) error {
 	w.ding.Say(dingtalktest.Message{Direct: true, Sender: w.person(args[0]), MsgID: args[1], Text: args[2]})
 	return nil

@@ -984,6 +984,24 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 	return i, err
 }
 
+const mentionsUnname = `-- name: MentionsUnname :exec
+UPDATE dingtalk_session_events e SET
+    message = jsonb_set(e.message, '{mentioned}', (e.message -> 'mentioned') - $1::text[])
+WHERE e.session_key = $2 AND e.message -> 'mentioned' IS NOT NULL
+  AND jsonb_exists_any(e.message -> 'mentioned', $1::text[])
+`
+
+type MentionsUnnameParams struct {
+	People     []string
+	SessionKey sessions.Key
+}
+
+// MentionsUnname removes a person from the mentions of others' messages.
+func (q *Queries) MentionsUnname(ctx context.Context, db DBTX, arg *MentionsUnnameParams) error {
+	_, err := db.Exec(ctx, mentionsUnname, arg.People, arg.SessionKey)
+	return err
+}
+
 const messageSaid = `-- name: MessageSaid :one
 SELECT coalesce(e.seq, 0)::bigint AS seq, e.sender_id, e.content FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user' AND e.content <> $3::text

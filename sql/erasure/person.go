@@ -345,6 +345,9 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	}
 	g.done.Events += int(waiting)
 	g.done.Messages += int(waiting)
+	if err := g.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
+		return err
+	}
 	if err := g.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{
 		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText,
 	}); err != nil {

@@ -245,6 +245,13 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
+-- name: MentionsUnname :exec
+-- MentionsUnname removes a person from the mentions of others' messages.
+UPDATE dingtalk_session_events e SET
+    message = jsonb_set(e.message, '{mentioned}', (e.message -> 'mentioned') - @people::text[])
+WHERE e.session_key = @session_key AND e.message -> 'mentioned' IS NOT NULL
+  AND jsonb_exists_any(e.message -> 'mentioned', @people::text[]);
+
 -- name: AskingUnname :exec
 -- AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
 -- answered, since a repeated turn needs it.

@@ -106,6 +106,16 @@ func File(downloadCode, name string) Message {
 	}}
 }
 
+// ChatRecord is a forwarded record. Each message is a nick and a text.
+func ChatRecord(title string, messages ...[2]string) Message {
+	list := []map[string]string{}
+	for _, m := range messages {
+		list = append(list, map[string]string{"senderNick": m[0], "content": m[1]})
+	}
+	b, _ := json.Marshal(list) // plain values
+	return Message{MsgType: "chatRecord", Content: map[string]any{"title": title, "summary": "[消息]", "chatRecord": string(b)}}
+}
+
 // Unknown is a kind that DingTalk does not pass on: a sentence about it arrives.
 func Unknown() Message {
 	return Message{MsgType: "unknownMsgType", Content: map[string]any{"unknownMsgType": "暂不支持该消息类型"}}
