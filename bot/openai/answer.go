@@ -109,6 +109,7 @@ type answer struct {
 	said     int   // bytes of text as the model wrote it
 	filter   reasoning.Filter
 	check    written.Filter
+	unread   written.Filter // reasoning and arguments, of which repetitions are looked for
 	checks   written.Config
 	thoughts strings.Builder // reasoning_content
 	parts    []*callParts
@@ -145,6 +146,7 @@ func (a *answer) add(c chunk) (n news) {
 		if d != nil {
 			for _, t := range d.ToolCalls {
 				a.addCall(t)
+				a.unread.Push(string(t.Function.Arguments))
 			}
 			a.said += len(d.Content) + len(d.Refusal)
 			s, undo := a.filter.Push(string(d.Content) + string(d.Refusal))
@@ -159,7 +161,9 @@ func (a *answer) add(c chunk) (n news) {
 			idea := string(cmp.Or(d.Reasoning, d.Thinking)) // some send both
 			a.thoughts.WriteString(idea)
 			n.text += s
-			n.idea += idea + a.filter.TakeThought()
+			idea += a.filter.TakeThought()
+			n.idea += idea
+			a.unread.Push(idea)
 		}
 		if ended {
 			a.finish = string(ch.Finish)

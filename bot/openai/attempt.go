@@ -133,6 +133,9 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 		if a.check.Ended() { // the rest would cost time and tokens
 			break
 		}
+		if a.unread.Ended() {
+			return errRepeats
+		}
 		switch {
 		case a.finish != "":
 			idle.Reset(min(s.idle, lingerAfterFinish))

@@ -60,6 +60,31 @@ func TestCallsThatCantBeMade(t *testing.T) {
 	}
 }
 
+// Reasoning and arguments without end are no answer: the call ends, and the model is asked again.
+func TestRepetitionsOutsideTheText(t *testing.T) {
+	t.Parallel()
+	endless := strings.Repeat("等等，再想想。", 8000)
+	for name, bad := range map[string]openaitest.Reply{
+		"reasoning": openaitest.Text("好").Thinking(endless),
+		"arguments": openaitest.Calls("memory_search", `{"query":"`+endless+`"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openaitest.NewServer(t, bad.Slow(10*time.Millisecond), openaitest.Text("周五三点"))
+			var h heard
+			began := time.Now()
+			resp, err := clientOf(t, 1, s).Generate(t.Context(), inGroup(&h))
+			if err != nil || resp.Text != "周五三点" || len(resp.ToolCalls) > 0 {
+				t.Errorf("got %.80q with %d calls, %v", resp.Text, len(resp.ToolCalls), err)
+			}
+			// The whole stream takes more than 70 s.
+			if took := time.Since(began); took > 40*time.Second {
+				t.Errorf("the call took %s", took)
+			}
+		})
+	}
+}
+
 // Words in other names, and words without end, are cut while they come: the call ends.
 func TestAnswersThatGoOnAreEnded(t *testing.T) {
 	t.Parallel()

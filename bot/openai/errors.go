@@ -95,5 +95,6 @@ var (
 	errShare   = errors.New("the model's share of the time is over")
 	errIdle    = errors.New("the stream went quiet")
 	errBroken  = errors.New("the stream broke off")
+	errRepeats = errors.New("the reasoning or the arguments repeat words without end")
 	errEmpty   = errors.New("the answer has no choices")
 )

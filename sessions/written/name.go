@@ -46,22 +46,22 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 			return clock.MatchString(below), below == "" || halfClock.MatchString(below)
 		})
 	}
-	switch n, _, wait := f.name(s, []string{f.cfg.Self, "assistant"}); {
+	switch n, _, wait := f.name(s, true, f.cfg.Self, "assistant"); {
 	case wait && !final:
 		return 0, false
 	case n > 0:
 		f.note(Labelled)
 		return n, false
 	}
-	n, who, wait := f.name(s, f.cfg.Speakers)
+	n, who, wait := f.name(s, false, f.cfg.Speakers...)
 	switch {
 	case wait && !final:
 		return 0, false
 	case n > 0:
 		return f.headLine(n, final, func(below string) (same, wait bool) {
-			n, other, wait := f.name(strings.TrimLeft(below, "\n\r \t"), f.cfg.Speakers)
-			near := !strings.HasPrefix(below, "\n") || slices.Contains(f.cfg.Askers, narrow(who)) && slices.Contains(f.cfg.Askers, narrow(other))
-			return n > 0 && other != who && near, wait || strings.TrimSpace(below) == ""
+			n, other, wait := f.name(strings.TrimLeft(below, "\n\r \t"), false, f.cfg.Speakers...)
+			near := !strings.HasPrefix(below, "\n") || other != who && f.asked(who) && f.asked(other)
+			return n > 0 && near, wait || strings.TrimSpace(below) == ""
 		})
 	}
 	return 0, true
@@ -85,21 +85,26 @@ func (f *Filter) headLine(n int, final bool, form func(below string) (same, wait
 	return n, false
 }
 
-func narrow(name string) string { return strings.NewReplacer("（", "(", "）", ")").Replace(name) }
+func (f *Filter) asked(name string) bool {
+	return slices.Contains(f.cfg.Askers, strings.NewReplacer("（", "(", "）", ")").Replace(name))
+}
 
-// name matches a name with its colon, perhaps in bold, and the blanks behind it. wait: it may become one.
-func (f *Filter) name(s string, names []string) (n int, who string, wait bool) {
-	body := strings.TrimPrefix(s, "**")
+// name matches a name with its colon. wait: it may become one. Only the bot's own may be bold: a bold name of a person is content.
+func (f *Filter) name(s string, own bool, names ...string) (n int, who string, wait bool) {
+	body, stars := s, ""
+	if own {
+		body, stars = strings.TrimPrefix(s, "**"), "*"
+	}
 	for _, one := range names {
 		if one == "" {
 			continue
 		}
 		rest, ok := cutFold(body, one)
 		if !ok {
-			wait = wait || len(s) < len(one)+2 && (s == "*" || foldPrefix(one, body))
+			wait = wait || len(s) < len(one)+2 && (s == stars || foldPrefix(one, body))
 			continue
 		}
-		if one == f.cfg.Self && strings.HasPrefix(rest, "(") { // with an id, as people have
+		if own && strings.HasPrefix(rest, "(") { // with an id, as people have
 			id, after, closed := strings.Cut(rest, ")")
 			if !closed || len(id) >= maxID {
 				wait = wait || !closed && len(id) < maxID
@@ -107,7 +112,7 @@ func (f *Filter) name(s string, names []string) (n int, who string, wait bool) {
 			}
 			rest = after
 		}
-		end := strings.TrimLeft(rest, "* ")
+		end := strings.TrimLeft(rest, stars+" ")
 		switch {
 		case end == "":
 			wait = true
@@ -147,7 +152,7 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 	if len(f.out) == 0 || f.kept {
 		return 0, true
 	}
-	if n, _, wait := f.name(s, f.cfg.Speakers); n > 0 || wait && !final {
+	if n, _, wait := f.name(s, false, f.cfg.Speakers...); n > 0 || wait && !final {
 		if n > 0 {
 			return f.otherSpeaker(n)
 		}
@@ -169,7 +174,7 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 	case fullClock.MatchString(s):
 		return f.otherSpeaker(at)
 	}
-	n, _, wait := f.name(below, f.cfg.Speakers)
+	n, _, wait := f.name(below, false, f.cfg.Speakers...)
 	switch {
 	case n > 0:
 		return f.otherSpeaker(at)
