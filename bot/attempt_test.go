@@ -71,3 +71,39 @@ func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
 		want(t, "answered beside the one that hangs", len(c.wire.texts()), 2)
 	})
 }
+
+// A /stop ends a question that waits for its place among suspects, without a request of the model.
+func TestStopOfAWaitingSuspect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		for i := range 2 {
+			w := start(t, setup{name: sessions.ReplicaID(fmt.Sprint("r", i)), shelf: shelf, model: &script{chat: hang}})
+			for c := 0; i == 0 && c < 2; c++ {
+				w.post(elsewhere(c, fmt.Sprint("q", c)))
+			}
+			after(6 * time.Second)
+			want(t, "requests", len(w.model.requests("chat")), 2)
+			w.kill()
+		}
+		c := start(t, setup{name: "c", shelf: shelf, model: &script{chat: hang}})
+		after(6 * time.Second)
+		asked := c.model.requests("chat")
+		if len(asked) != 1 {
+			t.Fatalf("%d suspects run, want one", len(asked))
+		}
+		waiting := 0
+		if lastWords(asked[0]) == "alice(u-alice): q0" {
+			waiting = 1
+		}
+		m := elsewhere(waiting, "/stop")
+		m.ID = "stop"
+		c.post(m)
+		after(time.Second)
+		want(t, "requests of the model", len(c.model.requests("chat")), 1)
+		key := sessions.NewKey("robot", m.ConversationID, "")
+		for _, e := range shelf.mem.Events(t.Context(), key) {
+			want(t, e.Content, e.State, sessions.Done)
+		}
+	})
+}
