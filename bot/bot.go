@@ -150,6 +150,7 @@ type Bot struct {
 	gate      *llm.Gate // bounds concurrent model calls
 	draining  chan struct{}
 	last      *lastFlush
+	lost      lostSessions
 	left      chan sessions.Key // waiting sessions that this replica no longer starts
 	restarts  *restartStats
 

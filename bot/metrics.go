@@ -54,7 +54,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Name: name, Help: help}, f))
 	}
 	gauge("sessions_working", "Sessions with a running turn.", func() float64 { return float64(b.turns.Live()) })
-	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Held()) })
+	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Count()) })
 	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.Waiting()) })
 	if b.cfg.OneStream {
 		gauge("stream_leader", "1 where this replica leads: it holds the stream connection, and the others stand by.", func() float64 {

@@ -176,6 +176,10 @@ func (s *store) Pending(ctx context.Context, key sessions.Key, limit int) ([]ses
 	return do(s, "pending", func() ([]sessions.Event, error) { return s.mem.Pending(ctx, key, limit) })
 }
 
+func (s *store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
+	return do(s, "revive", func() ([]sessions.Key, error) { return s.mem.Revive(ctx, under) })
+}
+
 func (s *store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	return do(s, "waiting", func() ([]sessions.Key, error) { return s.mem.Waiting(ctx, o, limit) })
 }

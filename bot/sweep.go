@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,9 @@ const (
 )
 
 func (b *Bot) sweep(ctx context.Context) error {
+	if err := b.revive(ctx); err != nil {
+		return err
+	}
 	keys, err := b.store.Waiting(ctx, b.leases.Owner(), sweepLimit)
 	if err != nil {
 		return err
@@ -47,6 +51,57 @@ func (b *Bot) sweep(ctx context.Context) error {
 		b.turns.Wake(key)
 	}
 	return nil
+}
+
+// revive creates deleted sessions again. One with a turn is left to the replica that runs it, for the time in which a dead
+// replica's lease expires: every living one looks more often.
+func (b *Bot) revive(ctx context.Context) error {
+	turns, err := b.store.Revive(ctx, b.lost.expired(b.cfg.LeaseTTL))
+	if err != nil {
+		return err
+	}
+	b.lost.note(turns)
+	var own []sessions.Lease
+	for _, key := range turns {
+		if l, ok := b.leases.Held(key); ok {
+			own = append(own, l)
+		}
+	}
+	if len(own) > 0 {
+		_, err = b.store.Revive(ctx, own)
+	}
+	return err
+}
+
+// lostSessions are deleted sessions with a message in a turn, by the time of the first look.
+type lostSessions struct {
+	mu    sync.Mutex
+	since map[sessions.Key]time.Time
+}
+
+// expired returns a lease without an owner for each session that was lost for the given time.
+func (s *lostSessions) expired(after time.Duration) (leases []sessions.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, at := range s.since {
+		if time.Since(at) >= after {
+			leases = append(leases, sessions.Lease{Key: key})
+		}
+	}
+	return leases
+}
+
+func (s *lostSessions) note(keys []sessions.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.since
+	s.since = map[sessions.Key]time.Time{}
+	for _, key := range keys {
+		s.since[key] = before[key]
+		if s.since[key].IsZero() {
+			s.since[key] = time.Now()
+		}
+	}
 }
 
 func (b *Bot) sweepNow(ctx context.Context) {

@@ -1,6 +1,9 @@
 package sessions
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Session is the state of one session, a row of dingtalk_sessions.
 type Session struct {
@@ -48,6 +51,27 @@ type Lease struct {
 	Key   Key
 	Owner ReplicaID
 	Term  int64
+}
+
+// Leaser grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
+// store's time to live.
+type Leaser interface {
+	// Beat stores owner's heartbeat and returns the storage's clock.
+	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
+	// Acquire takes the session's lease, or returns the one that owner holds. ErrLeaseHeld if another living replica
+	// has it, ErrNotFound without such a session.
+	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
+	// Release gives up a lease, or returns ErrLeaseLost if it is not the current one. If messages wait, other replicas are
+	// woken.
+	Release(ctx context.Context, l Lease) error
+	// Rest releases owner's leases of those keys whose sessions are idle. It returns these keys, and those of sessions that
+	// owner has not leased, deleted ones too. Idle means no
+	// message for the given time, no pending message, unsent reply or running compaction, and everything flushed or
+	// owed. Without a message for the time unflushed, the flush does not matter.
+	Rest(ctx context.Context, owner ReplicaID, keys []Key, rest, unflushed time.Duration) ([]Key, error)
+	// Resign gives up all leases of owner, wakes other replicas where work waits, and removes its heartbeat. It
+	// returns the number of leases.
+	Resign(ctx context.Context, owner ReplicaID) (int, error)
 }
 
 // Summary replaces an inclusive range of the log in the view. The ranges of active summaries are contiguous.

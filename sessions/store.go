@@ -20,7 +20,8 @@ var (
 	ErrRefused = errors.New("the storage refused the data")
 )
 
-// Store keeps sessions. All methods are safe for concurrent use. Each is one transaction and uses the storage's clock.
+// Store keeps sessions. The row of a session may be deleted by an outsider at any moment, while its log stays: that begins its
+// next generation. All methods are safe for concurrent use. Each is one transaction and uses the storage's clock.
 type Store interface {
 	Inbox
 	Leaser
@@ -64,7 +65,8 @@ type Turner interface {
 	// attempt counted for a dead process after a lost lease is taken back. Abandon is idempotent.
 	Abandon(ctx context.Context, l Lease, blamed []int64) error
 
-	// Commit ends a turn in one transaction. Taken messages and the turn's events get their places in the view, in the
+	// Commit ends a turn in one transaction. A session whose row was deleted during the turn is created again as by
+	// [Inbox.Revive], if the turn's messages are still marked with its term. Taken messages and the turn's events get their places in the view, in the
 	// given order. Marked messages that were not taken lose their marks.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
@@ -163,6 +165,12 @@ type Inbox interface {
 	// first [MaxPeek] characters of its content, and no text.
 	Pending(ctx context.Context, key Key, limit int) ([]Event, error)
 
+	// Revive creates missing sessions of pending messages, unsent replies and owed flushes: an outsider may delete a row,
+	// and a message may arrive during a deletion. The numbers go on behind the end of the log; the view is empty, in the
+	// next generation. If a turn has a message, the session is created under the turn's lease, if under has it. A lease
+	// without an owner in under says that the turn's process is dead. Otherwise the session is returned.
+	Revive(ctx context.Context, under []Lease) (turns []Key, err error)
+
 	// Waiting lists sessions with pending messages or unsent replies whose lease is free, stale or owner's. Sessions
 	// without a living owner come before owner's own, which could hide them. Within each kind the longest waiting comes
 	// first.
@@ -234,27 +242,6 @@ type Accepted struct {
 	// Clash reports that the sender's encrypted id was accepted with another staff id before.
 	Clash     bool
 	Elsewhere bool // not stored
-}
-
-// Leaser grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
-// store's time to live.
-type Leaser interface {
-	// Beat stores owner's heartbeat and returns the storage's clock.
-	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
-	// Acquire takes the session's lease, or returns the one that owner holds. ErrLeaseHeld if another living replica
-	// has it, ErrNotFound without such a session.
-	Acquire(ctx context.Context, key Key, owner ReplicaID) (Lease, error)
-	// Release gives up a lease, or returns ErrLeaseLost if it is not the current one. If messages wait, other replicas are
-	// woken.
-	Release(ctx context.Context, l Lease) error
-	// Rest releases owner's leases of those keys whose sessions are idle. It returns these keys, and those of sessions that
-	// owner has not leased, deleted ones too. Idle means no
-	// message for the given time, no pending message, unsent reply or running compaction, and everything flushed or
-	// owed. Without a message for the time unflushed, the flush does not matter.
-	Rest(ctx context.Context, owner ReplicaID, keys []Key, rest, unflushed time.Duration) ([]Key, error)
-	// Resign gives up all leases of owner, wakes other replicas where work waits, and removes its heartbeat. It
-	// returns the number of leases.
-	Resign(ctx context.Context, owner ReplicaID) (int, error)
 }
 
 // Turn is the result of a turn, for [Store.Commit].

@@ -127,7 +127,10 @@ func TestPersonPlans(t *testing.T) {
 			_, err := q.OutboxQuoting(ctx, p, &dbsqlc.OutboxQuotingParams{SessionKeys: []string{"robot/s7"}, Facts: []string{"fact 7"}})
 			return err
 		},
-		"waiting without a session": func() error { return q.SessionsRevive(ctx, p) },
+		"waiting without a session": func() error {
+			_, err := q.SessionsRevive(ctx, p, &dbsqlc.SessionsReviveParams{Logs: []string{}, Keys: []string{}, Owners: []string{}, Terms: []int64{}})
+			return err
+		},
 	} {
 		if err := run(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -71,6 +71,9 @@ func TestAcceptedWhileDeleted(t *testing.T) {
 				if n := collect(t, pool, "SELECT count(*) FROM dingtalk_session_events", pgx.RowTo[int64]); n[0] != 1 {
 					t.Fatalf("%d events are left, want the one that came meanwhile", n[0])
 				}
+				if turns := must[[]sessions.Key](t)(s.Revive(t.Context(), nil)); len(turns) != 0 {
+					t.Errorf("%v are in a turn, want none", turns)
+				}
 				waiting := must[[]sessions.Key](t)(s.Waiting(t.Context(), "a", 10))
 				if len(waiting) != 1 || waiting[0] != dm.reader.Key {
 					t.Fatalf("waiting are %v, want the private chat", waiting)

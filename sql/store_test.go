@@ -75,6 +75,10 @@ func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 			t.Helper()
 			execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
 		},
+		DeleteRow: func(t *testing.T, key sessions.Key) {
+			t.Helper()
+			execute(t, pool, "DELETE FROM dingtalk_sessions WHERE session_key = $1", key)
+		},
 		FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
 			t.Helper()
 			if err := a.Owe(t.Context(), l, memory.Debt{Failures: failures, Reason: "busy"}); err != nil {

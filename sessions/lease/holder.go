@@ -228,11 +228,17 @@ func (l *Holder) Check(key sessions.Key, err error) error {
 	return err
 }
 
-// Holds reports whether the session's lease is in memory.
-func (l *Holder) Holds(key sessions.Key) bool {
+// Held returns the session's lease if it is in memory.
+func (l *Holder) Held(key sessions.Key) (sessions.Lease, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.held[key]
+	h, ok := l.held[key]
+	return h.Lease, ok
+}
+
+// Holds reports whether the session's lease is in memory.
+func (l *Holder) Holds(key sessions.Key) bool {
+	_, ok := l.Held(key)
 	return ok
 }
 
@@ -243,8 +249,8 @@ func (l *Holder) Owns(lease sessions.Lease) bool {
 	return l.held[lease.Key].Lease == lease && time.Since(l.alive) < l.ttl
 }
 
-// Held is the number of leases in memory.
-func (l *Holder) Held() int {
+// Count is the number of leases in memory.
+func (l *Holder) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)

@@ -239,18 +239,18 @@ func TestLeasesAreRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := l.Get(t.Context(), "k")
-	if err != nil || first != second || s.acquires != 1 || l.Held() != 1 {
+	if err != nil || first != second || s.acquires != 1 || l.Count() != 1 {
 		t.Errorf("leases %+v and %+v (%v) with %d questions", first, second, err, s.acquires)
 	}
-	if err := l.Check("k", errPassing); !errors.Is(err, errPassing) || l.Held() != 1 {
-		t.Errorf("Check gave %v and left %d leases", err, l.Held())
+	if err := l.Check("k", errPassing); !errors.Is(err, errPassing) || l.Count() != 1 {
+		t.Errorf("Check gave %v and left %d leases", err, l.Count())
 	}
-	if err := l.Check("k", fmt.Errorf("commit: %w", sessions.ErrLeaseLost)); !errors.Is(err, sessions.ErrLeaseLost) || l.Held() != 0 {
-		t.Errorf("Check gave %v and left %d leases", err, l.Held())
+	if err := l.Check("k", fmt.Errorf("commit: %w", sessions.ErrLeaseLost)); !errors.Is(err, sessions.ErrLeaseLost) || l.Count() != 0 {
+		t.Errorf("Check gave %v and left %d leases", err, l.Count())
 	}
 	l.Learn(first)
 	l.Learn(sessions.Lease{Key: "k", Owner: "b", Term: first.Term + 1})
-	if l.Held() != 0 {
+	if l.Count() != 0 {
 		t.Error("a lease that another replica holds is still remembered")
 	}
 }
@@ -336,8 +336,8 @@ func TestDoBeginsAgainUnderTheCurrentLease(t *testing.T) {
 	if err := l.Do(t.Context(), held.Key, work(1)); err != nil || len(terms) != 2 || terms[1] != held.Term || !l.Owns(held) {
 		t.Errorf("work ran under the terms %v with %v, want an ended one and %d", terms, err, held.Term)
 	}
-	if err := l.Do(t.Context(), held.Key, work(100)); !errors.Is(err, sessions.ErrLeaseLost) || len(terms) != sessions.MaxCuts+1 || l.Held() != 0 {
-		t.Errorf("work that is lost each time ran %d times with %v and left %d leases", len(terms), err, l.Held())
+	if err := l.Do(t.Context(), held.Key, work(100)); !errors.Is(err, sessions.ErrLeaseLost) || len(terms) != sessions.MaxCuts+1 || l.Count() != 0 {
+		t.Errorf("work that is lost each time ran %d times with %v and left %d leases", len(terms), err, l.Count())
 	}
 	runs := 0
 	if err := l.Do(t.Context(), held.Key, func(sessions.Lease) error { runs++; return errPassing }); !errors.Is(err, errPassing) || runs != 1 {

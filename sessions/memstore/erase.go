@@ -56,6 +56,9 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sessionRows) bool) error {
 	for {
 		m.mu.Lock()
+		if lost := m.lost[key]; lost != nil {
+			m.restore(lost, sessions.Lease{Key: key, Term: m.lastID})
+		}
 		if s := m.sessions[key]; s == nil || !open(s) {
 			return nil
 		}

@@ -18,6 +18,7 @@ func New(ttl time.Duration) *Store {
 		ttl:       cmp.Or(ttl, 5*time.Second),
 		beats:     map[sessions.ReplicaID]time.Time{},
 		sessions:  map[sessions.Key]*sessionRows{},
+		lost:      map[sessions.Key]*sessionRows{},
 		deleted:   map[deletedMessage]bool{},
 		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
@@ -59,8 +60,8 @@ func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, 
 func (m inspection) Events(_ context.Context, key sessions.Key) []sessions.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
-	if !ok {
+	s := cmp.Or(m.sessions[key], m.lost[key])
+	if s == nil {
 		return nil
 	}
 	return copyAll(s.events)
@@ -86,7 +87,7 @@ func (m *Store) AcceptHere(
 	if !m.deleted[deletionOf(key, msg.ID)] && m.isElsewhere(key, q) {
 		return sessions.Accepted{Elsewhere: true}, nil
 	}
-	s := m.sessions[key]
+	s, lost := m.sessions[key], m.lost[key]
 	if m.deleted[deletionOf(key, msg.ID)] {
 		a := sessions.Accepted{Lease: sessions.Lease{Key: key}}
 		if s != nil {
@@ -94,13 +95,21 @@ func (m *Store) AcceptHere(
 		}
 		return a, nil
 	}
-	if s != nil {
-		for _, e := range s.events {
+	if log := cmp.Or(s, lost); log != nil {
+		for _, e := range log.events {
 			if e.Role == sessions.RoleUser && e.MsgID == msg.ID {
+				if s == nil {
+					return sessions.Accepted{EventID: e.ID, Lease: sessions.Lease{Key: key}}, nil
+				}
 				return sessions.Accepted{EventID: e.ID, Lease: s.state.Lease}, nil
 			}
 		}
-	} else {
+	}
+	switch {
+	case s != nil:
+	case lost != nil:
+		s = m.restore(lost, sessions.Lease{Key: key, Owner: owner, Term: cmp.Or(lost.turnTerm(), m.lastID+1)})
+	default:
 		s = &sessionRows{
 			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]turnMark{},
 			sent: map[int64]time.Time{},

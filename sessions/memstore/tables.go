@@ -14,6 +14,7 @@ type tables struct {
 	beats     map[sessions.ReplicaID]time.Time
 	standing  []replicaMark // in the order of their first beats
 	sessions  map[sessions.Key]*sessionRows
+	lost      map[sessions.Key]*sessionRows // logs whose session's row was deleted
 	deleted   map[deletedMessage]bool
 	lastID    int64
 	staff     staffIDs

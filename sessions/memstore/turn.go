@@ -162,7 +162,7 @@ func (s *sessionRows) waitingMessages() []*sessions.Event {
 func (m *Store) Pending(_ context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.sessions[key]
+	s := cmp.Or(m.sessions[key], m.lost[key])
 	if s == nil {
 		return nil, nil
 	}
@@ -193,7 +193,7 @@ func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.sessions[l.Key]
+	s := cmp.Or(m.sessions[l.Key], m.lost[l.Key])
 	if s == nil {
 		return nil
 	}
@@ -221,6 +221,11 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if len(t.Taken) != len(t.TakenTokens) {
 		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
+	m.mu.Lock()
+	if lost := m.lost[l.Key]; lost != nil && lost.hasMarked(t, l.Term) {
+		m.restore(lost, l)
+	}
+	m.mu.Unlock()
 	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return c, err

@@ -25,6 +25,8 @@ type Harness struct {
 	Other Storage
 	// Expire makes owner's heartbeat older than the time to live.
 	Expire func(t *testing.T, owner sessions.ReplicaID)
+	// DeleteRow deletes a session's row, as an outsider can. The log and all other rows stay.
+	DeleteRow func(t *testing.T, key sessions.Key)
 	// FailFlush sets the consecutive failed flushes of the session.
 	FailFlush func(t *testing.T, l sessions.Lease, failures int)
 	// Log reads a session's whole log in order of arrival, with all states and summaries.

@@ -100,12 +100,26 @@ func waited(m sessions.Message) time.Duration {
 	return time.Since(m.ReceivedAt)
 }
 
-// Waiting implements sessions.Inbox. It creates the session again for pending messages that arrived during its
-// deletion.
-func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
-	if err := s.Q.SessionsRevive(ctx, s.Pool); err != nil {
-		return nil, fmt.Errorf("reviving deleted sessions with waiting messages: %w", err)
+// Revive implements sessions.Inbox.
+func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
+	n := len(under)
+	p := &dbsqlc.SessionsReviveParams{Logs: []string{}, Keys: make([]string, n), Owners: make([]string, n), Terms: make([]int64, n)}
+	for i, l := range under {
+		p.Keys[i], p.Owners[i], p.Terms[i] = string(l.Key), string(l.Owner), l.Term
 	}
+	rows, err := s.Q.SessionsRevive(ctx, s.Pool, p)
+	if err != nil {
+		return nil, fmt.Errorf("reviving deleted sessions: %w", err)
+	}
+	turns := make([]sessions.Key, len(rows))
+	for i, key := range rows {
+		turns[i] = sessions.Key(key)
+	}
+	return turns, nil
+}
+
+// Waiting implements sessions.Inbox.
+func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	keys, err := s.Q.SessionsWaiting(ctx, s.Pool, &dbsqlc.SessionsWaitingParams{
 		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxSessions: pg.Clamp(limit),
 	})

@@ -122,6 +122,11 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return c, sessions.ErrLeaseLost
 	case pg.IsCode(err, pg.DivisionByZero):
 		return c, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
+	case pg.IsConstraint(err, eventPlaces):
+		if err := s.Q.SessionContinue(ctx, s.Pool, l.Key); err != nil {
+			return c, err
+		}
+		return c, fmt.Errorf("the session had fallen behind its log: %w", sessions.ErrConflict)
 	case err != nil:
 		return c, err
 	}
@@ -135,6 +140,10 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	return c, nil
 }
+
+// eventPlaces is the unique index of places. No message is at fault for a place that is taken: the session's row is older than
+// the log, as after a deletion under an earlier release.
+const eventPlaces = "dingtalk_session_events_seq"
 
 func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, error) {
 	if len(t.Taken) != len(t.TakenTokens) {

@@ -61,11 +61,27 @@ WITH deleted AS (
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
+), log_end AS MATERIALIZED (
+    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $2::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
+    FROM (SELECT
+        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $2::text AND e.seq IS NOT NULL),
+            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $2::text), 0)::bigint AS last_seq,
+        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $2::text),
+            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $2::text), 0)::bigint AS flushed_seq,
+        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $2::text),
+            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $2::text),
+            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $2::text), -1)::int AS gen
+    ) n
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
-        (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
+        (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, last_seq, base_seq, compacted_seq,
+        flushed_seq, gen, candidates, view_version)
     SELECT $2, $16, $17, $8, $7::text, $1::text,
-        coalesce((SELECT stored.id FROM stored), 1)
+        coalesce((SELECT max(e.attempt_term) FROM dingtalk_session_events e WHERE e.session_key = $2 AND e.state = 'pending'),
+            (SELECT stored.id FROM stored), 1),
+        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
+    FROM log_end n
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
@@ -91,6 +107,10 @@ WITH deleted AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
+), closed AS (
+    UPDATE session_summaries a SET status = 'closed'
+    WHERE (SELECT count(*) FROM taken) > 0 AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2)
+      AND a.session_key = $2 AND a.status = 'active'
 ), learned AS (
     INSERT INTO sender_ids (sender_id, robot_code, staff_id)
     SELECT $18::text, $16, $19::text
@@ -167,7 +187,8 @@ type MessageAcceptRow struct {
 // message was committed while this statement ran, where its snapshot cannot see it.
 //
 // A session's first term is the id of the message that created it. So a session created again has another lease than
-// the workers of the deleted one.
+// the workers of the deleted one. If the row alone was deleted, the session goes on behind the end of its log, in the next
+// generation; see SessionsRevive. Its term is then that of the open turn's marks, so that the turn still commits.
 //
 // A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
 // server's clock, takes its place: waited is the time since then.
@@ -218,8 +239,8 @@ func (q *Queries) MessageAccept(ctx context.Context, db DBTX, arg *MessageAccept
 }
 
 const messageFind = `-- name: MessageFind :one
-SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, s.lease_term
-FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
+SELECT e.id, coalesce(s.lease_owner, '')::text AS owner, coalesce(s.lease_term, 0)::bigint AS lease_term
+FROM dingtalk_session_events e LEFT JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.session_key = $1 AND e.msg_id = $2::text
 `
 
@@ -349,21 +370,123 @@ func (q *Queries) SenderStaff(ctx context.Context, db DBTX, arg *SenderStaffPara
 	return items, nil
 }
 
-const sessionsRevive = `-- name: SessionsRevive :exec
-INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_term)
-SELECT DISTINCT ON (e.session_key) e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
-    coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), e.id
-FROM dingtalk_session_events e
-WHERE e.state = 'pending' AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = e.session_key)
-ORDER BY e.session_key, e.id
-ON CONFLICT (session_key) DO NOTHING
+const sessionContinue = `-- name: SessionContinue :exec
+WITH log_end AS MATERIALIZED (
+    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
+    FROM (SELECT
+        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq IS NOT NULL),
+            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text), 0)::bigint AS last_seq,
+        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text),
+            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $1::text), 0)::bigint AS flushed_seq,
+        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $1::text),
+            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $1::text),
+            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $1::text), -1)::int AS gen
+    ) n
+), closed AS (
+    UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = $1 AND a.status = 'active'
+)
+UPDATE dingtalk_sessions s SET
+    last_seq = n.last_seq, base_seq = n.last_seq, compacted_seq = n.last_seq, flushed_seq = n.flushed_seq, gen = greatest(n.gen, s.gen + 1),
+    candidates = n.candidates, view_version = s.view_version + 1, total_tokens = 0, rearm_tokens = 0, pinned_due = true,
+    observed_tokens = 0, observed_seq = 0, flush_epoch = NULL, updated_at = now()
+FROM log_end n
+WHERE s.session_key = $1 AND s.last_seq < n.last_seq
 `
 
-// SessionsRevive creates missing sessions of pending messages. A statement that saw the session may store a message and
-// commit after the session's deletion. The term is the message's id, as in MessageAccept.
-func (q *Queries) SessionsRevive(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, sessionsRevive)
+// SessionContinue begins a generation behind the end of a log whose session has fallen behind it.
+func (q *Queries) SessionContinue(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, sessionContinue, sessionKey)
 	return err
+}
+
+const sessionsRevive = `-- name: SessionsRevive :many
+WITH missing AS (
+    SELECT w.session_key, max(w.term)::bigint AS term, bool_or(w.listed) AS listed
+    FROM (
+        SELECT e.session_key, e.attempt_term AS term, false AS listed FROM dingtalk_session_events e WHERE e.state = 'pending'
+        UNION ALL
+        SELECT o.session_key, NULL, false FROM outbox o WHERE o.state IN ('sending', 'waiting')
+        UNION ALL
+        SELECT d.session_key, NULL, false FROM flush_debts d
+        UNION ALL
+        SELECT k.session_key, NULL, true FROM (SELECT unnest($1::text[]) AS session_key) k
+    ) w
+    WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = w.session_key)
+    GROUP BY w.session_key
+), made AS (
+    INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, fallen_term,
+        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+    SELECT m.session_key, coalesce(said.message ->> 'robot_code', ''), coalesce(said.message ->> 'conversation_id', ''),
+        coalesce(said.message ->> 'conversation_type', ''), coalesce(said.message ->> 'conversation_title', ''),
+        nullif(h.owner, ''), CASE WHEN h.owner <> '' THEN h.term ELSE greatest(said.id, m.term + 1) END, CASE WHEN h.owner = '' THEN coalesce(m.term, 0) ELSE 0 END,
+        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
+    FROM missing m
+    LEFT JOIN (SELECT unnest($2::text[]) AS session_key, unnest($3::text[]) AS owner, unnest($4::bigint[]) AS term) h
+        ON h.session_key = m.session_key AND (h.owner = '' OR h.term = m.term)
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.message FROM dingtalk_session_events e
+        WHERE e.session_key = m.session_key AND e.role = 'user' AND e.message IS NOT NULL
+        ORDER BY e.id DESC LIMIT 1) said
+    CROSS JOIN LATERAL (
+        SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+            SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = m.session_key AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
+        FROM (SELECT
+            greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = m.session_key AND e.seq IS NOT NULL),
+                (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = m.session_key), 0)::bigint AS last_seq,
+            coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = m.session_key),
+                (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = m.session_key), 0)::bigint AS flushed_seq,
+            1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = m.session_key),
+                (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = m.session_key),
+                (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = m.session_key), -1)::int AS gen
+        ) n OFFSET 0) n
+    WHERE m.term IS NULL OR h.session_key IS NOT NULL OR m.listed
+    ON CONFLICT (session_key) DO NOTHING
+    RETURNING session_key
+), closed AS (
+    UPDATE session_summaries a SET status = 'closed' FROM made WHERE a.session_key = made.session_key AND a.status = 'active'
+)
+SELECT m.session_key::text AS session_key FROM missing m
+WHERE m.term IS NOT NULL AND NOT EXISTS (SELECT FROM made WHERE made.session_key = m.session_key)
+`
+
+type SessionsReviveParams struct {
+	Logs   []string
+	Keys   []string
+	Owners []string
+	Terms  []int64
+}
+
+// SessionsRevive creates missing sessions of pending messages, open replies and owed flushes, and those of the listed logs: a
+// message can be stored while its session is deleted, and an outsider can delete a row. The numbers of such a session go on
+// behind the end of its log. It begins a generation with an empty view, and is flushed as far as its receipts say, or its debt.
+// The first term is a message's id, as in MessageAccept. The version of the view is not one that an open turn has read.
+//
+// A session with a message in a turn is created under a given lease of that term, so that the turn can commit, or under one
+// without an owner, by which the turn's process is presumed dead. Otherwise it is returned.
+func (q *Queries) SessionsRevive(ctx context.Context, db DBTX, arg *SessionsReviveParams) ([]string, error) {
+	rows, err := db.Query(ctx, sessionsRevive,
+		arg.Logs,
+		arg.Keys,
+		arg.Owners,
+		arg.Terms,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var session_key string
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sessionsWaiting = `-- name: SessionsWaiting :many

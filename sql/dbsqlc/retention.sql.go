@@ -181,24 +181,30 @@ func (q *Queries) EventsOldest(ctx context.Context, db DBTX, arg *EventsOldestPa
 
 const expiredSessions = `-- name: ExpiredSessions :many
 
-SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key > $1::text AND EXISTS (
+WITH RECURSIVE logs AS (
+    (SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > $3::text ORDER BY e.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM logs CROSS JOIN LATERAL (
+        SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > logs.session_key ORDER BY e.session_key LIMIT 1) n
+)
+SELECT logs.session_key FROM logs
+WHERE EXISTS (
     SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = s.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * $2::float8)
-ORDER BY s.session_key
-LIMIT $3::int
+    WHERE e.session_key = logs.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * $1::float8)
+LIMIT $2::int
 `
 
 type ExpiredSessionsParams struct {
-	AfterKey      string
 	PeriodSeconds float64
 	MaxRows       int
+	AfterKey      string
 }
 
 // Retention: data past its period is deleted in small batches. A period is a number of seconds until now.
-// ExpiredSessions lists sessions with an event past the period, after a key.
+// ExpiredSessions lists logs with an event past the period, after a key and in the order of keys, also those whose session is
+// missing. For each log it reads one row of an index.
 func (q *Queries) ExpiredSessions(ctx context.Context, db DBTX, arg *ExpiredSessionsParams) ([]sessions.Key, error) {
-	rows, err := db.Query(ctx, expiredSessions, arg.AfterKey, arg.PeriodSeconds, arg.MaxRows)
+	rows, err := db.Query(ctx, expiredSessions, arg.PeriodSeconds, arg.MaxRows, arg.AfterKey)
 	if err != nil {
 		return nil, err
 	}

@@ -1269,6 +1269,37 @@ func (q *Queries) PersonIDs(ctx context.Context, db DBTX, arg *PersonIDsParams) 
 	return items, nil
 }
 
+const personLogs = `-- name: PersonLogs :many
+SELECT f.session_key::text AS session_key FROM (
+    SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
+    UNION
+    SELECT e.session_key FROM dingtalk_session_events e
+    WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
+) f
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = f.session_key)
+`
+
+// PersonLogs lists the sessions with messages or quotes of a person whose row is missing.
+func (q *Queries) PersonLogs(ctx context.Context, db DBTX, people []string) ([]string, error) {
+	rows, err := db.Query(ctx, personLogs, people)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var session_key string
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const personMessages = `-- name: PersonMessages :many
 SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
     s.title, s.conversation_type

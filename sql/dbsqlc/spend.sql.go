@@ -352,10 +352,11 @@ WITH RECURSIVE used AS (
 )
 DELETE FROM model_usage u USING used
 WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key)
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = used.session_key)
 `
 
 // UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
-// them. For each session it reads one row of an index.
+// them. A session with a log is created again. For each session it reads one row of an index.
 func (q *Queries) UsageSessionsGone(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, usageSessionsGone)
 	return err

@@ -466,7 +466,7 @@ WITH reading AS MATERIALIZED (
       AND s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6 FOR UPDATE
 ), remembered AS MATERIALIZED (
     SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
+    WHERE (SELECT count(*) FROM reading) >= 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
 ), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]),
@@ -490,17 +490,51 @@ WITH reading AS MATERIALIZED (
     WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6
       AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
     RETURNING s.session_key, s.last_seq
+), log_end AS MATERIALIZED (
+    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $4::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
+    FROM (SELECT
+        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $4::text AND e.seq IS NOT NULL),
+            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4::text), 0)::bigint AS last_seq,
+        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4::text),
+            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $4::text), 0)::bigint AS flushed_seq,
+        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $4::text),
+            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $4::text),
+            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $4::text), -1)::int AS gen
+    ) n
+), inserted AS (
+    INSERT INTO dingtalk_sessions AS s (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term,
+        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, total_tokens, calibration, prompt_tokens, cached_tokens,
+        completion_tokens, model, view_version)
+    SELECT $4, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
+        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), $5::text, $6,
+        n.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]), n.last_seq, n.last_seq, n.flushed_seq, n.gen,
+        n.candidates + cardinality($18::bigint[]), $10::int, CASE WHEN $13::float8 > 0 THEN $13::float8 ELSE 1 END,
+        $14::bigint, $15::bigint, $16::bigint, $17::text, (n.last_seq % 1000000000)::int
+    FROM log_end n, dingtalk_session_events e
+    WHERE $5::text <> '' AND (SELECT count(*) FROM held) = 0 AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
+      AND (SELECT count(*) FROM dingtalk_session_events p
+        WHERE p.session_key = $4 AND p.state = 'pending' AND p.attempt_term = $6
+          AND (p.id = ANY($1::bigint[]) OR p.id = ANY($2::bigint[]))) = cardinality($1::bigint[]) + cardinality($2::bigint[])
+      AND e.session_key = $4 AND e.id = coalesce(($1::bigint[])[1], ($2::bigint[])[1])
+    ON CONFLICT (session_key) DO NOTHING
+    RETURNING s.session_key, s.last_seq
+), closed AS (
+    UPDATE session_summaries a SET status = 'closed'
+    WHERE (SELECT count(*) FROM inserted) > 0 AND a.session_key = $4 AND a.status = 'active'
+), kept AS (
+    SELECT held.session_key, held.last_seq FROM held UNION ALL SELECT inserted.session_key, inserted.last_seq FROM inserted
 ), taken AS (
     UPDATE dingtalk_session_events e SET
         state = 'done',
         candidate = e.id = ANY($18::bigint[]),
-        seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
+        seq = kept.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN $21::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $21::text) END,
         terms = nullif(t.terms, '')::bigint[],
         terms_version = 2
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($22::int[]) AS tokens,
+    FROM kept, (SELECT unnest($1::bigint[]) AS id, unnest($22::int[]) AS tokens,
         unnest($23::text[]) AS terms,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
@@ -508,10 +542,10 @@ WITH reading AS MATERIALIZED (
 ), added AS (
     INSERT INTO dingtalk_session_events
         (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
-    SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
+    SELECT kept.session_key, kept.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
         nullif(n.terms, '')::bigint[], 2
-    FROM held, (SELECT unnest($7::text[]) AS role, unnest($24::text[]) AS content,
+    FROM kept, (SELECT unnest($7::text[]) AS role, unnest($24::text[]) AS content,
         unnest($25::text[]) AS tool_calls, unnest($26::text[]) AS tool_call_id,
         unnest($27::text[]) AS tool_name, unnest($28::int[]) AS tokens, unnest($29::text[]) AS terms,
         generate_subscripts($7::text[], 1) AS place) n
@@ -519,47 +553,47 @@ WITH reading AS MATERIALIZED (
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead',
         message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
-    FROM held
+    FROM kept
     WHERE e.session_key = $4 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM held
+    FROM kept
     WHERE e.session_key = $4 AND e.state = 'pending' AND e.attempt_term = $6
       AND NOT e.id = ANY($1::bigint[]) AND NOT e.id = ANY($2::bigint[])
 ), runs AS (
-    DELETE FROM tool_runs r USING held
+    DELETE FROM tool_runs r USING kept
     WHERE r.session_key = $4 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), usage AS (
     INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
+    SELECT kept.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
         div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
         (1.0 / count(*) OVER ())::float8 * $30::float8
-    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
+    FROM kept, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
     WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $30::float8
     ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
         turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $31, $32, $33, 'sending', $5::text, NOT $34::boolean,
+    SELECT kept.session_key, $31, $32, $33, 'sending', $5::text, NOT $34::boolean,
         CASE WHEN $34::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $35::float8
-    FROM held
+    FROM kept
     WHERE $36::boolean
     RETURNING id, created_at
 ), card AS (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT held.session_key, $37::text, coalesce(($1::bigint[])[1], 0), false FROM held
+    SELECT kept.session_key, $37::text, coalesce(($1::bigint[])[1], 0), false FROM kept
     WHERE $36::boolean AND $37::text <> ''
     ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
-    held.last_seq,
+    kept.last_seq,
     coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
     coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
     (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality($1::bigint[])
                AND (SELECT count(*) FROM dead) = cardinality($2::bigint[]) THEN 1 ELSE 0 END)::int AS whole
-FROM held
+FROM kept
 `
 
 type TurnCommitParams struct {
@@ -613,6 +647,10 @@ type TurnCommitRow struct {
 //
 // The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
 // person.
+//
+// The session's row is updated, or inserted again if it was deleted under the turn: see SessionsRevive for its numbers. Its
+// lease can't fence the turn then, but the marks of its messages do. A later turn marks them again, and an erasure removes
+// them. Of two turns that insert, one finds the row.
 //
 // No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
 // longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.

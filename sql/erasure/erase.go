@@ -26,7 +26,11 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 // waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
-	err := repeated(errStale, func(final bool) error {
+	err := s.Revive(ctx, s.Pool, string(key))
+	if err != nil {
+		return done, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), err)
+	}
+	err = repeated(errStale, func(final bool) error {
 		d, err := s.draftEvents(ctx, key, seqs, ids, final)
 		if err != nil {
 			return err

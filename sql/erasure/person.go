@@ -86,7 +86,11 @@ func (g *forgetting) identify(ctx context.Context) error {
 			return memory.ErrTooOften
 		}
 	}
-	if err := g.Q.SessionsRevive(ctx, g.Pool); err != nil {
+	logs, err := g.Q.PersonLogs(ctx, g.Pool, ids)
+	if err != nil {
+		return err
+	}
+	if err := g.Revive(ctx, g.Pool, logs...); err != nil {
 		return err
 	}
 	if g.who.nicks, err = g.Q.PersonNicks(ctx, g.Pool, ids); err != nil {

@@ -114,6 +114,12 @@ func IsCode(err error, code string) bool {
 	return ok && pg.Code == code
 }
 
+// IsConstraint reports whether an error is a violation of a constraint.
+func IsConstraint(err error, name string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.ConstraintName == name
+}
+
 // The server ends this transaction and its connection after 5 s of silence: a frozen process would hold its locks for
 // hours. The setting ends with the transaction, so it works through a pooler, too.
 //
@@ -143,7 +149,8 @@ func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) erro
 	}
 }
 
-// WithSession is WithLease under any lease. It returns sessions.ErrNotFound for an unknown session.
+// WithSession is WithLease under any lease. A log without its session gets one. It returns sessions.ErrNotFound for an unknown
+// session.
 func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.withSession(ctx, begin, key, do)
 }
@@ -157,11 +164,25 @@ func (d *DB) WithSessionUnsynced(ctx context.Context, key sessions.Key, do func(
 func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
 	return d.inTx(ctx, begin, func(tx pgx.Tx) error {
 		row, err := d.Q.SessionLock(ctx, tx, key)
+		if errors.Is(err, pgx.ErrNoRows) { // perhaps the row alone was deleted
+			if err := d.Revive(ctx, tx, string(key)); err != nil {
+				return err
+			}
+			row, err = d.Q.SessionLock(ctx, tx, key)
+		}
 		if err != nil {
 			return AsNotFound(err)
 		}
 		return do(tx, &row)
 	})
+}
+
+// Revive creates the missing sessions of logs, free of a lease. An unknown log has none.
+func (d *DB) Revive(ctx context.Context, db dbsqlc.DBTX, logs ...string) error {
+	_, err := d.Q.SessionsRevive(ctx, db, &dbsqlc.SessionsReviveParams{
+		Logs: append([]string{}, logs...), Keys: []string{}, Owners: []string{}, Terms: []int64{},
+	})
+	return err
 }
 
 const acceptPause = 100 * time.Millisecond

@@ -15,4 +15,4 @@ WITH retried AS (
     RETURNING e.session_key
 )
 SELECT r.session_key, (pg_notify('ebb', coalesce(s.lease_owner, '') || '|' || r.session_key)::text IS NOT NULL)::boolean AS notified
-FROM retried r JOIN dingtalk_sessions s ON s.session_key = r.session_key;
+FROM retried r LEFT JOIN dingtalk_sessions s ON s.session_key = r.session_key;

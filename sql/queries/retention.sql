@@ -1,12 +1,18 @@
 -- Retention: data past its period is deleted in small batches. A period is a number of seconds until now.
 
 -- name: ExpiredSessions :many
--- ExpiredSessions lists sessions with an event past the period, after a key.
-SELECT s.session_key FROM dingtalk_sessions s
-WHERE s.session_key > @after_key::text AND EXISTS (
+-- ExpiredSessions lists logs with an event past the period, after a key and in the order of keys, also those whose session is
+-- missing. For each log it reads one row of an index.
+WITH RECURSIVE logs AS (
+    (SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > @after_key::text ORDER BY e.session_key LIMIT 1)
+    UNION ALL
+    SELECT n.session_key FROM logs CROSS JOIN LATERAL (
+        SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > logs.session_key ORDER BY e.session_key LIMIT 1) n
+)
+SELECT logs.session_key FROM logs
+WHERE EXISTS (
     SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = s.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * @period_seconds::float8)
-ORDER BY s.session_key
+    WHERE e.session_key = logs.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * @period_seconds::float8)
 LIMIT @max_rows::int;
 
 -- name: ExpiryDebt :exec

@@ -183,6 +183,16 @@ FROM dingtalk_sessions s JOIN (
 WHERE @robot::text = '' OR s.robot_code = @robot::text
 ORDER BY f.spoke, s.session_key;
 
+-- name: PersonLogs :many
+-- PersonLogs lists the sessions with messages or quotes of a person whose row is missing.
+SELECT f.session_key::text AS session_key FROM (
+    SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
+    UNION
+    SELECT e.session_key FROM dingtalk_session_events e
+    WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
+) f
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = f.session_key);
+
 -- name: LogWalk :many
 -- LogWalk reads a session's log for an erasure, in the order of the view.
 SELECT e.id, e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at

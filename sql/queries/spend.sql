@@ -95,7 +95,7 @@ WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.sender_id = name
 
 -- name: UsageSessionsGone :exec
 -- UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
--- them. For each session it reads one row of an index.
+-- them. A session with a log is created again. For each session it reads one row of an index.
 WITH RECURSIVE used AS (
     (SELECT u.session_key FROM model_usage u ORDER BY u.session_key LIMIT 1)
     UNION ALL
@@ -105,4 +105,5 @@ WITH RECURSIVE used AS (
     DELETE FROM compaction_requests q WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = q.session_key)
 )
 DELETE FROM model_usage u USING used
-WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key);
+WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key)
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = used.session_key);

@@ -1,0 +1,81 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"ebb/sessions"
+)
+
+// DeleteRow deletes the row of a session, as an outsider can. Its log stays.
+func (m inspection) DeleteRow(key sessions.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, ok := m.sessions[key]; ok {
+		delete(m.sessions, key)
+		m.lost[key] = s
+	}
+}
+
+// Revive implements sessions.Inbox. Owed flushes are kept elsewhere.
+func (m *Store) Revive(_ context.Context, under []sessions.Lease) (turns []sessions.Key, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, s := range m.lost {
+		term := s.turnTerm()
+		at := slices.IndexFunc(under, func(l sessions.Lease) bool { return l.Key == key && (l.Owner == "" || l.Term == term) })
+		free := sessions.Lease{Key: key, Term: max(m.lastID, term+1)}
+		switch {
+		case term == 0 && !s.waits():
+		case term == 0:
+			m.restore(s, free)
+		case at < 0:
+			turns = append(turns, key)
+		case under[at].Owner == "":
+			m.restore(s, free).fallen = term
+		default:
+			m.restore(s, under[at])
+		}
+	}
+	return turns, nil
+}
+
+// restore begins the next generation behind the end of a log. It needs the mutex.
+func (m *tables) restore(s *sessionRows, l sessions.Lease) *sessionRows {
+	old := s.state
+	s.state = newState(old.Key, sessions.Message{RobotCode: old.RobotCode, ConversationID: old.ConversationID, ConversationType: old.ConversationType})
+	s.state.Title, s.state.Gen, s.state.Lease = old.Title, old.Gen+1, l
+	s.state.LastSeq, s.state.BaseSeq, s.state.CompactedSeq = old.LastSeq, old.LastSeq, old.LastSeq
+	s.state.ViewVersion = int(old.LastSeq) // no open turn has read that version
+	s.state.FlushedSeq, s.state.Candidates = old.FlushedSeq, old.Candidates
+	s.spentOn, s.fallen, s.cut, s.upkeep = "", 0, 0, upkeep{}
+	for _, sum := range s.summaries {
+		if sum.Status == sessions.Active {
+			sum.Status = sessions.Closed
+		}
+	}
+	delete(m.lost, old.Key)
+	m.sessions[old.Key] = s
+	return s
+}
+
+// turnTerm is the term of the newest turn with a waiting message; 0 for none.
+func (s *sessionRows) turnTerm() (term int64) {
+	for _, e := range s.waitingMessages() {
+		term = max(term, s.marks[e.ID].attempt)
+	}
+	return term
+}
+
+// hasMarked reports whether a turn's messages wait with the marks of a term.
+func (s *sessionRows) hasMarked(t sessions.Turn, term int64) bool {
+	ids := slices.Concat(t.Taken, t.Dead)
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id int64) bool {
+		e := s.findEvent(id)
+		return e == nil || e.State != sessions.Pending || s.marks[id].attempt != term
+	})
+}
+
+func (s *sessionRows) waits() bool {
+	return len(s.waitingMessages()) > 0 || slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return !o.settled })
+}
