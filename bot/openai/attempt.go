@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	goopenai "github.com/sashabaranov/go-openai"
+
 	"ebb/bot/llm"
 	"ebb/sessions/written"
 )
@@ -19,7 +21,7 @@ const (
 
 // With an error the answer holds the reported usage, and the text so far if the caller ended the call.
 func (s *slot) attempt(cl call) (answer, *llm.CallError) {
-	x := &exchange{extra: cl.extra, stream: cl.stream, messages: s.Messages}
+	x := &exchange{send: cl.body, stream: cl.stream, messages: s.Messages}
 	began := time.Now()
 	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
 	defer stop()
@@ -38,9 +40,9 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	}
 	var err error
 	if cl.stream {
-		err = s.stream(tctx, cancel, cl, x, &a)
+		err = s.stream(tctx, cancel, x, &a)
 	} else {
-		err = plain(tctx, s.m, cl, x, &a)
+		err = s.plain(tctx, x, &a)
 	}
 	cause := context.Cause(tctx)
 	if err != nil && cause != nil && s.caller.Err() == nil {
@@ -65,7 +67,9 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 			a.end()
 			rest.text = a.text
 		}
-		return rest, s.failure(s.caller, s.m, x, err)
+		failed := s.failure(s.caller, s.m, x, err)
+		s.said = x.said
+		return rest, failed
 	}
 	a.usage, a.guessed = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
 	if cl.stream && x.body != nil {
@@ -77,21 +81,21 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 }
 
 // plain requests the answer in one piece, which the lenient decoder of chunks reads even where go-openai fails.
-func plain(ctx context.Context, m *model, cl call, x *exchange, a *answer) error {
-	_, err := m.api.CreateChatCompletion(ctx, cl.req)
+func (s *slot) plain(ctx context.Context, x *exchange, a *answer) error {
+	_, err := s.m.api.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: s.m.Model})
 	if x.status < 200 || x.status >= 300 || x.body == nil {
 		return err
 	}
-	if err := a.line(x.body, nil); err != nil {
+	if err := a.line(x.body, s.out); err != nil {
 		return err
 	}
-	a.end()
+	s.out.news(a.end())
 	return nil
 }
 
 // The first token has a deadline while another model could answer, and so has each later one: a chunk without a token
 // is no sign of life.
-func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl call, x *exchange, a *answer) error {
+func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *exchange, a *answer) error {
 	silence, why := s.m.Timeout, errTimeout
 	if !s.last {
 		silence, why = s.m.FirstToken, errFirst
@@ -101,7 +105,7 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, cl ca
 	defer first.Stop()
 	idle := time.AfterFunc(24*time.Hour, func() { cancel(errIdle) })
 	defer idle.Stop()
-	events, err := s.m.api.CreateChatCompletionStream(ctx, cl.req)
+	events, err := s.m.api.CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{Model: s.m.Model})
 	if err != nil {
 		return err
 	}

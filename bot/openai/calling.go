@@ -32,9 +32,10 @@ type slot struct {
 	last  bool            // no other model is up
 	ctx   context.Context //nolint:containedctx // ends with the model's share of the time
 	part  llm.Part
-	probe *probe // nil: the call waits for the answer
-	hangs bool   // the last request ended for its silence
-	flows bool   // its answer had begun
+	probe *probe         // nil: the call waits for the answer
+	hangs bool           // the last request ended for its silence
+	flows bool           // its answer had begun
+	said  *providerError // the provider's account of the last failure; nil: there is none
 }
 
 // next takes the first model that is up, else the first.
@@ -94,7 +95,8 @@ func (s *slot) ask() (llm.Response, *llm.CallError) {
 	if s.Force != "" {
 		return s.forced()
 	}
-	a, err := s.retry(rungNone)
+	f := *s.m.learned.Load()
+	a, _, err := s.retry(rungNone, &f)
 	if err != nil {
 		return llm.Response{Text: a.text, Usage: a.usage, Cost: s.m.cost(a.usage)}, err
 	}
@@ -139,28 +141,31 @@ func (s *slot) weight(err *llm.CallError) int {
 // retry asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
 // once. A hanging model is not asked again while another could answer. With an error the answer holds the last
 // attempt's usage.
-func (s *slot) retry(way rung) (answer, *llm.CallError) {
-	for n := 0; ; {
-		cl := s.m.build(s.Request, way)
+func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
+	for n, changes := 0, 0; ; {
+		cl := s.m.build(s.Request, way, *f)
 		s.out.reset()
 		s.made++
 		s.part.Requests++
 		a, err := s.attempt(cl)
 		if err == nil {
-			return a, nil
+			s.m.keep(s.ctx, *f, cl.shows)
+			return a, cl, nil
 		}
-		if err.Class == llm.Malformed && s.m.adapt(cl, err) {
+		if next, ok := s.m.next(*f, cl, err, s.said); ok && changes < maxChanges && s.ctx.Err() == nil {
+			*f = next
+			changes++
 			s.made-- // a change of form, once for each provider
 			s.part.Requests--
 			continue
 		}
 		switch {
 		case !err.Temporary(), n >= s.m.Retries, s.unread(), s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
-			return a, err
+			return a, cl, err
 		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
-			return a, err
+			return a, cl, err
 		case !rest(s.ctx, s.pauses, n, err.After):
-			return a, err
+			return a, cl, err
 		}
 		zerolog.Ctx(s.ctx).Debug().Err(err).Str("model", s.m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
 		n++

@@ -51,6 +51,8 @@ type ModelConfig struct {
 	FirstToken time.Duration
 	// Temperature is left to the provider when nil.
 	Temperature *float32
+	// Params are fields of the provider. They are merged into each chat request; Ebb's own fields win.
+	Params map[string]any
 	// Retries is the number of retries before the next model.
 	Retries int
 	// PriceIn, PriceCached and PriceOut are for a million tokens, in any currency. PriceCached defaults to PriceIn.
@@ -80,19 +82,16 @@ type Client struct {
 
 var _ llm.Model = (*Client)(nil)
 
-// model keeps learned properties for the life of the process: providers change slowly, and a wrong guess costs one
-// refused request.
 type model struct {
 	ModelConfig
 	api              *goopenai.Client
 	breaker          *breaker
-	rung             atomic.Int32 // strictest accepted way to force a tool
-	noStreamOptions  atomic.Bool
-	ownThoughts      atomic.Bool // wants its reasoning_content back
-	untagged         atomic.Bool // its reasoning has no opening tag
-	completionTokens atomic.Bool // requires max_completion_tokens
-	ownOutput        atomic.Bool // accepts at most MaxOutput
-	whole            atomic.Bool // answers in one piece despite a requested stream
+	completionTokens bool // its limit of an answer is called max_completion_tokens, by the name of the model
+	learned          atomic.Pointer[forms]
+	answered         atomic.Uint64 // properties whose opposite was in an answered request
+	suspected        atomic.Uint64 // properties that were changed for a refusal without a known reason
+	untagged         atomic.Bool   // its reasoning has no opening tag
+	whole            atomic.Bool   // answers in one piece despite a requested stream
 }
 
 // New sends no request.
@@ -151,7 +150,8 @@ func (c *Client) newModel(mc ModelConfig) (*model, error) {
 	conf.BaseURL = mc.BaseURL
 	conf.HTTPClient = doer{&http.Client{Transport: c.transport}}
 	m := &model{ModelConfig: mc, breaker: newBreaker(mc.FirstToken), api: goopenai.NewClientWithConfig(conf)}
-	m.completionTokens.Store(wantsCompletionTokens(mc.Model))
+	m.completionTokens = wantsCompletionTokens(mc.Model)
+	m.learned.Store(&forms{})
 	return m, nil
 }
 
@@ -218,7 +218,7 @@ func redactor(keys []string) func(string) string {
 	}
 }
 
-// go-openai itself refuses max_tokens for these models.
+// OpenAI refuses max_tokens for these models.
 func wantsCompletionTokens(model string) bool {
 	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(model, p) {

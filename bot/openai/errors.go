@@ -40,7 +40,7 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 		}
 		e.Class, err = judged.class(), perr
 		e.Status = cmp.Or(perr.statusCode(), e.Status)
-		e.Said = c.redact(judged.words())
+		x.said, e.Said = &judged, c.redact(judged.words())
 	}
 	e.Err = errors.New(c.redact(withoutQuotes(err)))
 	return e

@@ -26,15 +26,16 @@ const (
 
 // exchange records an HTTP exchange beyond go-openai's interface.
 type exchange struct {
-	extra    map[string]any
+	send     map[string]any // the body, in place of go-openai's
 	stream   bool
 	messages []llm.Message // as the caller wrote them
 
 	sent   int // bytes of the request
 	status int
-	after  time.Duration // Retry-After
-	body   []byte        // unless it is a stream
-	rest   io.Reader     // below go-openai's reader
+	said   *providerError // without the request's own words
+	after  time.Duration  // Retry-After
+	body   []byte         // unless it is a stream
+	rest   io.Reader      // below go-openai's reader
 }
 
 type exchangeKey struct{}
@@ -45,13 +46,13 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 
 type doer struct{ client *http.Client }
 
-// Do sends the exchange's extra members too, and records the answer.
+// Do sends the exchange's own body, and records the answer.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return d.client.Do(req)
 	}
-	if err := splice(req, x.extra); err != nil {
+	if err := replaceBody(req, x.send); err != nil {
 		return nil, err
 	}
 	x.sent = int(max(req.ContentLength, 0))
@@ -96,21 +97,15 @@ func (x *exchange) readAll(resp *http.Response, ok bool) error {
 	return nil
 }
 
-// splice adds members to the request's body without decoding it, since a context is large.
-func splice(req *http.Request, extra map[string]any) error {
-	if len(extra) == 0 || req.Body == nil {
+// replaceBody sends a body with fields and forms that go-openai does not have.
+func replaceBody(req *http.Request, body map[string]any) error {
+	if body == nil {
 		return nil
 	}
-	more, err := json.Marshal(extra)
+	b, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("encoding extra fields: %w", err)
+		return fmt.Errorf("encoding the request: %w", err)
 	}
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return fmt.Errorf("reading the request body: %w", err)
-	}
-	b := append(bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), ',')
-	b = append(b, more[1:]...) // the object always has a member, the model
 	req.Body = io.NopCloser(bytes.NewReader(b))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 	req.ContentLength = int64(len(b))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -11,6 +12,11 @@ import (
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
+
+// rung is a way to force a tool, from the strictest to the one that every model accepts.
+type rung int
+
+const rungNone rung = -1 // no tool is forced
 
 const (
 	rungNamed      rung = iota // tool_choice names the tool
@@ -58,13 +64,15 @@ func (r rung) refused(err *llm.CallError) bool {
 	return false
 }
 
-// forced descends the rungs until the tool is called. A refused rung is remembered; an answer in prose descends for
-// this call only. The result includes the usage of all answers, with an error too.
+// forced descends the rungs until the tool is called. A refused rung is remembered once a lower one is answered; an answer
+// in prose descends for this call only. The result includes the usage of all answers, with an error too.
 func (s *slot) forced() (llm.Response, *llm.CallError) {
 	m, r := s.m, s.Request
 	var spent llm.Response // usage and cost of unusable answers
-	for way := rung(m.rung.Load()); ; {
-		a, err := s.retry(way)
+	f := *m.learned.Load()
+	for way := f.way; ; {
+		a, cl, err := s.retry(way, &f)
+		way = cl.way
 		resp := m.response(a)
 		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
 		spent = llm.Response{Usage: resp.Usage, Cost: resp.Cost}
@@ -72,8 +80,8 @@ func (s *slot) forced() (llm.Response, *llm.CallError) {
 			if !way.refused(err) || way == rungText {
 				return spent, err
 			}
-			m.rung.CompareAndSwap(int32(way), int32(way+1))
 			way++
+			f.way = way
 			continue
 		}
 		resp.Forced = way.String()
@@ -140,41 +148,45 @@ func schemaOf(tools []llm.ToolSpec, name string) map[string]any {
 	return nil
 }
 
-func (cl *call) force(r llm.Request, way rung) {
-	if way == rungNamed {
-		cl.req.ToolChoice = goopenai.ToolChoice{
+func (cl *call) force(r llm.Request, msgs []message, f forms) {
+	if cl.way == rungNamed {
+		cl.body["tool_choice"] = goopenai.ToolChoice{
 			Type: goopenai.ToolTypeFunction, Function: goopenai.ToolFunction{Name: r.Force},
 		}
 		return
 	}
-	only := cl.req.Tools[:0:0]
-	for _, t := range cl.req.Tools {
-		if t.Function.Name == r.Force {
-			only = append(only, t)
-		}
+	if tools, ok := cl.body["tools"].([]goopenai.Tool); ok {
+		cl.body["tools"] = slices.DeleteFunc(tools, func(t goopenai.Tool) bool { return t.Function.Name != r.Force })
 	}
-	cl.req.Tools = only
-	switch way {
+	ask := ""
+	switch cl.way {
 	case rungNoThinking:
 		// top level for hosted Qwen and for DeepSeek and Kimi, template arguments for vLLM and SGLang
-		cl.extra["enable_thinking"] = false
-		cl.extra["thinking"] = map[string]any{"type": "disabled"}
-		cl.extra["chat_template_kwargs"] = map[string]any{"enable_thinking": false}
-		cl.req.ToolChoice = "required"
+		merge(cl.body, map[string]any{
+			"enable_thinking": false, "thinking": map[string]any{"type": "disabled"}, "chat_template_kwargs": map[string]any{"enable_thinking": false},
+		})
+		cl.body["tool_choice"] = "required"
 	case rungRequired:
-		cl.req.ToolChoice = "required"
+		cl.body["tool_choice"] = "required"
 	case rungAuto:
-		cl.instruct(fmt.Sprintf("Call the tool %s now, exactly once. Do not write any text: an answer without this call is an error.", r.Force))
-	case rungJSON:
-		cl.req.ResponseFormat = &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}
-		fallthrough
-	case rungText:
-		cl.req.Tools = nil
+		ask = fmt.Sprintf("Call the tool %s now, exactly once. Do not write any text: an answer without this call is an error.", r.Force)
+	case rungJSON, rungText:
+		delete(cl.body, "tools")
 		schema, _ := json.Marshal(schemaOf(r.Tools, r.Force)) // it was sent as a tool before
-		cl.instruct(fmt.Sprintf("Answer with one JSON object and nothing else. It is the arguments of %s, by this JSON schema:\n%s", r.Force, schema))
+		ask = fmt.Sprintf("Answer with one JSON object and nothing else. It is the arguments of %s, by this JSON schema:\n%s", r.Force, schema)
 	}
-}
-
-func (cl *call) instruct(text string) {
-	cl.req.Messages = append(cl.req.Messages, goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleUser, Content: text})
+	if cl.way == rungJSON {
+		cl.body["response_format"] = map[string]string{"type": string(goopenai.ChatCompletionResponseFormatTypeJSONObject)}
+	}
+	if ask == "" {
+		return
+	}
+	last := message{Role: roleUser, Content: ask}
+	if n := len(msgs); f.has(mergedRoles) && msgs[n-1].Role == roleUser && !f.has(textParts) {
+		msgs[n-1] = joined(msgs[n-1], last)
+	} else {
+		f.finish(&last)
+		msgs = append(msgs, last)
+	}
+	cl.body["messages"] = msgs
 }

@@ -204,7 +204,7 @@ func TestWaysAreLearnedByManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := rung(c.models[0].rung.Load()); got != rungAuto {
+	if got := c.models[0].learned.Load().way; got != rungAuto {
 		t.Errorf("remembered %q", got)
 	}
 }

@@ -181,8 +181,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A request says itself how long its answer may be; the model's own limit is for those that don't, and for providers
-// that refuse more.
+// A request says itself how long its answer may be; the model's own limit is for those that do not. A provider that refuses more
+// names its limit.
 func TestOutputLimit(t *testing.T) {
 	t.Parallel()
 	s := openaitest.NewServer(t,
@@ -202,7 +202,7 @@ func TestOutputLimit(t *testing.T) {
 	for _, r := range s.Requests() {
 		sent = append(sent, string(r.Raw["max_tokens"]))
 	}
-	if got := strings.Join(sent, " "); got != "500 700 9000 500 300 500" {
+	if got := strings.Join(sent, " "); got != "500 700 9000 8192 300 8192" {
 		t.Errorf("max_tokens %s", got)
 	}
 }

@@ -1,153 +1,175 @@
 package openai
 
 import (
-	"cmp"
-	"encoding/json"
-	"strings"
+	"maps"
+	"slices"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
-	"ebb/sessions"
 	"ebb/sessions/written"
 )
 
 // call is a request in one provider's form.
 type call struct {
-	req    goopenai.ChatCompletionRequest
-	extra  map[string]any // body members that go-openai lacks, or drops when zero
-	stream bool
-	tools  map[string]bool // offered names, which distinguish a repeated name from a piece of one
-	checks written.Config
+	body       map[string]any
+	stream     bool
+	way        rung
+	tools      map[string]bool // offered names, which distinguish a repeated name from a piece of one
+	shows      property        // properties whose opposite the request shows
+	limit      int             // tokens of the answer; 0: none
+	limitField string
+	optional   []string // fields that an answer does not need
+	checks     written.Config
 }
+
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
 
 // build writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
 // loses the usage or is known to fail.
-func (m *model) build(r llm.Request, rung rung) call {
+func (m *model) build(r llm.Request, way rung, f forms) call {
+	if f.has(noTools) && way > rungNone {
+		way = max(way, rungJSON)
+	}
 	cl := call{
-		req:    goopenai.ChatCompletionRequest{Model: m.Model, Messages: messages(r.Messages, m.ownThoughts.Load())},
-		extra:  map[string]any{},
-		stream: r.Delta != nil || !m.whole.Load() && !m.noStreamOptions.Load(),
-		tools:  map[string]bool{},
-		checks: checksOf(r),
+		body: merge(map[string]any{}, m.Params), way: way, tools: map[string]bool{}, checks: checksOf(r),
+		stream: !f.has(noStream) && (r.Delta != nil || !m.whole.Load() && !f.has(noStreamOptions)),
 	}
-	if limit := m.outputLimit(r.MaxOutput); m.completionTokens.Load() {
-		cl.req.MaxCompletionTokens = limit
-	} else {
-		cl.req.MaxTokens = limit
+	cl.optional = slices.Sorted(maps.Keys(cl.body))
+	var msgs []message
+	msgs, cl.shows = f.messages(r.Messages)
+	cl.body["model"], cl.body["messages"] = m.Model, msgs
+	if cl.stream {
+		cl.body["stream"] = true
+		cl.shows |= noStream
+		if !f.has(noStreamOptions) {
+			cl.body["stream_options"] = goopenai.StreamOptions{IncludeUsage: true}
+			cl.shows |= noStreamOptions
+		}
 	}
-	if m.Temperature != nil { // go-openai drops a zero
-		cl.extra["temperature"] = *m.Temperature
+	if m.Temperature != nil {
+		cl.body["temperature"] = *m.Temperature
+		cl.optional = append(cl.optional, "temperature")
 	}
-	if cl.stream && !m.noStreamOptions.Load() {
-		cl.req.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
+	cl.setLimit(f, m.limit(r.MaxOutput, f), m.completionTokens)
+	cl.addTools(r, f)
+	if way > rungNone {
+		cl.force(r, msgs, f)
 	}
-	for _, t := range r.Tools {
-		cl.tools[t.Name] = true
-		cl.req.Tools = append(cl.req.Tools, tool(t))
-	}
-	if rung != rungNone {
-		cl.force(r, rung)
+	for _, field := range f.without {
+		delete(cl.body, field)
+		cl.optional = slices.DeleteFunc(cl.optional, func(s string) bool { return s == field })
 	}
 	return cl
 }
 
-var saysOutput = ruleFile.Regexp("output") // The provider refuses an answer's length.
-
-// adapt learns the required form from a refusal, and reports whether it is new.
-func (m *model) adapt(cl call, err *llm.CallError) bool {
-	text := strings.ToLower(err.Said)
-	switch {
-	case cl.req.StreamOptions != nil && strings.Contains(text, "stream_options"):
-		m.noStreamOptions.Store(true)
-	case strings.Contains(text, "reasoning_content") && !m.ownThoughts.Load():
-		m.ownThoughts.Store(true)
-	case cl.req.MaxTokens > 0 && strings.Contains(text, "max_completion_tokens"):
-		m.completionTokens.Store(true)
-	case m.MaxOutput > 0 && max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) > m.MaxOutput && saysOutput().MatchString(text):
-		m.ownOutput.Store(true)
-	default:
-		return false
+// limit is the requested limit, or the model's own without one, as far as the provider takes it.
+func (m *model) limit(asked int, f forms) int {
+	if asked <= 0 {
+		asked = m.MaxOutput
 	}
-	return true
-}
-
-// outputLimit is the requested limit, or the model's own without one or if a larger one is refused.
-func (m *model) outputLimit(asked int) int {
-	if asked <= 0 || m.ownOutput.Load() && m.MaxOutput > 0 && m.MaxOutput < asked {
-		return m.MaxOutput
+	for _, most := range []int{f.output, f.room} {
+		if most > 0 && (asked <= 0 || asked > most) {
+			asked = most
+		}
 	}
 	return asked
 }
 
-func tool(t llm.ToolSpec) goopenai.Tool {
-	schema := t.Schema
-	if len(schema) == 0 {
+func (cl *call) setLimit(f forms, limit int, completion bool) {
+	if limit <= 0 || f.has(noLimit) {
+		return
+	}
+	cl.limit, cl.limitField = limit, maxTokens
+	if completion != f.has(otherLimit) {
+		cl.limitField = maxCompletionTokens
+	}
+	cl.body[cl.limitField] = limit
+}
+
+func (cl *call) addTools(r llm.Request, f forms) {
+	if f.has(noTools) || len(r.Tools) == 0 {
+		return
+	}
+	tools := make([]goopenai.Tool, len(r.Tools))
+	for i, t := range r.Tools {
+		cl.tools[t.Name] = true
+		tools[i] = tool(t, f.has(plainSchemas))
+	}
+	cl.body["tools"] = tools
+	cl.shows |= noTools | plainSchemas
+}
+
+func tool(t llm.ToolSpec, plain bool) goopenai.Tool {
+	var schema any = t.Schema
+	if len(t.Schema) == 0 {
 		schema = map[string]any{"type": "object", "properties": map[string]any{}}
+	}
+	if plain {
+		schema = plainSchema(schema)
 	}
 	return goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
 		Name: t.Name, Description: t.Description, Parameters: schema,
 	}}
 }
 
+var plainKeys = []string{"type", "description", "properties", "required", "items", "enum"}
+
+// plainSchema keeps the keywords that every provider knows.
+func plainSchema(v any) any {
+	schema, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := map[string]any{}
+	for _, k := range plainKeys {
+		switch part, given := schema[k]; {
+		case !given:
+		case k == "properties":
+			all := map[string]any{}
+			fields, _ := part.(map[string]any)
+			for name, field := range fields {
+				all[name] = plainSchema(field)
+			}
+			out[k] = all
+		case k == "items":
+			out[k] = plainSchema(part)
+		default:
+			out[k] = part
+		}
+	}
+	return out
+}
+
+// merge adds members to an object, deeply: other members of an object that both have stay.
+func merge(into, from map[string]any) map[string]any {
+	for k, v := range from {
+		if part, ok := v.(map[string]any); ok {
+			base, _ := into[k].(map[string]any)
+			v = merge(maps.Clone(base), part)
+		}
+		if into == nil {
+			into = map[string]any{}
+		}
+		into[k] = v
+	}
+	if into == nil {
+		into = map[string]any{}
+	}
+	return into
+}
+
 // learnTags learns whether the model's template writes the opening tag of its reasoning. Later answers of such a
 // model are not streamed before the closing tag.
 func (m *model) learnTags(cl call, a *answer) {
+	_, forced := cl.body["tool_choice"]
 	switch untagged := a.filter.Untagged(); {
 	case untagged:
 		m.untagged.Store(true)
-	case a.text != "" && cl.req.ToolChoice == nil: // a forced call may have no reasoning
+	case a.text != "" && !forced: // a forced call may have no reasoning
 		m.untagged.Store(false)
 	}
 }
-
-// noThought stands for reasoning that is not known any more. Some providers refuse an empty one.
-const noThought = " "
-
-// messages keeps what providers accept. The caller pairs calls and results. thoughts: the provider requires its
-// reasoning of earlier rounds.
-func messages(in []llm.Message, thoughts bool) []goopenai.ChatCompletionMessage {
-	out := make([]goopenai.ChatCompletionMessage, 0, len(in))
-	for _, m := range in {
-		msg := goopenai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID}
-		if m.Role == goopenai.ChatMessageRoleAssistant {
-			if m.Content == "" && len(m.ToolCalls) == 0 {
-				continue
-			}
-			msg.ToolCalls = toolCalls(m.ToolCalls)
-			if thoughts {
-				msg.ReasoningContent = cmp.Or(m.Reasoning, noThought)
-			}
-		}
-		if msg.Content == "" && len(msg.ToolCalls) == 0 {
-			msg.Content = "(empty)" // go-openai omits an empty content, and providers refuse its absence
-		}
-		out = append(out, msg)
-	}
-	return out
-}
-
-func toolCalls(in []sessions.ToolCall) []goopenai.ToolCall {
-	var out []goopenai.ToolCall
-	for _, c := range in {
-		out = append(out, goopenai.ToolCall{
-			ID: c.ID, Type: goopenai.ToolTypeFunction,
-			Function: goopenai.FunctionCall{Name: c.Name, Arguments: objectOr(c.Arguments)},
-		})
-	}
-	return out
-}
-
-// Providers' templates require a JSON object as args.
-func objectOr(args string) string {
-	var o map[string]json.RawMessage
-	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
-		return "{}"
-	}
-	return args
-}
-
-// rung is a way to force a tool, from the strictest to the one that every model accepts.
-type rung int32
-
-const rungNone rung = -1

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -175,7 +173,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := c.models[0]
-		cl := m.build(llm.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone)
+		cl := m.build(llm.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone, forms{})
 		for i, src := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
 			a, err := readStream(m, cl, src)
 			if err == nil {
@@ -271,25 +269,6 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	if n := len(conns); n > 3 {
 		t.Errorf("20 calls one after another took %d connections", n)
-	}
-}
-
-func TestSplice(t *testing.T) {
-	t.Parallel()
-	req, err := http.NewRequest(http.MethodPost, "http://x.invalid", strings.NewReader(`{"model":"m","a":{"b":1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := splice(req, map[string]any{"temperature": 0, "enable_thinking": false}); err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(req.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := json.Unmarshal(b, &o); err != nil || len(o) != 4 || o["enable_thinking"] != false || int64(len(b)) != req.ContentLength {
-		t.Errorf("%s (%v, length %s)", b, err, strconv.FormatInt(req.ContentLength, 10))
 	}
 }
 

@@ -95,4 +95,4 @@ func (a *answer) saidBytes() int {
 	return n
 }
 
-func limitOf(cl call) int { return max(cl.req.MaxTokens, cl.req.MaxCompletionTokens) }
+func limitOf(cl call) int { return cl.limit }

@@ -17,6 +17,8 @@ type Behaviour struct {
 	Refuse func(arg string, r Request) (refusal Reply, refused bool)
 	// Cut returns the request as the model reads it. It runs before the script; the server keeps the whole one.
 	Cut func(arg string, r Request) Request
+	// RefuseEmbed is likewise for requests of vectors.
+	RefuseEmbed func(arg string, r EmbedRequest) (refusal Reply, refused bool)
 	// Change changes the answer to a request. It runs after the script, and not for errors.
 	Change func(arg string, r Request, answer Reply) Reply
 }
@@ -25,6 +27,9 @@ type Behaviour struct {
 func Behaviours() []Behaviour {
 	return slices.Concat(formBehaviours, refusalBehaviours, outputBehaviours)
 }
+
+// FormBehaviours lists those of providers that answer the same request in another form.
+func FormBehaviours() []Behaviour { return slices.Clone(formBehaviours) }
 
 // behaving is a behaviour that is switched on.
 type behaving struct {
@@ -48,6 +53,14 @@ func (s *Server) Behave(names ...string) {
 	s.behaves = on
 }
 
+func (s *Server) formed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.behaves, func(on behaving) bool {
+		return slices.ContainsFunc(formBehaviours, func(b Behaviour) bool { return b.Name == on.Name })
+	})
+}
+
 // refusal is the first behaviour's that refuses the request.
 func refusal(on []behaving, r Request) (Reply, bool) {
 	for _, b := range on {
@@ -55,6 +68,18 @@ func refusal(on []behaving, r Request) (Reply, bool) {
 			continue
 		}
 		if reply, refused := b.Refuse(b.arg, r); refused {
+			return reply, true
+		}
+	}
+	return Reply{}, false
+}
+
+func embedRefusal(on []behaving, r EmbedRequest) (Reply, bool) {
+	for _, b := range on {
+		if b.RefuseEmbed == nil {
+			continue
+		}
+		if reply, refused := b.RefuseEmbed(b.arg, r); refused {
 			return reply, true
 		}
 	}

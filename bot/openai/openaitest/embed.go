@@ -47,14 +47,16 @@ func (s *Server) embeddings(w http.ResponseWriter, hr *http.Request) {
 	s.mu.Lock()
 	r := EmbedRequest{N: len(s.embeds) + 1, Model: q.Model, Texts: q.Input, Dimensions: q.Dimensions}
 	s.embeds = append(s.embeds, r)
+	fault, bad := embedRefusal(s.behaves, r)
 	s.mu.Unlock()
-	if s.opts.EmbedFault != nil {
-		if fault, ok := s.opts.EmbedFault(r); ok {
-			ctx, cancel := s.open(hr)
-			defer cancel()
-			fault.write(ctx, w, Request{})
-			return
-		}
+	if !bad && s.opts.EmbedFault != nil {
+		fault, bad = s.opts.EmbedFault(r)
+	}
+	if bad {
+		ctx, cancel := s.open(hr)
+		defer cancel()
+		fault.write(ctx, w, Request{})
+		return
 	}
 	data := make([]object, len(q.Input))
 	for i, text := range q.Input { // in reverse order, so that clients must use the index

@@ -141,10 +141,17 @@ func textOf(content any) string {
 		return ""
 	case string:
 		return c
-	default: // parts
-		b, _ := json.Marshal(c)
-		return string(b)
+	case []any: // parts
+		var all []string
+		for _, part := range c {
+			if one, ok := part.(map[string]any); ok {
+				text, _ := one["text"].(string)
+				all = append(all, text)
+			}
+		}
+		return strings.Join(all, "\n")
 	}
+	return fmt.Sprint(content)
 }
 
 func choiceOf(raw json.RawMessage) string {
@@ -159,6 +166,9 @@ func choiceOf(raw json.RawMessage) string {
 
 const saveTool = "memory_save"
 
+// clockRE finds the time before a message. Only chat requests have it at the beginning of a line.
+var clockRE = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d `)
+
 func kindOf(r Request) Kind {
 	alone := len(r.Tools) == 1 && r.Tools[0].Name == saveTool
 	switch {
@@ -166,8 +176,10 @@ func kindOf(r Request) Kind {
 		return Flush
 	case len(r.Tools) > 0:
 		return Chat
-	case r.JSON || strings.Contains(r.Last().Content, saveTool):
+	case r.JSON || strings.Contains(r.Last().Content, "the arguments of "+saveTool):
 		return Flush // request for the tool's arguments as JSON text
+	case clockRE.MatchString(r.Text()):
+		return Chat // the model has no tools
 	}
 	return Summary
 }
@@ -177,19 +189,20 @@ func kindOf(r Request) Kind {
 func (s *Server) Illegal() []string {
 	var out []string
 	for _, r := range s.Requests() {
-		for _, bad := range illegal(r) {
+		for _, bad := range illegal(r, s.formed()) {
 			out = append(out, fmt.Sprintf("request %d (%s): %s", r.N, r.Kind, bad))
 		}
 	}
 	return out
 }
 
-func illegal(r Request) []string {
+// A provider with a form of its own may have refused the system message.
+func illegal(r Request, formed bool) []string {
 	var bad []string
 	add := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	users, open, ids := 0, map[string]bool{}, map[string]bool{}
 	for i, m := range r.Messages {
-		if (m.Role == "system") != (i == 0) {
+		if (m.Role == "system") != (i == 0) && !(formed && i == 0) {
 			add("message %d is %q: one system message stands first, and no other", i, m.Role)
 		}
 		if m.Role != "tool" && len(open) > 0 {

@@ -227,7 +227,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 		fail(w, http.StatusUnauthorized, "Incorrect API key provided: "+req.Key)
 		return
 	}
-	if bad := illegal(req); s.opts.Strict && len(bad) > 0 {
+	if bad := illegal(req, s.formed()); s.opts.Strict && len(bad) > 0 {
 		fail(w, http.StatusBadRequest, strings.Join(bad, "; "))
 		return
 	}

@@ -93,10 +93,12 @@ const chat = "讨论："
 func headings(r Request) []string {
 	var out []string
 	for _, m := range r.Messages {
-		if m.Role == "system" || !strings.Contains(m.Content, "<<<") {
-			for _, h := range headingRE.FindAllStringSubmatch(m.Content, -1) {
-				out = append(out, h[1])
-			}
+		text := m.Content
+		if m.Role != "system" { // the instructions may stand before the data in one message
+			text, _, _ = strings.Cut(text, "<<<")
+		}
+		for _, h := range headingRE.FindAllStringSubmatch(text, -1) {
+			out = append(out, h[1])
 		}
 		if len(out) > 0 {
 			break

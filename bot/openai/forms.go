@@ -1,0 +1,320 @@
+package openai
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+)
+
+// property is a deviation of an endpoint and model from the ordinary request. A refusal teaches it, for the life of the
+// process: providers change slowly, and a wrong guess costs one refused request.
+type property uint
+
+const (
+	emptyText property = 1 << iota // in place of null, beside tool calls
+	someText
+	wantsThoughts
+	noStreamOptions
+	noStream
+	noSystem
+	noTools
+	mergedRoles
+	lastUser
+	shortIDs
+	textParts
+	plainSchemas
+	otherLimit
+	noLimit
+)
+
+// forms are the learned properties of a model. The zero value is the ordinary request.
+type forms struct {
+	set     property
+	output  int      // the longest answer that may be requested; 0: no bound is known
+	without []string // top-level fields that are left out
+	way     rung     // the strictest accepted way to force a tool
+	room    int      // for an answer beside this call's messages; 0: not known. It is not kept.
+}
+
+func (f forms) has(p property) bool { return f.set&p != 0 }
+
+// lesson says which refusals teach a property. It is learned only from a request that shows the opposite.
+type lesson struct {
+	property
+	refuses func() *regexp.Regexp
+}
+
+// lessons are tried in this order: the first that applies is the next change.
+var lessons = []lesson{
+	{wantsThoughts, ruleFile.Regexp("formThoughts")},
+	{noStreamOptions, ruleFile.Regexp("formStreamOptions")},
+	{noStream, ruleFile.Regexp("formStream")},
+	{shortIDs, ruleFile.Regexp("formIDs")},
+	{plainSchemas, ruleFile.Regexp("formSchemas")},
+	{noSystem, ruleFile.Regexp("formSystem")},
+	{noTools, ruleFile.Regexp("formTools")},
+	{textParts, ruleFile.Regexp("formParts")},
+	{emptyText, ruleFile.Regexp("formContent")},
+	{someText, ruleFile.Regexp("formContent")},
+	{lastUser, ruleFile.Regexp("formLast")},
+	{mergedRoles, ruleFile.Regexp("formRoles")},
+	{noSystem, ruleFile.Regexp("formRoles")},
+	{noTools, ruleFile.Regexp("formRoles")},
+	{noTools, ruleFile.Regexp("formToolRole")},
+}
+
+// suspects are changed together when a request is refused for no known reason, once, as far as no request with them
+// was ever answered. The change of any of them costs little.
+const suspects = emptyText | mergedRoles | shortIDs
+
+// words describe the properties to operators.
+var words = []struct {
+	property
+	text string
+}{
+	{emptyText, "wants an empty content beside tool calls"},
+	{someText, "wants words beside tool calls"},
+	{wantsThoughts, "wants its reasoning back"},
+	{noStreamOptions, "takes no stream_options"},
+	{noStream, "takes no stream"},
+	{noSystem, "takes no system message"},
+	{noTools, "has no tools: memory is searched before each answer, and saved by JSON"},
+	{mergedRoles, "wants alternating roles"},
+	{lastUser, "wants a user message at the end"},
+	{shortIDs, "wants call ids of nine letters and digits"},
+	{textParts, "wants the content in parts"},
+	{plainSchemas, "takes plain schemas of tools only"},
+	{otherLimit, "has another field for the limit of an answer"},
+	{noLimit, "takes no limit of an answer"},
+}
+
+// describe lists the properties, without the words of any provider.
+func (f forms) describe() []string {
+	var all []string
+	for _, w := range words {
+		if f.has(w.property) {
+			all = append(all, w.text)
+		}
+	}
+	if f.output > 0 {
+		all = append(all, "answers at most "+strconv.Itoa(f.output)+" tokens")
+	}
+	for _, field := range f.without {
+		all = append(all, "takes no "+field)
+	}
+	if f.way > rungNamed {
+		all = append(all, "a tool is forced by: "+f.way.String())
+	}
+	return all
+}
+
+// maxChanges bounds the changes of form in a call.
+const maxChanges = 8
+
+var (
+	refusesField = ruleFile.Regexp("field")
+	saysOutput   = ruleFile.Regexp("output")
+	saysRoom     = ruleFile.Each("room")
+	namesChoice  = ruleFile.Regexp("formChoice")
+)
+
+// next returns the forms of another try after a refusal, and false if the refusal teaches nothing new.
+func (m *model) next(f forms, cl call, err *llm.CallError, said *providerError) (forms, bool) {
+	if said == nil {
+		return f, false
+	}
+	text := said.words()
+	switch {
+	case err.Class == llm.Overflow:
+		return f.fit(cl, text)
+	case err.Class != llm.Malformed && err.Class != llm.Busy && err.Class != llm.Missing || err.Status == 429:
+		return f, false
+	case cl.way > rungNone && namesChoice().MatchString(text):
+		return f, false // the ladder of force.go
+	}
+	if to, ok := m.shorten(f, cl, text, said.message); ok {
+		return to, true
+	}
+	if to, ok := f.relimit(cl, text); ok {
+		return to, true
+	}
+	for _, l := range lessons {
+		if cl.shows&l.property != 0 && !f.has(l.property) && l.refuses().MatchString(text) {
+			f.set |= l.property
+			return f, true
+		}
+	}
+	if err.Class != llm.Malformed || !err.RequestFault() {
+		return f, false
+	}
+	if to, ok := f.drop(cl, text); ok {
+		return to, true
+	}
+	if cl.way > rungNone {
+		return f, false
+	}
+	return m.suspect(f, cl)
+}
+
+// relimit uses the other name of the limit of an answer, or none.
+func (f forms) relimit(cl call, text string) (forms, bool) {
+	if cl.limitField == "" || !strings.Contains(text, cl.limitField) || !refusesField().MatchString(text) {
+		return f, false
+	}
+	if f.has(otherLimit) {
+		f.set |= noLimit
+	}
+	f.set |= otherLimit
+	return f, true
+}
+
+// shorten lowers the limit of an answer to the number that the refusal names, or to the configured limit, or to half.
+func (m *model) shorten(f forms, cl call, text, message string) (forms, bool) {
+	if cl.limit < 2 || !saysOutput().MatchString(text) {
+		return f, false
+	}
+	n := largestBelow(cl.limit, message)
+	if n == 0 && m.MaxOutput > 0 && m.MaxOutput < cl.limit {
+		n = m.MaxOutput
+	}
+	if n == 0 {
+		n = cl.limit / 2
+	}
+	f.output = n
+	return f, true
+}
+
+const leastOutput = 64
+
+var numbers = regexp.MustCompile(`[\w.-]*\d[\d,]*[kK]?\b`)
+
+// largestBelow reads the largest number below n that may be the limit of an answer; 0 for none. Parts of names are no
+// numbers.
+func largestBelow(n int, text string) int {
+	best := 0
+	for _, word := range numbers.FindAllString(text, -1) {
+		scale := 1
+		if cut := strings.TrimRight(word, "kK"); cut != word {
+			word, scale = cut, 1024
+		}
+		if v, err := strconv.Atoi(strings.ReplaceAll(strings.Trim(word, ",."), ",", "")); err == nil && v*scale >= leastOutput && v*scale < n {
+			best = max(best, v*scale)
+		}
+	}
+	return best
+}
+
+// fit asks for a shorter answer where the messages fit into the window and the answer beside them does not.
+func (f forms) fit(cl call, text string) (forms, bool) {
+	if f.room > 0 || cl.limit == 0 {
+		return f, false
+	}
+	for _, one := range saysRoom() {
+		m := one.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		window, _ := strconv.Atoi(m[one.SubexpIndex("window")])
+		input, _ := strconv.Atoi(m[one.SubexpIndex("input")])
+		if room := window - input - 1; room >= 4*leastOutput && room < cl.limit {
+			f.room = room
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// drop leaves out an optional field that the refusal names.
+func (f forms) drop(cl call, text string) (forms, bool) {
+	for _, field := range cl.optional {
+		if named(text, field) && (field == "temperature" || refusesField().MatchString(text)) {
+			f.without = append(slices.Clone(f.without), field)
+			return f, true
+		}
+	}
+	if cl.shows&noTools != 0 && !f.has(noTools) && named(text, "tools") && refusesField().MatchString(text) {
+		f.set |= noTools
+		return f, true
+	}
+	return f, false
+}
+
+// named finds a field as a whole word: user is no part of user_id.
+func named(text, field string) bool {
+	for rest := text; ; {
+		at := strings.Index(rest, field)
+		if at < 0 {
+			return false
+		}
+		before, after := rest[:at], rest[at+len(field):]
+		if (before == "" || !wordEnd.MatchString(before)) && !wordStart.MatchString(after) {
+			return true
+		}
+		rest = after
+	}
+}
+
+var (
+	wordEnd   = regexp.MustCompile(`[A-Za-z0-9_]$`)
+	wordStart = regexp.MustCompile(`^[A-Za-z0-9_]`)
+)
+
+// suspect changes what no answered request ever had.
+func (m *model) suspect(f forms, cl call) (forms, bool) {
+	doubtful := suspects & cl.shows &^ property(m.answered.Load()) &^ property(m.suspected.Load()) &^ f.set
+	if doubtful == 0 {
+		return f, false
+	}
+	m.suspected.Or(uint64(doubtful))
+	f.set |= doubtful
+	return f, true
+}
+
+// keep stores the forms of an answered request, and logs each new property. Forms of a call that failed are forgotten.
+func (m *model) keep(ctx context.Context, f forms, shows property) {
+	if seen := m.answered.Load(); property(seen)|shows != property(seen) {
+		m.answered.Or(uint64(shows))
+	}
+	for {
+		old := m.learned.Load()
+		merged := *old
+		merged.set |= f.set
+		merged.way = max(old.way, f.way)
+		if f.output > 0 && (old.output == 0 || f.output < old.output) {
+			merged.output = f.output
+		}
+		for _, field := range f.without {
+			if !slices.Contains(merged.without, field) {
+				merged.without = append(slices.Clone(merged.without), field)
+			}
+		}
+		before, after := old.describe(), merged.describe()
+		if slices.Equal(before, after) {
+			return
+		}
+		if !m.learned.CompareAndSwap(old, &merged) {
+			continue
+		}
+		for _, text := range after {
+			if !slices.Contains(before, text) {
+				zerolog.Ctx(ctx).Info().Str("model", m.Name).Str("property", text).Msg("Property of a model was learned from a refusal")
+			}
+		}
+		return
+	}
+}
+
+// Learned lists the properties that a model's refusals taught, for operators.
+func (c *Client) Learned(name string) []string {
+	m := c.find(name)
+	if m == nil {
+		return nil
+	}
+	return m.learned.Load().describe()
+}
