@@ -147,6 +147,7 @@ func (m *ModelConfig) check(k checker, path string, need Need) {
 	if t := m.Temperature; t != nil {
 		k.want(*t >= 0 && *t <= 2, path+".temperature", *t, "0 to 2, or null")
 	}
+	k.params(path+".params", m.Params)
 	k.want(m.PriceIn >= 0, path+".price_in", m.PriceIn, "0 or more")
 	k.want(m.PriceCached >= 0, path+".price_cached", m.PriceCached, "0 or more")
 	k.want(m.PriceOut >= 0, path+".price_out", m.PriceOut, "0 or more")

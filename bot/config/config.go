@@ -96,6 +96,8 @@ type ModelConfig struct {
 	FirstToken time.Duration `json:"first_token_timeout"`
 	// Temperature is 0 to 2; null: the provider's own.
 	Temperature *float64 `json:"temperature"`
+	// Params are fields of the provider, merged into each request of this model.
+	Params Params `json:"params"`
 	// PriceIn is for a million input tokens, in any currency. 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
 	// PriceCached is for those from the provider's cache. 0: PriceIn.

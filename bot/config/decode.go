@@ -30,6 +30,8 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 	switch {
 	case dst.Type() == durationType:
 		decodeDuration(src, path, v, dst)
+	case dst.Type() == paramsType:
+		decodeParams(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
 	case dst.Type() == reflect.TypeFor[map[string]CompactionSettings]():

@@ -28,6 +28,9 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	switch {
 	case v.Type() == durationType:
 		return writeLeaf(w, durationText(time.Duration(v.Int())))
+	case v.Type() == paramsType:
+		params, _ := reflect.TypeAssert[Params](v)
+		return writeLeaf(w, params.masked())
 	case v.Kind() == reflect.Struct:
 		set := jsonFields(v.Type())
 		for i, name := range set.names {

@@ -2,9 +2,11 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,6 +35,7 @@ type EmbedConfig struct {
 type Embedder struct {
 	client *Client
 	conf   EmbedConfig
+	most   atomic.Int64 // texts of a request, by the endpoint's refusal; 0: no bound is known
 }
 
 const defaultEmbedTimeout = 30 * time.Second
@@ -62,11 +65,45 @@ func (e *Embedder) Model() string {
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed returns a vector for each text, in order. An error is an *EmbedError.
+// Embed returns a vector for each text, in order. An error is an *EmbedError. An endpoint that names the number of texts that it
+// takes is asked for that number from then on.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if len(texts) == 0 {
-		return nil, nil
+	var vectors [][]float32
+	for len(texts) > 0 {
+		part := texts
+		if most := int(e.most.Load()); most > 0 && most < len(texts) {
+			part = texts[:most]
+		}
+		got, err := e.embed(ctx, part)
+		if err != nil && e.learnMost(ctx, len(part), err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		vectors, texts = append(vectors, got...), texts[len(part):]
 	}
+	return vectors, nil
+}
+
+var saysTexts = ruleFile.Regexp("texts")
+
+// learnMost reports whether the refusal names a smaller number of texts.
+func (e *Embedder) learnMost(ctx context.Context, n int, err error) bool {
+	failed, ok := errors.AsType[*EmbedError](err)
+	if !ok || failed.Class != llm.Malformed || !saysTexts().MatchString(failed.Said) {
+		return false
+	}
+	most := largestBelow(1, n, failed.Said)
+	if most == 0 {
+		return false
+	}
+	e.most.Store(int64(most))
+	zerolog.Ctx(ctx).Info().Str("model", e.conf.Model).Int("texts", most).Msg("Number of texts that the embedding endpoint takes was learned")
+	return true
+}
+
+func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	for n := 0; ; n++ {
 		vectors, err := e.attempt(ctx, texts)
 		if err == nil {

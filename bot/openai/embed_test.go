@@ -141,3 +141,24 @@ func TestEmbedErrorsHaveNoWordOfTheEndpoint(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An endpoint that takes a number of texts at a time refuses once, where it names the number.
+func TestEmbedLearnsTheNumberOfTexts(t *testing.T) {
+	t.Parallel()
+	s := newEmbedServer(t, openaitest.Options{Behaviours: []string{"embed_limit:10"}})
+	e := newEmbedder(t, s.URL, EmbedConfig{})
+	texts := make([]string, 64)
+	for i := range texts {
+		texts[i] = fmt.Sprint("text ", i)
+	}
+	for _, requests := range []int{8, 7} {
+		before := len(s.Embeddings())
+		got, err := e.Embed(t.Context(), texts)
+		if err != nil || len(got) != 64 || !slices.Equal(got[63], openaitest.Vector("text 63", 0, nil)) {
+			t.Fatalf("%d vectors: %v", len(got), err)
+		}
+		if n := len(s.Embeddings()) - before; n != requests {
+			t.Errorf("%d requests, want %d", n, requests)
+		}
+	}
+}

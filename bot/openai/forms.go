@@ -179,7 +179,7 @@ func (m *model) shorten(f forms, cl call, text, message string) (forms, bool) {
 	if cl.limit < 2 || !saysOutput().MatchString(text) {
 		return f, false
 	}
-	n := largestBelow(cl.limit, message)
+	n := largestBelow(leastOutput, cl.limit, message)
 	if n == 0 && m.MaxOutput > 0 && m.MaxOutput < cl.limit {
 		n = m.MaxOutput
 	}
@@ -194,16 +194,15 @@ const leastOutput = 64
 
 var numbers = regexp.MustCompile(`[\w.-]*\d[\d,]*[kK]?\b`)
 
-// largestBelow reads the largest number below n that may be the limit of an answer; 0 for none. Parts of names are no
-// numbers.
-func largestBelow(n int, text string) int {
+// largestBelow reads the largest number from least up to n, without n; 0 for none. Parts of names are no numbers.
+func largestBelow(least, n int, text string) int {
 	best := 0
 	for _, word := range numbers.FindAllString(text, -1) {
 		scale := 1
 		if cut := strings.TrimRight(word, "kK"); cut != word {
 			word, scale = cut, 1024
 		}
-		if v, err := strconv.Atoi(strings.ReplaceAll(strings.Trim(word, ",."), ",", "")); err == nil && v*scale >= leastOutput && v*scale < n {
+		if v, err := strconv.Atoi(strings.ReplaceAll(strings.Trim(word, ",."), ",", "")); err == nil && v*scale >= least && v*scale < n {
 			best = max(best, v*scale)
 		}
 	}

@@ -223,6 +223,23 @@ func TestAShorterAnswerFitsIntoTheWindow(t *testing.T) {
 	}
 }
 
+// Fields of the provider are in each request, also where a tool is forced without thinking: Ebb's own fields win.
+func TestParamsAreMerged(t *testing.T) {
+	t.Parallel()
+	s := serverOf(t, refusing(rungNoThinking))
+	c := clientOf(t, 0, s)
+	c.models[0].Params = map[string]any{"enable_search": true, "enable_thinking": true, "model": "x", "chat_template_kwargs": map[string]any{"a": 1, "enable_thinking": true}}
+	if _, err := c.Generate(t.Context(), forcing("存下来")); err != nil {
+		t.Fatal(err)
+	}
+	q := s.Requests()
+	first, last := q[0].Raw, q[len(q)-1].Raw
+	if string(first["enable_search"]) != "true" || string(first["enable_thinking"]) != "true" || q[0].Model != "scripted" ||
+		string(last["enable_search"]) != "true" || string(last["enable_thinking"]) != "false" || string(last["chat_template_kwargs"]) != `{"a":1,"enable_thinking":false}` {
+		t.Errorf("sent %s and then %s", first, last)
+	}
+}
+
 func TestTheLimitIsReadFromTheRefusal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -234,7 +251,7 @@ func TestTheLimitIsReadFromTheRefusal(t *testing.T) {
 		"max_tokens of glm-4-9b must be less":        0,
 		"Request 4f3c-8812: max_tokens is too large": 0,
 	} {
-		if got := largestBelow(20000, text); got != want {
+		if got := largestBelow(leastOutput, 20000, text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}

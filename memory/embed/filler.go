@@ -127,6 +127,14 @@ func (f *Filler) embedTexts(ctx context.Context, texts []string) ([][]float32, e
 	if len(texts) == 0 {
 		return nil, nil
 	}
+	if f.batch > 0 && len(texts) > f.batch { // learned from the first half
+		first, err := f.embedTexts(ctx, texts[:f.batch])
+		if err != nil {
+			return first, err
+		}
+		rest, err := f.embedTexts(ctx, texts[f.batch:])
+		return append(first, rest...), err
+	}
 	got, err := f.requestVectors(ctx, texts)
 	if fault, ok := errors.AsType[memory.EmbedFault](err); err == nil || !ok || !fault.Unfit() {
 		return got, err

@@ -238,3 +238,25 @@ func TestFillerRuns(t *testing.T) {
 		<-done
 	})
 }
+
+// An endpoint that takes a number of texts at a time, and does not say so, refuses one request for each halving.
+func TestFillLearnsTheNumberOfTexts(t *testing.T) {
+	t.Parallel()
+	store, e := newVectors(), &endpoint{most: 10}
+	for i := range 128 {
+		store.texts = append(store.texts, fmt.Sprint("text ", i))
+	}
+	f := &Filler{Store: store, Embedder: e}
+	if n, err := f.Fill(t.Context()); err != nil || n != 128 {
+		t.Fatalf("%d were filled: %v", n, err)
+	}
+	refused := 0
+	for _, texts := range e.asked {
+		if len(texts) > e.most {
+			refused++
+		}
+	}
+	if refused != 3 || len(e.asked) != 3+16 {
+		t.Errorf("%d of %d requests were refused, want 3 of 19", refused, len(e.asked))
+	}
+}
