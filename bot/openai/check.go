@@ -6,22 +6,21 @@ import (
 	"fmt"
 
 	"ebb/bot/llm"
+	"ebb/sessions"
 )
 
 // A reasoning model needs some tokens before it calls a tool.
-const (
-	checkWord = 1
-	checkCall = 512
-)
+const checkCall = 512
 
 // The tool has the form of a flush's.
 var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", Schema: map[string]any{
 	"type": "object", "properties": map[string]any{"nothing_to_save": map[string]any{"type": "boolean"}}, "required": []any{"nothing_to_save"},
 }}
 
-// CheckAnswer requests one token from a model, without retry and fallback. Its error is a *llm.CallError.
+// CheckAnswer sends a model an ordinary request, without retry and fallback: with tools, a call and its result, the configured
+// limit of the answer, and a stream. [Client.Learned] then has the forms that the model refused. Its error is a *llm.CallError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
-	_, err := c.check(ctx, name, llm.Request{MaxOutput: checkWord, Messages: checkMessages("ping")})
+	_, err := c.check(ctx, name, checkRequest())
 	return err
 }
 
@@ -38,9 +37,7 @@ func (c *Client) CheckTool(ctx context.Context, name string) (way string, err er
 
 // CheckStream reports whether a model streams with the usage at the end.
 func (c *Client) CheckStream(ctx context.Context, name string) error {
-	resp, err := c.check(ctx, name, llm.Request{
-		MaxOutput: checkWord, Messages: checkMessages("ping"), Delta: func(string, bool) {},
-	})
+	resp, err := c.check(ctx, name, checkRequest())
 	m := c.find(name)
 	switch {
 	case err != nil:
@@ -51,6 +48,22 @@ func (c *Client) CheckStream(ctx context.Context, name string) error {
 		return &llm.CallError{Class: llm.Malformed, Model: name, Err: errors.New("the stream has no usage: tokens and cost are estimates")}
 	}
 	return nil
+}
+
+// checkRequest has the shape of a conversation's requests.
+func checkRequest() llm.Request {
+	const id = "memory_save:0"
+	return llm.Request{
+		Tools: []llm.ToolSpec{checkSpec}, Delta: func(string, bool) {},
+		Messages: []llm.Message{
+			{Role: "system", Content: "Answer with one word."},
+			{Role: "user", Content: "[2026-01-01 09:00 Thursday UTC]"}, {Role: "user", Content: "Nothing is to be saved."},
+			{Role: "assistant", ToolCalls: []sessions.ToolCall{{ID: id, Name: checkSpec.Name, Arguments: `{"nothing_to_save":true}`}}},
+			{Role: "tool", ToolCallID: id, Content: "nothing to save"},
+			{Role: "assistant", Content: "Done."},
+			{Role: "user", Content: "[09:01]"}, {Role: "user", Content: "Answer with the word pong."},
+		},
+	}
 }
 
 func checkMessages(ask string) []llm.Message {

@@ -128,16 +128,17 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func TestCheckAsksForOneToken(t *testing.T) {
+func TestCheckSendsAnOrdinaryRequest(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(openaitest.Options{APIKey: testKey})
 	defer s.Close()
 	c := clientOf(t, 5, s)
+	c.models[0].MaxOutput = 4096
 	if err := c.CheckAnswer(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(s.Requests()[0].Raw["max_tokens"]); got != "1" {
-		t.Errorf("asked for %s tokens", got)
+	if q := s.Requests()[0]; string(q.Raw["max_tokens"]) != "4096" || !q.Stream || len(q.Tools) == 0 {
+		t.Errorf("asked for %s tokens, in a stream %v, with the tools %v", q.Raw["max_tokens"], q.Stream, q.Tools)
 	}
 	wrong, err := New(Config{Models: []ModelConfig{{Name: "x", BaseURL: s.URL, APIKey: "wrong", Model: "m"}}})
 	if err != nil {

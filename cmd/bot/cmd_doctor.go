@@ -125,7 +125,7 @@ func withWords(text string, err error) string {
 }
 
 func checkModels(ctx context.Context, cfg *config.Config) (string, error) {
-	return eachModel(ctx, cfg, "answered one token", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
+	return eachModel(ctx, cfg, "answered an ordinary request", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckAnswer(ctx, name) })
 }
 
 // Memory depends on tool calls.
@@ -147,12 +147,15 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 		return "", err
 	}
 	defer client.Close()
-	errs := make([]error, len(cfg.LLM.Models))
+	errs, learned := make([]error, len(cfg.LLM.Models)), make([]string, len(cfg.LLM.Models))
 	var all sync.WaitGroup
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
 			if err := check(ctx, client, m.Name); err != nil { // with the provider's name of the model, since the error has Ebb's
-				errs[i] = fmt.Errorf("%s (%s): %s", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err))
+				errs[i] = fmt.Errorf("%s (%s): %s%s", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err), nextStep(err, i))
+			}
+			if forms := client.Learned(m.Name); len(forms) > 0 {
+				learned[i] = "; " + m.Name + " " + strings.Join(forms, ", ")
 			}
 		})
 	}
@@ -163,7 +166,29 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 			good--
 		}
 	}
-	return fmt.Sprintf("%d of %d %s", good, len(errs), did), errors.Join(errs...)
+	return fmt.Sprintf("%d of %d %s", good, len(errs), did) + strings.Join(learned, ""), errors.Join(errs...)
+}
+
+// nextStep says what an administrator can do about a failure of the model at i.
+func nextStep(err error, i int) string {
+	path, step := fmt.Sprintf("llm.models[%d].", i), ""
+	switch llm.ClassOf(err) {
+	case llm.Denied:
+		step = "check " + path + "api_key, and the rights of the account"
+	case llm.Unpaid:
+		step = "pay the provider's account, or raise its limit"
+	case llm.Missing:
+		step = "check " + path + "base_url and " + path + "model"
+	case llm.Unreachable:
+		step = "check " + path + "base_url and the network"
+	case llm.Malformed:
+		step = "check " + path + "params and " + path + "max_output, or use another model"
+	case llm.Overflow:
+		step = "check agent.compaction.context_window"
+	default:
+		return ""
+	}
+	return " (next: " + step + ")"
 }
 
 func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
