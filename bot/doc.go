@@ -22,6 +22,7 @@
 //	bot                                    New, Run, intake, the drain, metrics, the restart report
 //	turn   command   upkeep   leader       a turn, its command, the work besides turns, the stream connection
 //	outbox   view                          replies on their way, requests and their size
+//	blame                                  the parts at fault for a refused request
 //	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //	console                                pages and API for administrators, over ebb/memory/pages and manage

@@ -365,8 +365,8 @@ func TestUnexplainedRefusalOfALargeRequest(t *testing.T) {
 		answer                string
 	}{
 		"large, and heard by half": {8000, 6500, 2, "answered"},
-		"large, and refused again": {8000, 0, 2, wording.Say(wording.Malformed, "en")},
-		"small":                    {300, 0, 1, wording.Say(wording.Malformed, "en")},
+		"large, and refused again": {8000, 0, 3, wording.Say(wording.Malformed, "en")}, // the third has the question alone
+		"small":                    {300, 0, 3, wording.Say(wording.Denied, "en")},     // a greeting is refused too
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

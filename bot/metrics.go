@@ -8,6 +8,8 @@ import (
 
 	"ebb/bot/access"
 	"ebb/bot/llm"
+	"ebb/bot/turn"
+	"ebb/bot/upkeep"
 	"ebb/memory/extract"
 	"ebb/sessions"
 )
@@ -26,6 +28,8 @@ type metrics struct {
 	toolCalls       *prometheus.CounterVec
 	limited         *prometheus.CounterVec
 	doubted         *prometheus.CounterVec
+	refusals        *prometheus.CounterVec
+	withheld        *prometheus.CounterVec
 	flushes         *prometheus.CounterVec
 	digests         *prometheus.CounterVec
 	compactions     *prometheus.CounterVec
@@ -83,6 +87,8 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
+		refusals:     vec("model_refusals_total", "Permanent refusals of turns by providers, by what was refused: question, history, model (every request).", "what"),
+		withheld:     vec("withheld_total", "Rows kept from a model that refuses them, by row: message, summary, fact.", "row"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved, nothing, failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
@@ -106,6 +112,8 @@ func (m *metrics) begin() {
 		m.limited:  {string(sessions.PersonTurns), string(sessions.GroupTurns), string(sessions.PersonTokens), string(sessions.AllTokens), string(sessions.UnidentifiedTurns)},
 		m.flushes:  {"saved", "nothing", "failed"},
 		m.digests:  {"written", "nothing", "failed"},
+		m.refusals: {turn.RefusedQuestion, turn.RefusedHistory, turn.RefusedAll},
+		m.withheld: {upkeep.WithheldMessage, upkeep.WithheldSummary, upkeep.WithheldFact},
 	} {
 		for _, w := range words {
 			v.WithLabelValues(w)
@@ -153,6 +161,19 @@ func (r *recorder) ReportDoubted(model string) {
 // LimitReached implements turn.Stats.
 func (r *recorder) LimitReached(limit sessions.Limit) {
 	r.metrics.limited.WithLabelValues(string(limit)).Inc()
+}
+
+// RequestRefused implements turn.Stats.
+func (r *recorder) RequestRefused(what string) {
+	r.metrics.refusals.WithLabelValues(what).Inc()
+	if what == turn.RefusedQuestion {
+		r.Withheld(upkeep.WithheldMessage, 1)
+	}
+}
+
+// Withheld implements upkeep.Stats.
+func (r *recorder) Withheld(row string, n int) {
+	r.metrics.withheld.WithLabelValues(row).Add(float64(n))
 }
 
 // ReplyResumed implements outbox.Stats.

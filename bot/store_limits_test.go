@@ -22,3 +22,12 @@ func (s *store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 func (s *store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
 	return do(s, "used", func() (sessions.Used, error) { return s.mem.Used(ctx, a) })
 }
+
+func (s *store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
+	_, err := do(s, "withhold", func() (none, error) { return none{}, s.mem.Withhold(ctx, l, w) })
+	return err
+}
+
+func (s *store) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
+	return do(s, "withheld", func() (sessions.WithheldCount, error) { return s.mem.CountWithheld(ctx, key, model) })
+}

@@ -84,7 +84,11 @@ func (a *attic) FactGroups(context.Context, memory.OverfullScope) ([]memory.Fact
 	return slices.DeleteFunc(piles, func(p memory.FactGroup) bool { return p.Held < 2 }), nil
 }
 
+// WithholdFacts implements memory.ConsolidationStore.
+func (a *attic) WithholdFacts(context.Context, sessions.Withholding) error { return nil }
+
 func (a *attic) Oldest(_ context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
+	p.Reads = ""
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p.Held = 0
@@ -268,7 +272,11 @@ func (a *many) FactGroups(_ context.Context, c memory.OverfullScope) (out []memo
 	return out, nil
 }
 
+// WithholdFacts implements memory.ConsolidationStore.
+func (a *many) WithholdFacts(context.Context, sessions.Withholding) error { return nil }
+
 func (a *many) Oldest(_ context.Context, p memory.FactGroup, _ int) (out []memory.Memory, _ error) {
+	p.Reads = ""
 	for i := range 2 {
 		out = append(out, memory.Memory{ID: int64(i + 1), Scope: p.Scope, ScopeID: p.ScopeID, SubjectID: p.Subject, Content: fmt.Sprint("parcel ", i)})
 	}

@@ -23,6 +23,7 @@ type FactGroup struct {
 	Subject sessions.UserID
 	Speaker sessions.UserID
 	Held    int
+	Reads   sessions.ModelID // as in [Reader]
 }
 
 // ConsolidationStore is the storage of a consolidate.Consolidator.
@@ -34,6 +35,8 @@ type ConsolidationStore interface {
 	FactGroups(ctx context.Context, c OverfullScope) ([]FactGroup, error)
 	// Oldest lists the oldest memories in force of a group, at most limit.
 	Oldest(ctx context.Context, p FactGroup, limit int) ([]Memory, error)
+	// WithholdFacts marks facts that a model refuses.
+	WithholdFacts(ctx context.Context, w sessions.Withholding) error
 	// Consolidate replaces old by the drafts, atomically, or fails with [sessions.ErrConflict] if one of old is no
 	// longer in force.
 	Consolidate(ctx context.Context, old []Memory, drafts []Draft) (Receipt, error)

@@ -15,6 +15,8 @@ type Reader struct {
 	Private      bool
 	// Users are in a private chat the person, in a group none.
 	Users []sessions.UserID
+	// Reads is the model that gets the results: rows that it refuses are left out. Empty: no row is left out.
+	Reads sessions.ModelID
 }
 
 // Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
@@ -99,9 +101,10 @@ type LogQuery struct {
 	From    int64  // first number; 0: no bound
 	Through int64  // last number; 0: no bound
 	Since   time.Time
-	Until   time.Time // exclusive
-	Limit   int       // events
-	Chars   int       // characters of one event's content; a longer one is cut around the first word
+	Until   time.Time        // exclusive
+	Limit   int              // events
+	Chars   int              // characters of one event's content; a longer one is cut around the first word
+	Reads   sessions.ModelID // as in [Reader]
 }
 
 // LogMatches are events of a log, newest first.

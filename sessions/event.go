@@ -51,6 +51,7 @@ type Event struct {
 	Archived  bool
 	CreatedAt time.Time
 	Message   *Message // a user event's, for the reply
+	Withheld  Withheld // models that refuse it; nil: none
 }
 
 // IsScheduled reports whether a schedule made the message.
@@ -117,4 +118,5 @@ const (
 	SpentSummary       = "summary"
 	SpentDigest        = "digest"
 	SpentConsolidation = "consolidation"
+	SpentProbe         = "probe"
 )

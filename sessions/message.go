@@ -97,7 +97,13 @@ func (q Quote) Lead(bot string) string {
 }
 
 // QuoteLead is [Quote.Lead] of a speaker and words.
-func QuoteLead(who, text string) string { return "[引用 " + who + ": " + text + "]\n" }
+func QuoteLead(who, text string) string { return quoteStart + who + ": " + text + quoteEnd }
+
+// The ends of a quote before a message's words. A shown quote has neither.
+const (
+	quoteStart = "[引用 "
+	quoteEnd   = "]\n"
+)
 
 // MaxQuote bounds a shown quote, in characters.
 const MaxQuote = 500

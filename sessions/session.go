@@ -40,6 +40,7 @@ type Session struct {
 	Usage             Usage   // all model calls
 	Settings          string  // the conversation's own settings: a JSON object of agent.compaction keys
 	SpentToday        int     // tokens of flushes and compactions since midnight UTC, input and output
+	Suspicion         *Suspicion
 }
 
 // CompactUndone is the CompactError after an undo.
@@ -88,10 +89,11 @@ type Summary struct {
 	Level      int // 0: made from events
 	Status     SummaryStatus
 	CreatedAt  time.Time
+	Withheld   Withheld
 }
 
-// Emptied reports whether an erasure emptied the summary: its range must be summarized again.
-func (s Summary) Emptied() bool { return s.Text == ErasedText }
+// Emptied reports whether an erasure emptied the summary, or the model of the view refuses it: its range must be summarized again.
+func (s Summary) Emptied() bool { return s.Text == ErasedText || s.Text == WithheldText }
 
 // SummaryStatus is the place of a summary in the view.
 type SummaryStatus string
@@ -128,4 +130,6 @@ type View struct {
 	// width; 0: it has none yet.
 	Suspect, Width int
 	More           bool // more messages wait besides Pending
+	// Reads is the model whose requests the view is for, which leave out what it refuses. Empty: nothing is left out.
+	Reads ModelID
 }

@@ -32,6 +32,7 @@ type Store interface {
 	Ledger
 	Limiter
 	Scopes
+	Withholder
 
 	// Session returns the state of a session without its log, at any owner, or ErrNotFound.
 	Session(ctx context.Context, key Key) (Session, error)
@@ -71,7 +72,7 @@ type Turner interface {
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
 	// Quoted finds a quoted message: a person's by the quote's ID, the bot's by the send time, between commit and
-	// settling. The event has only Role, Content, SenderID, SenderNick and Message. ErrNotFound without a match, or
+	// settling. The event has only Role, Content, SenderID, SenderNick, Message and Withheld. ErrNotFound without a match, or
 	// with several of the bot's.
 	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
 
@@ -101,8 +102,8 @@ type Compactor interface {
 	// returned. The event's sender is the one who asked.
 	Undo(ctx context.Context, l Lease, event int64, rest int) (LogEntry, error)
 
-	// Rewrite fills an active summary that an erasure emptied, and logs it. It fails with ErrConflict, and writes
-	// nothing, on any other summary.
+	// Rewrite fills an active summary that an erasure emptied or that a model refuses, and logs it. It fails with
+	// ErrConflict, and writes nothing, on any other summary.
 	Rewrite(ctx context.Context, l Lease, w Rewritten) error
 
 	// Renew begins a new generation with an empty view. The log, pinned memory, waiting messages and unflushed events
@@ -250,12 +251,14 @@ type Turn struct {
 	// TakenTokens are the counts of the taken messages, in their order.
 	TakenTokens []int
 	// TakenTexts are their searchable texts, in their order. A store indexes missing ones later.
-	TakenTexts []string
-	Command    bool    // a slash command or a reminder with its answer, which no search finds
-	Outcome    Outcome // kept with the taken messages; empty: they stay as they are
-	Events     []Event // assistant and tool events, in order; Role, Content, tool fields, Tokens
-	Dead       []int64 // ids of pending messages to set aside, without a place in the view
-	Reply      *Reply  // nil: nothing to send
+	TakenTexts    []string
+	TakenWithheld []Withheld // models that refuse them, in their order; missing ones: none
+	Suspicion     *Suspicion // the session's from now on; nil: unchanged
+	Command       bool       // a slash command or a reminder with its answer, which no search finds
+	Outcome       Outcome    // kept with the taken messages; empty: they stay as they are
+	Events        []Event    // assistant and tool events, in order; Role, Content, tool fields, Tokens, Withheld
+	Dead          []int64    // ids of pending messages to set aside, without a place in the view
+	Reply         *Reply     // nil: nothing to send
 	// ReplyWaits says that the reply is not sent before it is claimed. Otherwise the commit is the claim of its first
 	// try.
 	ReplyWaits bool

@@ -40,6 +40,9 @@ func (r reporting) plain(ctx context.Context) string {
 	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
 		line(wording.StatusOwed)
 	}
+	if c := r.withheld(ctx); c.Events > 0 {
+		line(wording.StatusWithheld, c.Events, r.newest(c))
+	}
 	switch {
 	case h.worker.Busy(t.Key):
 		line(wording.StatusBusy)
@@ -95,6 +98,9 @@ func (r reporting) figures(ctx context.Context) string {
 	if n, err := h.store.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
 	}
+	if c := r.withheld(ctx); c.Events > 0 {
+		rows = append(rows, row("不发给模型的消息（服务商拒绝）", "messages kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldCount, t.Lang, c.Events, r.newest(c))))
+	}
 	if h.worker.Busy(t.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
@@ -118,6 +124,29 @@ func (r reporting) figures(ctx context.Context) string {
 	return out.String()
 }
 
+// withheld counts the messages that the conversation's model refuses.
+func (r reporting) withheld(ctx context.Context) sessions.WithheldCount {
+	c, err := r.store.CountWithheld(ctx, r.Key, r.views.Reads(r.View.Session))
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count messages that the provider refuses")
+	}
+	return c
+}
+
+// newest is the author of the newest of these messages, without its words.
+func (r reporting) newest(c sessions.WithheldCount) string {
+	switch c.Newest.Role {
+	case sessions.RoleUser:
+		if nick := sessions.Nick(c.Newest.SenderNick); nick != "" {
+			return nick
+		}
+		return wording.Say(wording.WithheldMember, r.Lang)
+	case sessions.RoleTool:
+		return wording.Say(wording.WithheldTool, r.Lang)
+	}
+	return wording.Say(wording.WithheldBot, r.Lang)
+}
+
 func (r reporting) ownSettings(s sessions.Session) string {
 	line := settingsLine(s.Settings, r.Lang)
 	if s.Settings == "" || r.cfg.Current.For(s.Key).Own == nil {
@@ -135,6 +164,7 @@ var kindWords = map[string][2]string{
 	sessions.SpentSummary:       {"压缩", "compactions"},
 	sessions.SpentDigest:        {"每日摘要", "digests"},
 	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
+	sessions.SpentProbe:         {"排查", "probes"},
 }
 
 // spentSince is empty before the first model call.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"ebb/memory"
@@ -55,12 +57,28 @@ type eventJSON struct {
 	Tokens    int                 `json:"tokens"`
 	State     sessions.State      `json:"state"`
 	CreatedAt time.Time           `json:"created_at"`
+	Withheld  []withheldJSON      `json:"withheld,omitempty"`
+}
+
+// withheldJSON is a model that requests with the event's parts leave out.
+type withheldJSON struct {
+	Model sessions.ModelID        `json:"model"`
+	Parts []sessions.WithheldPart `json:"parts"`
+	Class string                  `json:"class"`
+	At    time.Time               `json:"at"`
+}
+
+func viewWithheld(w sessions.Withheld) (list []withheldJSON) {
+	for _, m := range slices.Sorted(maps.Keys(w)) {
+		list = append(list, withheldJSON{m, w[m].Parts, w[m].Class, w[m].At})
+	}
+	return list
 }
 
 func viewEvent(e sessions.Event) eventJSON {
 	return eventJSON{
 		ID: e.ID, Seq: e.Seq, Role: e.Role, Content: e.Content, Sender: e.SenderID, Nick: e.SenderNick, ToolCalls: e.ToolCalls,
-		ToolName: e.ToolName, Tokens: e.Tokens, State: e.State, CreatedAt: e.CreatedAt,
+		ToolName: e.ToolName, Tokens: e.Tokens, State: e.State, CreatedAt: e.CreatedAt, Withheld: viewWithheld(e.Withheld),
 	}
 }
 

@@ -24,7 +24,7 @@ type Metrics struct {
 }
 
 var (
-	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation}
+	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation, KindProbe}
 	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Unpaid, Overflow, Refused, Malformed}
 )
 

@@ -115,6 +115,7 @@ type Part struct {
 // Listed is a model that members may choose.
 type Listed struct {
 	Name string
+	ID   sessions.ModelID // the provider's name of it, at its endpoint; empty: not known
 	Price
 }
 
@@ -139,6 +140,7 @@ const (
 	KindSummary       Kind = "summary"
 	KindDigest        Kind = "digest"
 	KindConsolidation Kind = "consolidation"
+	KindProbe         Kind = "probe" // asks for one token: whether a provider accepts a request
 )
 
 // State is the state of a model's circuit breaker.
@@ -231,6 +233,9 @@ func (e *CallError) Temporary() bool {
 	}
 	return false
 }
+
+// Accepted reports whether a provider took a request, whatever it made of it. Other errors leave that open.
+func Accepted(err error) bool { return err == nil || ClassOf(err) == Broken }
 
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }

@@ -18,11 +18,12 @@ import (
 type calling struct {
 	*Client
 	llm.Request
-	caller context.Context //nolint:containedctx // the call's own, beside that of each model's part
-	out    *sink
-	made   int          // number of requests
-	spent  llm.Response // usage, cost and parts so far
-	failed []*llm.CallError
+	caller  context.Context //nolint:containedctx // the call's own, beside that of each model's part
+	out     *sink
+	made    int          // number of requests
+	spent   llm.Response // usage, cost and parts so far
+	failed  []*llm.CallError
+	refused int // models that refused the request permanently
 }
 
 type slot struct {

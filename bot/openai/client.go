@@ -33,8 +33,14 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 		if merr == nil {
 			return resp, nil
 		}
-		if merr.Class == llm.Overflow || merr.Class == llm.Refused || ctx.Err() != nil {
+		if merr.Class == llm.Overflow || ctx.Err() != nil {
 			return k.spent, merr
+		}
+		if merr.RequestFault() {
+			k.refused++
+		}
+		if k.refused == maxRefused {
+			break
 		}
 		if k.Requests > 0 && k.made >= k.Requests {
 			merr.Next = !s.last && !merr.RequestFault()
@@ -47,11 +53,14 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	return k.spent, joinedFault(k.failed)
 }
 
+// maxRefused models are asked with a request that they refuse. The caller can ask for less.
+const maxRefused = 2
+
 // Models lists the models in the order of fallback, the default first.
 func (c *Client) Models() []llm.Listed {
 	var list []llm.Listed
 	for _, m := range c.models {
-		list = append(list, llm.Listed{Name: m.Name, Price: m.price()})
+		list = append(list, llm.Listed{Name: m.Name, ID: m.id(), Price: m.price()})
 	}
 	return list
 }

@@ -280,8 +280,6 @@ func TestFinalErrorsStopAtOnce(t *testing.T) {
 		"DashScope overflow": {openaitest.Error(400, "", `{"error":{"code":"invalid_parameter_error","message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}`), llm.Overflow},
 		"vLLM overflow":      {openaitest.Error(400, "", `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","code":400}`), llm.Overflow},
 		"413":                {openaitest.Raw(413, "text/html", "<html>too large</html>"), llm.Overflow},
-		"filtered request":   {openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`), llm.Refused},
-		"filtered answer":    {openaitest.Text("").Finish("content_filter"), llm.Refused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -290,6 +288,29 @@ func TestFinalErrorsStopAtOnce(t *testing.T) {
 			_, err := clientOf(t, 3, a, b).Generate(t.Context(), ask("你好"))
 			if m := class(t, err, tc.want); m.Model != "a" {
 				t.Errorf("the error names model %q", m.Model)
+			}
+		})
+	}
+}
+
+// Another provider may accept words that one refuses. Two refusals are enough: the caller can ask for less.
+func TestRefusedRequestGoesToTheNextModel(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]openaitest.Reply{
+		"filtered request": openaitest.Error(400, "", `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}`),
+		"filtered answer":  openaitest.Text("").Finish("content_filter"),
+		"malformed":        openaitest.Error(400, "", `{"error":{"message":"bad"}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := clientOf(t, 3, openaitest.NewServer(t, refusal), openaitest.NewServer(t, openaitest.Text("好"))).Generate(t.Context(), ask("你好"))
+			if err != nil || resp.Text != "好" || len(resp.Parts) != 2 || !resp.Parts[0].Err.RequestFault() {
+				t.Errorf("answered %+v: %v", resp, err)
+			}
+			third := openaitest.NewServer(t)
+			_, err = clientOf(t, 3, openaitest.NewServer(t, refusal), openaitest.NewServer(t, refusal), third).Generate(t.Context(), ask("你好"))
+			if m, ok := errors.AsType[*llm.CallError](err); !ok || !m.RequestFault() || m.Model != "a" {
+				t.Errorf("two refusals: %v", err)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
+	"ebb/sessions"
 	"ebb/sessions/retry"
 )
 
@@ -92,6 +93,15 @@ type model struct {
 	suspected        atomic.Uint64 // properties that were changed for a refusal without a known reason
 	untagged         atomic.Bool   // its reasoning has no opening tag
 	whole            atomic.Bool   // answers in one piece despite a requested stream
+}
+
+// id has neither credentials nor query of the address.
+func (m *model) id() sessions.ModelID {
+	at, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return sessions.ModelID(m.Model)
+	}
+	return sessions.ModelID(m.Model + "@" + at.Host + strings.TrimSuffix(at.Path, "/"))
 }
 
 // New sends no request.

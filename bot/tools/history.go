@@ -129,5 +129,5 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 }
 
 func logReader(store memory.Store, in chat.ToolInput, loc *time.Location) show.LogReader {
-	return show.LogReader{Library: store, Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
+	return show.LogReader{Library: readBy(in, store), Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

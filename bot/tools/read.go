@@ -6,18 +6,34 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/memory"
+	"ebb/sessions"
 )
 
+// noted is memory as a model reads it: it notes the memories that are read, and leaves out what the model refuses.
 type noted struct {
 	memory.Store
-	read func(id int64)
+	reads sessions.ModelID
+	read  func(id int64)
 }
 
 func readBy(in chat.ToolInput, s memory.Store) memory.Store {
-	if in.Read == nil {
-		return s
+	n := noted{s, in.Reader.Reads, in.Read}
+	if n.read == nil {
+		n.read = func(int64) {}
 	}
-	return noted{s, in.Read}
+	return n
+}
+
+// Range implements memory.ReadStore.
+func (n noted) Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
+	events, err := n.Store.Range(ctx, key, from, through, limit)
+	return sessions.Readable(events, n.reads), err
+}
+
+// History implements memory.ReadStore.
+func (n noted) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
+	q.Reads = n.reads
+	return n.Store.History(ctx, key, q)
 }
 
 // Search implements memory.ReadStore.

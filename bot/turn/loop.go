@@ -30,6 +30,7 @@ type answer struct {
 	guessed  bool           // its usage is an estimate
 	estimate int            // our own count of the last request, not calibrated
 	model    string         // answered, or used the tokens
+	resp     llm.Response   // the last call's
 }
 
 func (a answer) spending() sessions.Spending {
@@ -44,8 +45,9 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	seen, again := map[string]bool{}, false
 	for round := 1; ; round++ {
 		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Delta: t.delta(), Thought: t.thought(), Voices: r.frame(t).Voices(t.View, t.Asked)})
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Requests: t.requests(), Delta: t.delta(), Thought: t.thought(), Voices: r.frame(t).Voices(t.View, t.Asked)})
 		t.work.add(resp.Parts)
+		a.resp = resp
 		if err != nil && isStopped(ctx) {
 			a.text = resp.Text
 			r.estimateUse(t, a, &resp)
@@ -53,6 +55,9 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		a.usage, a.cost = a.usage.Add(resp.Usage), a.cost+resp.Cost // a failed call may have used tokens
 		if resp.Usage != (sessions.Usage{}) {
 			a.model = cmp.Or(resp.UsedModel(), a.model)
+		}
+		if err != nil && round > 1 && (defence{r, t}).dropResults(ctx, &a, msgs, refusedBy(resp, err)) {
+			continue
 		}
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
@@ -93,6 +98,15 @@ func (r *Runner) runCalls(
 		msgs = r.appendEvent(t, a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 	}
 	return msgs, nil
+}
+
+// requests is the bound of the next call: a question that is asked alone goes out once.
+func (t *Turn) requests() int {
+	if !t.refusals.alone {
+		return 0
+	}
+	t.refusals.alone = false
+	return 1
 }
 
 // delta is nil without a display, so that a model without streams is asked for none.

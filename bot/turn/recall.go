@@ -53,7 +53,15 @@ func (r *Runner) recallBudget(t *Turn) int {
 // writeRecalled leaves out facts that the view shows. It is empty if nothing was searched for, or the view shows all
 // results.
 func (r *Runner) writeRecalled(t *Turn, v sessions.View) string {
-	fresh := dropShown(t.Found, t.View, v)
+	fresh := view.NotSuspected(t.View, dropShown(t.Found, t.View, v))
+	t.refusals.facts, t.refusals.events = nil, nil
+	for _, h := range fresh {
+		if h.MemoryID != 0 {
+			t.refusals.facts = append(t.refusals.facts, h.MemoryID)
+		} else {
+			t.refusals.events = append(t.refusals.events, h.Seq)
+		}
+	}
 	if !t.searched || len(fresh) == 0 && len(t.Found) > 0 {
 		return ""
 	}

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -43,12 +44,14 @@ func (r *Runner) frame(t *Turn) *view.Frame { return r.views.FrameOf(t.View.Sess
 
 func (r *Runner) buildRequest(t *Turn, v sessions.View) []llm.Message {
 	recalled := r.writeRecalled(t, v)
-	t.recalledTokens = 0
+	v, asked, suspected := r.views.WithoutSuspects(v, t.Asked)
+	t.recalledTokens, t.refusals.shown, t.partial = 0, v, t.partial || suspected
 	if recalled != "" {
 		t.recalledTokens = r.counter.Count(recalled) + tokens.MessageOverhead
 	}
-	t.size = r.views.Estimate(v, t.Asked) + t.recalledTokens
-	return r.frame(t).Assemble(v, r.views.Settings(v.Session).Policy, recalled, t.Asked)
+	t.size = r.views.Estimate(v, asked) + t.recalledTokens
+	t.refusals.asked = r.views.FrameOf(v.Session).Assemble(v, r.views.Settings(v.Session).Policy, recalled, asked)
+	return slices.Clone(t.refusals.asked)
 }
 
 // inlineTrigger is empty if no compaction must run before the answer. After a failed summary it waits for the retry

@@ -128,6 +128,8 @@ type Stats interface {
 	ToolCalled(tool, outcome string)
 	LimitReached(limit sessions.Limit)
 	ReportDoubted(model string)
+	// RequestRefused counts a permanent refusal by what the provider refused: question, history or model.
+	RequestRefused(what string)
 }
 
 // New returns a runner; [Runner.Connect] completes it.

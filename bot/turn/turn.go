@@ -45,6 +45,7 @@ type Turn struct {
 	stalled        bool              // the storage did not record a tool call at once
 	live           chat.Live         // nil: not shown
 	work           work
+	refusals       refusals
 }
 
 // RunTurn is steps 3 to 8 of a message's path. more reports whether messages still wait.
@@ -217,7 +218,11 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Str("class", string(llm.ClassOf(err))).Msg("Model gave no answer")
 			o.text = apology(err, t.Lang)
-			o.events = append(dropOpenCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
+			o.events = dropOpenCalls(o.events)
+			if t.refusals.guilty != nil {
+				t.withhold(o.events)
+			}
+			o.events = append(o.events, sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
 		}
 	case kindRemind, kindMissed:
 		o.text = r.scheduledAnswer(t, r.now())
@@ -265,12 +270,44 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// askModel runs the loop once more on the emergency view if the provider finds the request too large, or may do so.
+// askModel runs the loop once more on the emergency view if the provider finds the request too large, or may do so. If it refuses
+// the request, the question is asked alone.
 func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
-	if err == nil || !isTooLarge(err, a.estimate, r.views.Settings(t.View.Session).Window) {
+	refused := refusedBy(a.resp, err)
+	switch {
+	case err == nil && refused != nil: // another model answered
+		t.refusals.suspicion = t.suspects(r.now(), refused)
+		r.stats.RequestRefused(RefusedHistory)
+		return a, nil
+	case err == nil || isStopped(ctx):
 		return a, err
 	}
+	tooLarge := isTooLarge(err, a.estimate, r.views.Settings(t.View.Session).Window)
+	if tooLarge {
+		var half answer
+		half, err = askHalf(ctx, r, t, err)
+		a = half.after(a)
+		refused = refusedBy(half.resp, err)
+	}
+	if err != nil && refused != nil && !isStopped(ctx) {
+		var alone answer
+		alone, err = defence{r, t}.askAlone(ctx, refused, !tooLarge)
+		if alone = alone.after(a); err != nil {
+			alone.events = a.events // the log keeps the calls
+		}
+		a = alone
+	}
+	return a, err
+}
+
+// after adds the usage of a request before.
+func (a answer) after(before answer) answer {
+	a.usage, a.cost, a.model = a.usage.Add(before.usage), a.cost+before.cost, cmp.Or(a.model, before.model)
+	return a
+}
+
+func askHalf(ctx context.Context, r *Runner, t *Turn, err error) (answer, error) {
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Context overflowed, compacting")
 	if llm.ClassOf(err) == llm.Overflow {
 		r.compactInline(ctx, t, r.overflowTrigger)
@@ -278,9 +315,7 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	t.partial, t.halfWindow = true, true
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
-	again, err := r.loop(ctx, t, r.buildRequest(t, v))
-	again.usage, again.cost, again.model = again.usage.Add(a.usage), again.cost+a.cost, cmp.Or(again.model, a.model)
-	return again, err
+	return r.loop(ctx, t, r.buildRequest(t, v))
 }
 
 // countTokens uses the provider's report if it can be one, or else our own count, calibrated by earlier reports.
@@ -333,6 +368,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies, as in the log
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
 	}
+	s.TakenWithheld, s.Suspicion = t.marks()
 	s.Reply.Target.Passing, s.Reply.Target.Card = t.Kept != "", o.card
 	s.ReplyWaits = r.outbox.Queued(t.Key, o.card != "")
 	if o.mute {
@@ -388,6 +424,9 @@ func (t *Turn) after(o outcome) sessions.View {
 		v.Tail = slices.Concat(v.Tail, t.Asked, o.events)
 		v.Session.LastSeq += int64(len(t.Asked) + len(o.events))
 		v.Session.Candidates += len(t.marked)
+		if _, s := t.marks(); s != nil {
+			v.Session.Suspicion = s
+		}
 	}
 	return v
 }

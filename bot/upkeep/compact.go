@@ -240,7 +240,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	state, events := r.views.State(r.view, r.tokens), r.views.WithoutCommands(src.Events)
+	state, events := r.views.State(r.view, r.tokens), r.accuser.readable(r.Key, src.Events)
 	cut.Whole = compaction.TokensOf(events)
 	task := summarize.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: events, From: s.CompactedSeq, Through: cut.Through,
@@ -250,7 +250,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 			if err == nil && len(events) == maxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
-			return r.views.WithoutCommands(events), err
+			return r.accuser.readable(r.Key, events), err
 		},
 	}
 	long, stop := r.extendDeadline(ctx, cut)
@@ -300,6 +300,12 @@ func (r *run) writeDraft(ctx context.Context, t summarize.Task) (d summarize.Dra
 		d = r.engine().WriteNote(t)
 	} else {
 		d, err = r.engine().Summarize(ctx, t)
+	}
+	if err != nil && r.accuser.accuse(ctx, r.lease, r.view.Session, err, t.Active, t.Events) { // the text is written again, without the events at fault
+		lost := d
+		t.Events = sessions.Readable(t.Events, r.accuser.reads(r.Key))
+		d, err = r.engine().Summarize(ctx, t)
+		d.Usage, d.Cost, d.Report.Calls = d.Usage.Add(lost.Usage), d.Cost+lost.Cost, d.Report.Calls+lost.Report.Calls
 	}
 	r.recordDraft(d)
 	return d, err

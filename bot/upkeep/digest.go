@@ -100,7 +100,7 @@ func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory
 		return err
 	}
 	defer end()
-	digest, err := u.summarizeDay(ctx, s, d)
+	digest, err := u.summarizeDay(ctx, lease, s, d)
 	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model}
 	if err != nil && ctx.Err() != nil { // interrupted, not failed: the next process writes the digest
 		u.Charge(ctx, d.Key, spent)
@@ -150,7 +150,7 @@ func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memor
 
 // summarizeDay leaves out commands and their answers. A digest without content means that nothing else was said. With
 // an error it holds the usage.
-func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
+func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(ctx).Error().Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Digest panicked")
@@ -175,9 +175,16 @@ func (u *Worker) summarizeDay(ctx context.Context, s sessions.Session, d memory.
 	parts := 1 + size/max(1, summarizer.Context/4)
 	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
 	defer stop()
-	res, err := summarizer.Summarize(ctx, summarize.Request{
+	r := summarize.Request{
 		Events: events, Target: min(digestTokens, max(minDigestTokens, size/4)), MaxTokens: maxDigestTokens, Profile: compaction.ProfileDay,
-	})
+	}
+	res, err := summarizer.Summarize(ctx, r)
+	if err != nil && u.accuser.accuse(ctx, l, s, err, nil, events) {
+		lost := res
+		r.Events = sessions.Readable(events, u.accuser.reads(s.Key))
+		res, err = summarizer.Summarize(ctx, r)
+		res.Usage, res.Cost = res.Usage.Add(lost.Usage), res.Cost+lost.Cost
+	}
 	digest.Usage, digest.Cost, digest.Model = res.Usage, res.Cost, res.Model
 	if err != nil {
 		return digest, fmt.Errorf("ask for a digest: %w", err)
@@ -196,7 +203,7 @@ func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Ev
 			return nil, fmt.Errorf("read the day: %w", err)
 		}
 		if all = append(all, page...); len(page) < digestPage {
-			return u.views.WithoutCommands(all), nil
+			return u.accuser.readable(d.Key, all), nil
 		}
 		after = page[len(page)-1].Seq
 	}

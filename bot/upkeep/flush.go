@@ -92,6 +92,7 @@ func (u *Worker) flush(
 	for _, seq := range out.Passed {
 		log.Warn().Int64("event", seq).Msg("Event passed over by a memory flush: no model reads it, the rest goes on")
 	}
+	u.accuser.withholdFaulted(ctx, l, out.Faulted)
 	if len(out.Refused) > 0 {
 		log.Info().Any("refused", out.Refused).Msg("Memory flush skipped excluded facts")
 	}

@@ -33,7 +33,7 @@ func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 // Due implements turn.Upkeep.
 func (u *Worker) Due(v sessions.View, tokens int) bool {
 	need := u.backgroundNeed(v, tokens)
-	return need.Flush || need.Compact || u.rewriteDue(v)
+	return need.Flush || need.Compact || u.rewriteDue(v) || u.accuser.due(v)
 }
 
 // maxSessionRounds limits a session's compactions in a row: others wait.
@@ -90,6 +90,11 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	}
 	u.views.Show(&v)
 	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
+	case u.accuser.due(v):
+		if again, err = u.accuser.settle(ctx, l); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
+		}
+		return again, nil
 	case u.rewriteDue(v):
 		return true, u.rewrite(ctx, l)
 	case need.Compact:

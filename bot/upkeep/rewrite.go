@@ -115,7 +115,7 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, err
 	}
-	events = slices.DeleteFunc(r.views.WithoutCommands(events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	events = slices.DeleteFunc(r.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context
 	for i, e := range slices.Backward(events) {
 		if room -= e.Tokens; room < 0 {

@@ -155,7 +155,12 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 	ctx = withSession(ctx, p.Session)
 	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
 	defer stop()
+	p.Reads = u.accuser.reads(p.Session)
 	done, err := u.consolidations(p.Session).Run(one, p)
+	if err != nil && u.accuser.accuseFacts(one, p, err) {
+		u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
+		done, err = u.consolidations(p.Session).Run(one, p)
+	}
 	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {

@@ -71,6 +71,7 @@ type Worker struct {
 	locks        *locks
 	slots        *semaphore.Weighted // limits upkeep over all sessions
 	idle         idleBacklogs
+	accuser      accuser
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -85,6 +86,7 @@ type Stats interface {
 	Flushed(o extract.Outcome, err error)
 	Compacted(e sessions.LogEntry)
 	DigestEnded(outcome string) // "written", "nothing" or "failed"
+	Withheld(row string, n int) // rows that are kept from a model from now on
 }
 
 // New returns a worker; [Worker.Connect] completes it.
@@ -94,6 +96,7 @@ func New(cfg Config) *Worker {
 		leases: cfg.Leases, views: cfg.Views, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
 		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
+	u.accuser = accuser{u}
 	u.summarizer = summarize.Summarizer{
 		Model: llm.Plain{Model: cfg.Model, Kind: llm.KindSummary}, Counter: cfg.Counter,
 		Location: cfg.Location, Retries: cfg.SummaryRetries, Backoff: cfg.SummaryBackoff,
@@ -103,7 +106,7 @@ func New(cfg Config) *Worker {
 		Store: cfg.Memory, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindFlush},
 		Count: cfg.Counter.Count, Location: cfg.Location, TaskTTL: cfg.Remember.TaskTTL,
 		Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence,
-		Talk: cfg.Views.WithoutCommands, Clean: transcript.Clean,
+		Clean: transcript.Clean,
 	}
 	u.consolidator = consolidate.Consolidator{
 		Store: cfg.Keeper, Model: llm.Plain{Model: cfg.Model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
@@ -121,6 +124,7 @@ func (u *Worker) summaries(key sessions.Key) *summarize.Summarizer {
 func (u *Worker) flushes(key sessions.Key) *extract.Flusher {
 	f, set := u.flusher, u.cfg.Current.For(key)
 	f.Name, f.Context, f.Language = set.SummaryModel, set.Compaction.Window.Context, u.cfg.language(key)
+	f.Talk, f.Reads = func(events []sessions.Event) []sessions.Event { return u.accuser.readable(key, events) }, u.accuser.reads(key)
 	return &f
 }
 

@@ -27,6 +27,7 @@ type Exchange struct {
 // retold: a fact that only they hold has no speaker.
 func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 	c := draft.ChatOf(x.View.Session, slices.Concat(x.View.Tail, x.Asked, later))
+	c.Reads = x.View.Reads
 	if x.View.Session.CompactedSeq > 0 {
 		c.Retold = []string{x.View.Gap}
 	}
@@ -36,8 +37,12 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 	return c
 }
 
-// Reader returns the conversation's rights to read memory.
-func (x *Exchange) Reader() memory.Reader { return draft.ReaderOf(x.ChatWith(nil)) }
+// Reader returns the conversation's rights to read memory, for people: nothing is left out for a model.
+func (x *Exchange) Reader() memory.Reader {
+	r := draft.ReaderOf(x.ChatWith(nil))
+	r.Reads = ""
+	return r
+}
 
 // ErrInline cancels a compaction that an answer waits for. Upkeep continues it after the answer.
 var ErrInline = errors.New("the answer's wait for a compaction ended")

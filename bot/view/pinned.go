@@ -17,6 +17,32 @@ const pinnedMemories = 100
 // pinnedShare of the threshold bounds pinned memory, which stays after a compaction.
 const pinnedShare = 12
 
+// Facts returns the facts that pinned memory is drawn from, and those of more that it lacks.
+func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]memory.Memory, error) {
+	chat := draft.ChatOf(v.Session, slices.Concat(v.Tail, v.Pending))
+	chat.Reads = b.Reads(v.Session)
+	reader := draft.ReaderOf(chat)
+	facts, err := b.memory.Pinned(ctx, reader, pinnedMemories)
+	if err != nil {
+		return nil, fmt.Errorf("read memory: %w", err)
+	}
+	for _, id := range more {
+		if slices.ContainsFunc(facts, func(m memory.Memory) bool { return m.ID == id }) {
+			continue
+		}
+		values, err := b.memory.Values(ctx, reader, id)
+		if err != nil {
+			return nil, fmt.Errorf("read memory: %w", err)
+		}
+		for _, m := range values {
+			if m.ID == id {
+				facts = append(facts, m)
+			}
+		}
+	}
+	return facts, nil
+}
+
 // Pinned returns the memory at the head of the view, within its token budget. Facts about the current speakers come
 // first, then the group's, then the rest; within each rank speakers take turns, the newest fact first. Facts are never
 // cut, so that an erasure finds them in the stored text.
@@ -26,7 +52,9 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 		return &sessions.Pinned{}, nil
 	}
 	talk := slices.Concat(v.Tail, v.Pending)
-	ms, err := b.memory.Pinned(ctx, draft.ReaderOf(draft.ChatOf(v.Session, talk)), pinnedMemories)
+	chat := draft.ChatOf(v.Session, talk)
+	chat.Reads = b.Reads(v.Session)
+	ms, err := b.memory.Pinned(ctx, draft.ReaderOf(chat), pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory: %w", err)
 	}

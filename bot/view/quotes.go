@@ -22,21 +22,21 @@ func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View
 		if e.Message == nil || e.Message.Quote == nil || e.Message.Quote.Shown != "" || e.Message.Quote.Text == sessions.ErasedText {
 			continue
 		}
-		if err := b.quote(ctx, l, e, v.Session.ConversationType); err != nil {
+		if err := b.quote(ctx, l, e, v.Session); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, kind sessions.ConversationType) error {
+func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, s sessions.Session) error {
 	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
 	defer stop()
 	q, own := *e.Message.Quote, b.OwnWords(*e)
 	original, err := b.store.Quoted(one, l.Key, q)
 	switch {
 	case err == nil:
-		q = b.quoteOf(q, original, kind)
+		q = b.quoteOf(q, original, s)
 	case errors.Is(err, sessions.ErrNotFound):
 		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
 		if q.FromBot {
@@ -56,7 +56,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 }
 
 // quoteOf keeps the frame's text, by which an erasure finds the quote.
-func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessions.ConversationType) sessions.Quote {
+func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.Session) sessions.Quote {
 	said := b.OwnWords(original)
 	if original.Content == sessions.ErasedText {
 		return sessions.Quote{Text: sessions.ErasedText}
@@ -65,12 +65,15 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, kind sessio
 		q.Who, q.FromBot = b.cfg.Name, true
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
-		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); kind == sessions.Private {
+		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); s.ConversationType == sessions.Private {
 			q.Who = sessions.Nick(original.SenderNick)
 		}
 	}
 	q.Text = cmp.Or(q.Text, firstRunes(said, sessions.MaxQuote))
 	q.Shown = cmp.Or(sessions.QuoteText(said), unknownWords)
+	if original.Withheld.From(b.Reads(s), sessions.WithheldBody) {
+		q.Shown = sessions.QuoteText(sessions.WithheldText)
+	}
 	return q
 }
 

@@ -26,9 +26,10 @@ func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 	return out
 }
 
-// Show prepares the tail for a request, by WithoutCommands and [Shrink].
+// Show prepares a view for requests to its model, which leave out commands and what the model refuses. See [Shrink].
 func (b *Builder) Show(v *sessions.View) {
 	v.Tail = b.WithoutCommands(v.Tail)
+	b.leaveOut(v)
 	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
 }
 

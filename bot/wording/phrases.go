@@ -196,6 +196,11 @@ const (
 	StatusSummed
 	StatusFacts
 	StatusOwed
+	StatusWithheld
+	WithheldCount
+	WithheldMember
+	WithheldTool
+	WithheldBot
 	StatusBusy
 	StatusSpent
 	StatusFailed
@@ -390,13 +395,18 @@ var phrases = map[Phrase]Text{
 	NotYourTurn:  {"没有停止：只有提问的人和管理员可以停止一个回答。", "Not stopped: only the asker and administrators can stop an answer."},
 	StillWaiting: {"还有 %d 条消息在等：%s。", " Still waiting (%d): %s."},
 
-	StatusRoom:   {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarized; the originals can still be looked up."},
-	StatusSummed: {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
-	StatusFacts:  {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
-	StatusOwed:   {"最近的内容还没能记入记忆，稍后会再试。", "The latest messages are not in memory yet; this is tried again later."},
-	StatusBusy:   {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
-	StatusSpent:  {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
-	StatusFailed: {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
+	StatusRoom:     {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarized; the originals can still be looked up."},
+	StatusSummed:   {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
+	StatusFacts:    {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
+	StatusWithheld: {"有 %d 条消息没有发给模型，因为服务商拒绝它；最新一条来自%s。换模型后会再试。", "%d messages are kept from the model, since its provider refuses them; the newest is by %s. Another model is asked again."},
+	WithheldCount:  {"%d 条，最新一条来自%s", "%d, the newest by %s"},
+	WithheldMember: {"一位成员", "a member"},
+	WithheldTool:   {"一个工具的结果", "a tool's result"},
+	WithheldBot:    {"机器人", "the bot"},
+	StatusOwed:     {"最近的内容还没能记入记忆，稍后会再试。", "The latest messages are not in memory yet; this is tried again later."},
+	StatusBusy:     {"我正在整理这个对话。", "I am tidying up this conversation at the moment."},
+	StatusSpent:    {"今天的整理用量已用完，UTC 零点后继续。", "Today's allowance for tidying up is used up; it goes on after midnight UTC."},
+	StatusFailed:   {"上次概括没有成功：%s。稍后会再试，你可以继续说话。", "The last summary failed: %s. It is tried again later; you can go on talking."},
 
 	CallsLeft: {"，剩 %s", ", %s left"},
 

@@ -53,9 +53,15 @@ type sessionsShowCmd struct {
 
 // Run shows a session.
 func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
-	return c.view(ctx, app, func(_ context.Context, _ *sql.Store, s sessions.Session, at clock) error {
+	return c.view(ctx, app, func(ctx context.Context, st *sql.Store, s sessions.Session, at clock) error {
+		withheld, err := st.CountWithheld(ctx, s.Key, "")
+		if err != nil {
+			return err
+		}
 		if c.JSON {
-			return json.NewEncoder(app.Stdout).Encode(viewSession(s))
+			v := viewSession(s)
+			v.Withheld = withheld.Events
+			return json.NewEncoder(app.Stdout).Encode(v)
 		}
 		owner := "nobody"
 		if s.Lease.Owner != "" {
@@ -70,6 +76,7 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"generation", fmt.Sprintf("%d, from event %d", s.Gen, s.BaseSeq+1)},
 			{"compacted through", fmt.Sprint(s.CompactedSeq)},
 			{"flushed through", fmt.Sprint(s.FlushedSeq)},
+			{"kept from a model", fmt.Sprint(withheld.Events)},
 			{"compactions", fmt.Sprint(s.CompactionCount)},
 			{"last compaction", at.full(s.CompactedAt)},
 			{"compaction error", s.CompactError},

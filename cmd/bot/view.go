@@ -43,6 +43,7 @@ type sessionView struct {
 	Usage            usageView                 `json:"usage"`
 	LeaseOwner       sessions.ReplicaID        `json:"lease_owner"`
 	LeaseTerm        int64                     `json:"lease_term"`
+	Withheld         int                       `json:"withheld,omitempty"` // events that a model refuses; only of a single session
 	CreatedAt        time.Time                 `json:"created_at"`
 	LastActiveAt     time.Time                 `json:"last_active_at"`
 }
@@ -82,7 +83,8 @@ type eventView struct {
 	State      sessions.State      `json:"state"`
 	Attempts   int                 `json:"attempts"`
 	Archived   bool                `json:"is_archived"`
-	SentAt     time.Time           `json:"sent_at,omitzero"` // by the sender's clock
+	Withheld   sessions.Withheld   `json:"withheld,omitempty"` // models that refuse it
+	SentAt     time.Time           `json:"sent_at,omitzero"`   // by the sender's clock
 	CreatedAt  time.Time           `json:"created_at"`
 }
 
@@ -90,7 +92,7 @@ func viewEvent(e sessions.Event) eventView {
 	v := eventView{
 		ID: e.ID, Seq: e.Seq, Session: e.Key, Role: e.Role, Content: e.Content, SenderID: e.SenderID, SenderNick: e.SenderNick,
 		MsgID: e.MsgID, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, ToolName: e.ToolName, Tokens: e.Tokens, State: e.State,
-		Attempts: e.Attempts, Archived: e.Archived, CreatedAt: e.CreatedAt,
+		Attempts: e.Attempts, Archived: e.Archived, CreatedAt: e.CreatedAt, Withheld: e.Withheld,
 	}
 	if e.Message != nil {
 		v.SentAt = e.Message.SentAt

@@ -28,6 +28,8 @@ func (c *scopeStore) FactGroups(context.Context, memory.OverfullScope) ([]memory
 	return nil, nil
 }
 
+func (c *scopeStore) WithholdFacts(context.Context, sessions.Withholding) error { return nil }
+
 func (c *scopeStore) Oldest(_ context.Context, _ memory.FactGroup, limit int) ([]memory.Memory, error) {
 	return c.old[:min(limit, len(c.old))], nil
 }

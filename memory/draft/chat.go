@@ -23,6 +23,8 @@ type Chat struct {
 	// Retold is other text that the model saw, such as summaries. It may repeat anyone. A fact without support comes
 	// from there unless people's words in Said have more of it.
 	Retold []string
+	// Reads is as in [memory.Reader].
+	Reads sessions.ModelID
 	// Location is the zone of relative dates; nil: UTC.
 	Location *time.Location
 	// TaskTTL is the lifetime of the state of work; 0: [DefaultTaskTTL].
@@ -48,7 +50,7 @@ func ChatOf(s sessions.Session, events []sessions.Event) Chat {
 
 // ReaderOf is the reader of memory in a chat.
 func ReaderOf(c Chat) memory.Reader {
-	r := memory.Reader{Key: c.Key, Robot: c.Robot, Conversation: c.Conversation, Private: c.Private}
+	r := memory.Reader{Key: c.Key, Robot: c.Robot, Conversation: c.Conversation, Private: c.Private, Reads: c.Reads}
 	if c.Private && c.Person != "" {
 		r.Users = []sessions.UserID{c.Person}
 	}

@@ -24,6 +24,8 @@ type Flusher struct {
 	// Split returns the pieces of an event that is too long for a transcript of limit tokens, else the event.
 	Split func(e sessions.Event, limit int) []sessions.Event
 	Fence memory.Fencer
+	// Reads identifies the model: see [memory.Reader].
+	Reads sessions.ModelID
 	// Talk removes events outside the conversation, such as commands; nil: there are none.
 	Talk func([]sessions.Event) []sessions.Event
 	// Clean removes secrets before a cut could leave half of one. Nil: [sessions.Redact].
@@ -59,6 +61,8 @@ type Outcome struct {
 	Through int64
 	// Passed are skipped events, from which no fact was saved.
 	Passed []int64
+	// Faulted are those of Passed that the provider refused, with its error.
+	Faulted map[int64]error
 	// Refused counts, by kind such as instruction, tries to save facts that are never kept.
 	Refused   map[string]int
 	Calls     int
@@ -125,9 +129,10 @@ type flushRun struct {
 	left int
 	bare bool // known facts are not shown: the provider refused a request with some
 
-	proved     bool    // the model read something in this flush
-	pending    []int64 // unread events with no read one behind them
-	pendingErr error   // error of the first of them
+	proved     bool            // the model read something in this flush
+	pending    []int64         // unread events with no read one behind them
+	pendingErr error           // error of the first of them
+	faulted    map[int64]error // pending events that the provider refused
 
 	fresh []memory.Memory // facts that were stored from the part that is read again
 	again int             // times that it was

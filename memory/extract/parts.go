@@ -24,7 +24,7 @@ const (
 func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 	var known []memory.Memory
 	if !r.bare {
-		nearest, err := r.searchKnown(ctx, draft.ReaderOf(draft.ChatOf(r.due.Session, r.page)), r.queue)
+		nearest, err := r.searchKnown(ctx, r.reader(), r.queue)
 		if err != nil {
 			return flushPart{}, fmt.Errorf("read known facts: %w: %w", ErrStorage, err)
 		}
@@ -37,6 +37,12 @@ func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 	p := flushPart{known: r.knownFacts(known)}
 	p.CallRequest = memory.CallRequest{System: sys.String(), Tool: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()}
 	return r.fitPart(p), nil
+}
+
+func (r *flushRun) reader() memory.Reader {
+	chat := draft.ChatOf(r.due.Session, r.page)
+	chat.Reads = r.Reads
+	return draft.ReaderOf(chat)
 }
 
 // queryLength is the number of people's last characters by which known facts are searched.

@@ -2,7 +2,9 @@ package extract
 
 import (
 	"context"
+	"errors"
 
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -11,7 +13,13 @@ func (r *flushRun) markProved() {
 	r.proved = true
 	if len(r.pending) > 0 {
 		r.addPassed(r.pending...)
-		r.pending, r.span, r.left, r.bare = nil, 0, 0, false
+		for seq, fault := range r.faulted {
+			if r.out.Faulted == nil {
+				r.out.Faulted = map[int64]error{}
+			}
+			r.out.Faulted[seq] = fault
+		}
+		r.pending, r.faulted, r.span, r.left, r.bare = nil, nil, 0, 0, false
 	}
 }
 
@@ -30,6 +38,12 @@ func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 		return r.wrapError(err)
 	}
 	seq := r.queue[0].Seq
+	if fault, known := errors.AsType[memory.ModelFault](err); known && fault.RequestFault() {
+		if r.faulted == nil {
+			r.faulted = map[int64]error{}
+		}
+		r.faulted[seq] = fault
+	}
 	r.dropEvents(1)
 	if r.pending = append(r.pending, seq); len(r.pending) == 1 {
 		r.pendingErr = err

@@ -192,6 +192,7 @@ type Replica struct {
 // Counts is the open work of all sessions.
 type Counts struct {
 	Sessions, Waiting, Dead, Debts int
+	Withheld                       int // events that a model refuses
 	Compacted, Failed              int // attempts of the last 24 hours
 }
 

@@ -187,7 +187,7 @@ func (s *sessionRows) clearQuotes(text string, seqs []int64) string {
 }
 
 func (s *sessionRows) eraseEvent(e *sessions.Event) {
-	e.Content, e.Tokens = sessions.ErasedText, sessions.ErasedTokens
+	e.Content, e.Tokens, e.Withheld = sessions.ErasedText, sessions.ErasedTokens, nil
 	e.ToolCalls = slices.Clone(e.ToolCalls)
 	for i := range e.ToolCalls {
 		e.ToolCalls[i].Arguments = "{}"
@@ -245,12 +245,12 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 	}
 	defer m.mu.Unlock()
 	at := slices.IndexFunc(s.summaries, func(sum *sessions.Summary) bool {
-		return sum.ID == w.ID && sum.Status == sessions.Active && sum.Text == sessions.ErasedText
+		return sum.ID == w.ID && sum.Status == sessions.Active && (sum.Text == sessions.ErasedText || len(sum.Withheld) > 0)
 	})
 	if at < 0 {
 		return fmt.Errorf("rewriting summary %d: %w", w.ID, sessions.ErrConflict)
 	}
-	s.summaries[at].Text, s.summaries[at].Tokens = w.Text, w.Tokens
+	s.summaries[at].Text, s.summaries[at].Tokens, s.summaries[at].Withheld = w.Text, w.Tokens, nil
 	s.upkeep.cut = 0
 	st := &s.state
 	st.TotalTokens = max(0, st.TotalTokens+w.Growth)

@@ -203,7 +203,7 @@ func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	st.Gen++
 	st.ViewVersion++
 	st.BaseSeq, st.CompactedSeq = st.LastSeq, st.LastSeq
-	st.TotalTokens, st.RearmTokens, st.PinnedDue = 0, 0, true
+	st.TotalTokens, st.RearmTokens, st.PinnedDue, st.Suspicion = 0, 0, true, nil
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, ""
 	st.FlushEpoch, st.FlushFailures = -1, 0

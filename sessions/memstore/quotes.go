@@ -26,7 +26,7 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 		for _, e := range s.events {
 			if e.Role == sessions.RoleUser && e.MsgID == q.ID {
 				return sessions.Event{
-					Key: key, Role: e.Role, Content: e.Content, SenderID: e.SenderID, SenderNick: e.SenderNick, Message: e.Message,
+					Key: key, Role: e.Role, Content: e.Content, SenderID: e.SenderID, SenderNick: e.SenderNick, Message: e.Message, Withheld: e.Withheld,
 				}, nil
 			}
 		}

@@ -238,6 +238,9 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	first := s.state.LastSeq
 	s.cut = 0
+	if t.Suspicion != nil {
+		s.state.Suspicion = t.Suspicion
+	}
 	m.appendEvent(s, t)
 	s.addUsage(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
@@ -279,6 +282,9 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		e := s.findEvent(id)
 		s.state.LastSeq++
 		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, t.TakenTokens[i]
+		if i < len(t.TakenWithheld) {
+			e.Withheld = t.TakenWithheld[i]
+		}
 		dropWebhook(e)
 		if e.Message != nil {
 			e.Message.Outcome = cmp.Or(t.Outcome, e.Message.Outcome)
@@ -290,7 +296,7 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		s.events = append(s.events, &sessions.Event{
 			ID: m.lastID, Seq: s.state.LastSeq, Key: s.state.Key, Role: e.Role, Content: e.Content,
 			ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, ToolName: e.ToolName, Tokens: e.Tokens,
-			State: sessions.Done, CreatedAt: time.Now(),
+			State: sessions.Done, CreatedAt: time.Now(), Withheld: e.Withheld,
 		})
 	}
 	for _, id := range t.Dead {

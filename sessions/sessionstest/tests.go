@@ -59,6 +59,8 @@ var storeTests = []struct {
 	{"a notice is given once in a window", testNotify},
 	{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 	{"what a message replies to is looked up", testQuoted},
+	{"a model's refusals are kept with their rows", testWithheld},
+	{"an erasure takes the marks of refusals", testWithheldErased},
 	{"tool calls survive a crash and go with the commit", testToolRuns},
 	{"every write is fenced by the term", testFencing},
 	{"leases go stale and change hands", testTakeover},

@@ -249,7 +249,7 @@ func (s *Store) Counts(ctx context.Context, only []sessions.Key) (pages.Counts, 
 		return pages.Counts{}, fmt.Errorf("counting open work: %w", err)
 	}
 	return pages.Counts{
-		Sessions: int(r.Sessions), Waiting: int(r.Waiting), Dead: int(r.Dead), Debts: int(r.Debts), Compacted: int(r.Compacted), Failed: int(r.Failed),
+		Sessions: int(r.Sessions), Waiting: int(r.Waiting), Dead: int(r.Dead), Withheld: int(r.Withheld), Debts: int(r.Debts), Compacted: int(r.Compacted), Failed: int(r.Failed),
 	}, nil
 }
 

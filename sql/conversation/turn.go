@@ -182,6 +182,9 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 			p.ToolCalls[i] = string(calls)
 		}
 	}
+	if err := addWithheld(p, t); err != nil {
+		return nil, err
+	}
 	if t.Reply != nil {
 		target, err := pg.CleanJSON(t.Reply.Target)
 		if err != nil {

@@ -30,8 +30,29 @@ func Session(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
 		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: pg.OrZero(r.CompactedAt), CompactError: r.CompactError,
 		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-		SpentToday: int(spentToday), Settings: string(r.Settings),
+		SpentToday: int(spentToday), Settings: string(r.Settings), Suspicion: suspicion(r.Suspicion),
 	}
+}
+
+// Withheld reads the marks of a row; nil for none.
+func Withheld(b []byte) (sessions.Withheld, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var w sessions.Withheld
+	if err := json.Unmarshal(b, &w); err != nil {
+		return nil, fmt.Errorf("reading the models that refuse a row: %w", err)
+	}
+	return w, nil
+}
+
+// An unreadable suspicion is none: the next refusal makes another one.
+func suspicion(b []byte) *sessions.Suspicion {
+	var s sessions.Suspicion
+	if b == nil || json.Unmarshal(b, &s) != nil {
+		return nil
+	}
+	return &s
 }
 
 // Event converts a row of the log.
@@ -53,7 +74,9 @@ func Event(r *dbsqlc.Event) (sessions.Event, error) {
 			return e, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
 		}
 	}
-	return e, nil
+	var err error
+	e.Withheld, err = Withheld(r.Withheld)
+	return e, err
 }
 
 // Schedule converts a row of a schedule. An unreadable creator is the schedule's Fault.
@@ -73,7 +96,7 @@ func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
 	e, err := Event(&dbsqlc.Event{
 		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
 		SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
-		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
 	})
 	e.Blob = pg.OrZero(r.BlobID)
 	if e.Message != nil && e.Message.Text == "" {
@@ -107,6 +130,7 @@ type summaryJSON struct {
 	Summary    string                 `json:"summary"`
 	Tokens     int                    `json:"tokens"`
 	Status     sessions.SummaryStatus `json:"status"`
+	Withheld   sessions.Withheld      `json:"withheld"`
 	CreatedAt  time.Time              `json:"created_at"`
 }
 
@@ -121,7 +145,7 @@ func Summaries(b []byte) ([]sessions.Summary, error) {
 		summaries = append(summaries, sessions.Summary{
 			ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
 			StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID, MsgCount: r.MsgCount,
-			Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt,
+			Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
 		})
 	}
 	return summaries, nil
@@ -190,7 +214,7 @@ func RangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
 		e, err := Event(&dbsqlc.Event{
 			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
 			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
-			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt,
+			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
 		})
 		if err != nil {
 			return nil, err

@@ -499,6 +499,7 @@ UPDATE dingtalk_sessions s SET
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = '',
+    suspicion = NULL,
     flush_epoch = NULL,
     flush_failures = 0,
     updated_at = now()
@@ -613,7 +614,7 @@ func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBac
 }
 
 const summariesActive = `-- name: SummariesActive :many
-SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at FROM session_summaries a
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at, a.withheld FROM session_summaries a
 WHERE a.session_key = $1 AND a.status = 'active'
 ORDER BY a.start_seq
 `
@@ -644,6 +645,7 @@ func (q *Queries) SummariesActive(ctx context.Context, db DBTX, sessionKey sessi
 			&i.Status,
 			&i.SupersededBy,
 			&i.CreatedAt,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -731,7 +733,7 @@ func (q *Queries) SummaryActivate(ctx context.Context, db DBTX, arg *SummaryActi
 }
 
 const summaryFind = `-- name: SummaryFind :one
-SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at FROM session_summaries a WHERE a.session_key = $1 AND a.id = $2
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at, a.withheld FROM session_summaries a WHERE a.session_key = $1 AND a.id = $2
 `
 
 type SummaryFindParams struct {
@@ -758,6 +760,7 @@ func (q *Queries) SummaryFind(ctx context.Context, db DBTX, arg *SummaryFindPara
 		&i.Status,
 		&i.SupersededBy,
 		&i.CreatedAt,
+		&i.Withheld,
 	)
 	return i, err
 }
@@ -832,8 +835,8 @@ func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsert
 
 const summaryRewrite = `-- name: SummaryRewrite :one
 WITH written AS (
-    UPDATE session_summaries a SET summary = $3::text, tokens = $4::int, model = $5::text
-    WHERE a.session_key = $2 AND a.id = $6 AND a.status = 'active' AND a.summary = $7::text
+    UPDATE session_summaries a SET summary = $3::text, tokens = $4::int, model = $5::text, withheld = NULL
+    WHERE a.session_key = $2 AND a.id = $6 AND a.status = 'active' AND (a.summary = $7::text OR a.withheld IS NOT NULL)
     RETURNING a.session_key
 )
 UPDATE dingtalk_sessions s SET
@@ -860,7 +863,7 @@ type SummaryRewriteParams struct {
 	Erased     string
 }
 
-// SummaryRewrite stores a text for an active summary that was emptied. The context grows by the given tokens.
+// SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses. The context grows by the given tokens.
 func (q *Queries) SummaryRewrite(ctx context.Context, db DBTX, arg *SummaryRewriteParams) (sessions.Key, error) {
 	row := db.QueryRow(ctx, summaryRewrite,
 		arg.Growth,

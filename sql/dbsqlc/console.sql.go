@@ -292,6 +292,8 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE $1::text[] IS NULL OR s.s
         WHERE e.state = 'pending' AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'dead' AND e.content <> $2::text AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS dead,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.withheld IS NOT NULL AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS withheld,
     (SELECT count(*) FROM flush_debts d WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[]))::bigint AS debts,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS compacted,
@@ -308,6 +310,7 @@ type PageCountsRow struct {
 	Sessions  int64
 	Waiting   int64
 	Dead      int64
+	Withheld  int64
 	Debts     int64
 	Compacted int64
 	Failed    int64
@@ -322,6 +325,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 		&i.Sessions,
 		&i.Waiting,
 		&i.Dead,
+		&i.Withheld,
 		&i.Debts,
 		&i.Compacted,
 		&i.Failed,
@@ -576,7 +580,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -626,6 +630,7 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 			&i.TermsVersion,
 			&i.Width,
 			&i.Admitted,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -867,7 +872,7 @@ func (q *Queries) PageReplicas(ctx context.Context, db DBTX) ([]PageReplicasRow,
 }
 
 const pageSaved = `-- name: PageSaved :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.consolidated, m.terms, m.terms_version FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
+SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.consolidated, m.terms, m.terms_version, m.withheld FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
 `
 
 // PageSaved lists memories by their ids, also superseded ones.
@@ -905,6 +910,7 @@ func (q *Queries) PageSaved(ctx context.Context, db DBTX, ids []int64) ([]Memory
 			&i.Consolidated,
 			&i.Terms,
 			&i.TermsVersion,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -1076,7 +1082,7 @@ func (q *Queries) PageSchedulesEnded(ctx context.Context, db DBTX, arg *PageSche
 
 const pageSessions = `-- name: PageSessions :many
 
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending')::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
@@ -1184,6 +1190,7 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 			&i.Session.UpkeepTerm,
 			&i.Session.UpkeepUntil,
 			&i.Session.CutUpkeep,
+			&i.Session.Suspicion,
 			&i.SpentToday,
 			&i.Waiting,
 			&i.Dead,
@@ -1224,7 +1231,7 @@ func (q *Queries) PageSpoke(ctx context.Context, db DBTX, person string) (PageSp
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1275,6 +1282,7 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 			&i.TermsVersion,
 			&i.Width,
 			&i.Admitted,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterR
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
 WHERE e.state = 'dead' AND e.content <> $1::text AND ($2::text[] IS NULL OR e.session_key = ANY($2::text[]))
 ORDER BY e.id DESC LIMIT $3::int
 `
@@ -93,6 +93,7 @@ func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLetters
 			&i.TermsVersion,
 			&i.Width,
 			&i.Admitted,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}

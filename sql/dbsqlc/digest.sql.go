@@ -38,7 +38,7 @@ func (q *Queries) DigestDone(ctx context.Context, db DBTX, arg *DigestDoneParams
 }
 
 const digestEvents = `-- name: DigestEvents :many
-SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.message, e.tokens, e.created_at
+SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.message, e.tokens, e.created_at, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
   AND e.created_at >= $4 AND e.created_at < $5
@@ -67,6 +67,7 @@ type DigestEventsRow struct {
 	Message    []byte
 	Tokens     int
 	CreatedAt  time.Time
+	Withheld   []byte
 }
 
 // DigestEvents reads the messages between two instants, within a range of places.
@@ -97,6 +98,7 @@ func (q *Queries) DigestEvents(ctx context.Context, db DBTX, arg *DigestEventsPa
 			&i.Message,
 			&i.Tokens,
 			&i.CreatedAt,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -286,8 +288,9 @@ FROM memories m
 WHERE m.kind = 'digest' AND m.superseded_by IS NULL
   AND ((m.scope = 'group' AND m.scope_id = $1::text) OR (m.scope = 'session' AND m.scope_id = $2::text))
   AND m.created_at >= $3 AND m.created_at < $4
+  AND NOT coalesce(jsonb_exists(m.withheld, $5::text), false)
 ORDER BY m.created_at, m.id
-LIMIT $5::int
+LIMIT $6::int
 `
 
 type DigestsReadableParams struct {
@@ -295,6 +298,7 @@ type DigestsReadableParams struct {
 	SessionKey string
 	StartsAt   time.Time
 	EndsAt     time.Time
+	Model      string
 	MaxRows    int
 }
 
@@ -318,6 +322,7 @@ func (q *Queries) DigestsReadable(ctx context.Context, db DBTX, arg *DigestsRead
 		arg.SessionKey,
 		arg.StartsAt,
 		arg.EndsAt,
+		arg.Model,
 		arg.MaxRows,
 	)
 	if err != nil {

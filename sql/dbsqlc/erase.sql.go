@@ -293,6 +293,7 @@ UPDATE dingtalk_session_events e SET
     shown_tokens = NULL,
     blob_id = NULL,
     terms = NULL,
+    withheld = NULL,
     candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
@@ -944,7 +945,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock locks the session's row until the transaction ends, under any lease.
@@ -996,6 +997,7 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.UpkeepTerm,
 		&i.UpkeepUntil,
 		&i.CutUpkeep,
+		&i.Suspicion,
 	)
 	return i, err
 }
@@ -1124,7 +1126,7 @@ WITH marks AS (
     UPDATE dingtalk_session_events e SET content = $1::text, tokens = $2::int
     WHERE e.session_key = $3 AND e.role = 'summary' AND e.content = $5::text
 )
-UPDATE session_summaries a SET summary = $1::text, tokens = $2::int
+UPDATE session_summaries a SET summary = $1::text, tokens = $2::int, withheld = NULL
 WHERE a.session_key = $3 AND a.id = $4
 `
 

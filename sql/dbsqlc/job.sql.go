@@ -199,7 +199,7 @@ func (q *Queries) EventsShown(ctx context.Context, db DBTX, arg *EventsShownPara
 }
 
 const eventsSource = `-- name: EventsSource :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, b.body
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld, b.body
 FROM dingtalk_session_events e
 LEFT JOIN blobs b ON b.session_key = $1 AND b.blob_id = e.blob_id
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
@@ -256,6 +256,7 @@ func (q *Queries) EventsSource(ctx context.Context, db DBTX, arg *EventsSourcePa
 			&i.Event.TermsVersion,
 			&i.Event.Width,
 			&i.Event.Admitted,
+			&i.Event.Withheld,
 			&i.Body,
 		); err != nil {
 			return nil, err

@@ -239,8 +239,9 @@ WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires
   AND m.fact_key = ''
   AND m.source_session = $3 AND m.source_group = $4 AND m.subject_id = $5
   AND m.said_by = $6
+  AND NOT coalesce(jsonb_exists(m.withheld, $7::text), false)
 ORDER BY m.last_seen_at, m.id
-LIMIT $7::int
+LIMIT $8::int
 `
 
 type MemoriesOldestParams struct {
@@ -250,6 +251,7 @@ type MemoriesOldestParams struct {
 	SourceGroup   string
 	SubjectID     sessions.UserID
 	SaidBy        sessions.UserID
+	Model         string
 	MaxRows       int
 }
 
@@ -280,6 +282,7 @@ func (q *Queries) MemoriesOldest(ctx context.Context, db DBTX, arg *MemoriesOlde
 		arg.SourceGroup,
 		arg.SubjectID,
 		arg.SaidBy,
+		arg.Model,
 		arg.MaxRows,
 	)
 	if err != nil {

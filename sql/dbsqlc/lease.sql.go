@@ -70,7 +70,7 @@ func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquirePa
 }
 
 const leaseLock = `-- name: LeaseLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep FROM dingtalk_sessions s
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
 FOR UPDATE
 `
@@ -130,6 +130,7 @@ func (q *Queries) LeaseLock(ctx context.Context, db DBTX, arg *LeaseLockParams) 
 		&i.UpkeepTerm,
 		&i.UpkeepUntil,
 		&i.CutUpkeep,
+		&i.Suspicion,
 	)
 	return i, err
 }

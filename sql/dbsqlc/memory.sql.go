@@ -71,7 +71,7 @@ func (q *Queries) DebtUpsert(ctx context.Context, db DBTX, arg *DebtUpsertParams
 
 const eventsRange = `-- name: EventsRange :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls,
-    e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at
+    e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 ORDER BY e.seq
@@ -103,6 +103,7 @@ type EventsRangeRow struct {
 	IsArchived bool
 	Message    []byte
 	CreatedAt  time.Time
+	Withheld   []byte
 }
 
 // EventsRange reads the log as it was said, archived events too.
@@ -138,6 +139,7 @@ func (q *Queries) EventsRange(ctx context.Context, db DBTX, arg *EventsRangePara
 			&i.IsArchived,
 			&i.Message,
 			&i.CreatedAt,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}

@@ -182,6 +182,7 @@ type Event struct {
 	TermsVersion int16
 	Width        *int
 	Admitted     pgtype.Bool
+	Withheld     []byte
 }
 
 type FlushDebt struct {
@@ -232,6 +233,7 @@ type Memory struct {
 	Consolidated  bool
 	Terms         []int64
 	TermsVersion  int16
+	Withheld      []byte
 }
 
 type MemoryDigest struct {
@@ -411,6 +413,7 @@ type Session struct {
 	UpkeepTerm       int64
 	UpkeepUntil      *time.Time
 	CutUpkeep        int
+	Suspicion        []byte
 }
 
 type SessionSummary struct {
@@ -429,6 +432,7 @@ type SessionSummary struct {
 	Status       sessions.SummaryStatus
 	SupersededBy *int64
 	CreatedAt    time.Time
+	Withheld     []byte
 }
 
 type ToolRun struct {

@@ -183,12 +183,14 @@ const eventsFound = `-- name: EventsFound :many
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, $1::int)::text AS content
 FROM dingtalk_session_events e
 WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[])
+  AND NOT coalesce(jsonb_exists(e.withheld, $4::text), false)
 `
 
 type EventsFoundParams struct {
 	MaxChars   int
 	SessionKey sessions.Key
 	Seqs       []int64
+	Model      string
 }
 
 type EventsFoundRow struct {
@@ -200,9 +202,14 @@ type EventsFoundRow struct {
 	Content    string
 }
 
-// EventsFound reads the columns of events that a search shows.
+// EventsFound reads the columns of events that a search shows, without those that the asking model refuses.
 func (q *Queries) EventsFound(ctx context.Context, db DBTX, arg *EventsFoundParams) ([]EventsFoundRow, error) {
-	rows, err := db.Query(ctx, eventsFound, arg.MaxChars, arg.SessionKey, arg.Seqs)
+	rows, err := db.Query(ctx, eventsFound,
+		arg.MaxChars,
+		arg.SessionKey,
+		arg.Seqs,
+		arg.Model,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -230,25 +237,28 @@ func (q *Queries) EventsFound(ctx context.Context, db DBTX, arg *EventsFoundPara
 
 const eventsHistory = `-- name: EventsHistory :many
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
-    substr(e.content, f.place, $1::int)::text AS content, char_length(e.content)::int AS chars
+    (CASE WHEN jsonb_exists(e.withheld, $1::text) THEN $2::text ELSE substr(e.content, f.place, $3::int) END)::text AS content,
+    char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (
     SELECT count(*) AS found,
-        (CASE WHEN char_length(e.content) <= $1::int THEN 1 ELSE
-            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $2::int, 1) END)::int AS place
-    FROM unnest($3::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
+        (CASE WHEN char_length(e.content) <= $3::int THEN 1 ELSE
+            greatest(coalesce(min(strpos(lower(e.content), btrim(p.pattern, '%'))), 0) - $4::int, 1) END)::int AS place
+    FROM unnest($5::text[]) AS p (pattern) WHERE e.content ILIKE p.pattern
 ) f
-WHERE e.session_key = $4
-  AND e.seq >= $5::bigint AND e.seq <= $6::bigint
-  AND e.created_at >= $7 AND e.created_at < $8
-  AND (cardinality($9::bigint[]) = 0 OR e.seq = ANY($9::bigint[]))
+WHERE e.session_key = $6
+  AND e.seq >= $7::bigint AND e.seq <= $8::bigint
+  AND e.created_at >= $9 AND e.created_at < $10
+  AND (cardinality($11::bigint[]) = 0 OR e.seq = ANY($11::bigint[]))
   AND e.seq IS NOT NULL AND e.terms IS DISTINCT FROM '{}'
-  AND f.found >= $10::int
+  AND f.found >= $12::int
 ORDER BY e.seq DESC
-LIMIT $11::int
+LIMIT $13::int
 `
 
 type EventsHistoryParams struct {
+	Model      string
+	Withheld   string
 	MaxChars   int
 	LeadChars  int
 	Patterns   []string
@@ -279,6 +289,8 @@ type EventsHistoryRow struct {
 // patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
 	rows, err := db.Query(ctx, eventsHistory,
+		arg.Model,
+		arg.Withheld,
 		arg.MaxChars,
 		arg.LeadChars,
 		arg.Patterns,
@@ -707,9 +719,10 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXIS
     OR (m.scope = 'user' AND NOT $2::boolean AND m.source_group <> '' AND m.source_group = $4::text))
   AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL)
   AND (m.kind <> 'digest' OR $1::boolean) -- a view pins no digest
+  AND NOT coalesce(jsonb_exists(m.withheld, $9::text), false)
 ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC,
     (CASE WHEN NOT $1::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
-LIMIT $9::int
+LIMIT $10::int
 `
 
 type MemoriesReadableParams struct {
@@ -721,6 +734,7 @@ type MemoriesReadableParams struct {
 	UserIds       []string
 	RobotSessions string
 	Found         []int64
+	Model         string
 	MaxRows       int
 }
 
@@ -771,6 +785,7 @@ func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesRe
 		arg.UserIds,
 		arg.RobotSessions,
 		arg.Found,
+		arg.Model,
 		arg.MaxRows,
 	)
 	if err != nil {

@@ -52,7 +52,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, arg *DebtsListParams) 
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -103,6 +103,7 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 			&i.TermsVersion,
 			&i.Width,
 			&i.Admitted,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -115,7 +116,7 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 }
 
 const sessionFind = `-- name: SessionFind :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s WHERE s.session_key = $1
 `
@@ -173,13 +174,14 @@ func (q *Queries) SessionFind(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.Session.UpkeepTerm,
 		&i.Session.UpkeepUntil,
 		&i.Session.CutUpkeep,
+		&i.Session.Suspicion,
 		&i.SpentToday,
 	)
 	return i, err
 }
 
 const sessionsList = `-- name: SessionsList :many
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s ORDER BY s.last_active_at DESC, s.session_key LIMIT $1::int
 `
@@ -243,6 +245,7 @@ func (q *Queries) SessionsList(ctx context.Context, db DBTX, maxRows int) ([]Ses
 			&i.Session.UpkeepTerm,
 			&i.Session.UpkeepUntil,
 			&i.Session.CutUpkeep,
+			&i.Session.Suspicion,
 			&i.SpentToday,
 		); err != nil {
 			return nil, err

@@ -15,13 +15,13 @@ import (
 const eventsView = `-- name: EventsView :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id
+    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 UNION ALL
 SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
     p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id
+    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id, p.withheld
 FROM dingtalk_session_events p
 WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
 ORDER BY seq, id
@@ -53,6 +53,7 @@ type EventsViewRow struct {
 	Message    []byte
 	CreatedAt  time.Time
 	BlobID     *string
+	Withheld   []byte
 }
 
 // EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
@@ -90,6 +91,7 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 			&i.Message,
 			&i.CreatedAt,
 			&i.BlobID,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -154,7 +156,7 @@ func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerPa
 }
 
 const quotedMessage = `-- name: QuotedMessage :one
-SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_session_events e
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.msg_id = $2::text
 `
 
@@ -169,6 +171,7 @@ type QuotedMessageRow struct {
 	SenderID   sessions.UserID
 	SenderNick string
 	Message    []byte
+	Withheld   []byte
 }
 
 // QuotedMessage reads a person's message by its id.
@@ -181,6 +184,7 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 		&i.SenderID,
 		&i.SenderNick,
 		&i.Message,
+		&i.Withheld,
 	)
 	return i, err
 }
@@ -332,7 +336,7 @@ WITH held AS (
     RETURNING e.id, w.taken, w.place, e.admitted
 )
 SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep,
+    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
     coalesce((SELECT array_agg(m.id) FROM marked m WHERE m.taken AND m.admitted), '{}')::bigint[] AS admitted,
@@ -446,6 +450,7 @@ func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) 
 		&i.Session.UpkeepTerm,
 		&i.Session.UpkeepUntil,
 		&i.Session.CutUpkeep,
+		&i.Session.Suspicion,
 		&i.SpentToday,
 		&i.Pending,
 		&i.Admitted,
@@ -484,6 +489,7 @@ WITH reading AS MATERIALIZED (
         candidates = s.candidates + cardinality($18::bigint[]),
         pinned = CASE WHEN $19::boolean AND s.view_version = $8::int THEN $20::text ELSE s.pinned END,
         pinned_due = s.pinned_due AND NOT ($19::boolean AND s.view_version = $8::int),
+        suspicion = coalesce(nullif($21::text, '')::jsonb, s.suspicion),
         cut_turns = 0,
         last_active_at = now(),
         updated_at = now()
@@ -531,24 +537,25 @@ WITH reading AS MATERIALIZED (
         seq = kept.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
-            || CASE WHEN $21::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $21::text) END,
+            || CASE WHEN $22::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $22::text) END,
         terms = nullif(t.terms, '')::bigint[],
-        terms_version = 2
-    FROM kept, (SELECT unnest($1::bigint[]) AS id, unnest($22::int[]) AS tokens,
-        unnest($23::text[]) AS terms,
+        terms_version = 2,
+        withheld = nullif(t.withheld, '')::jsonb
+    FROM kept, (SELECT unnest($1::bigint[]) AS id, unnest($23::int[]) AS tokens,
+        unnest($24::text[]) AS terms, unnest($25::text[]) AS withheld,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
     SELECT kept.session_key, kept.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[], 2
-    FROM kept, (SELECT unnest($7::text[]) AS role, unnest($24::text[]) AS content,
-        unnest($25::text[]) AS tool_calls, unnest($26::text[]) AS tool_call_id,
-        unnest($27::text[]) AS tool_name, unnest($28::int[]) AS tokens, unnest($29::text[]) AS terms,
-        generate_subscripts($7::text[], 1) AS place) n
+        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
+    FROM kept, (SELECT unnest($7::text[]) AS role, unnest($26::text[]) AS content,
+        unnest($27::text[]) AS tool_calls, unnest($28::text[]) AS tool_call_id,
+        unnest($29::text[]) AS tool_name, unnest($30::int[]) AS tokens, unnest($31::text[]) AS terms,
+        unnest($32::text[]) AS withheld, generate_subscripts($7::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead',
@@ -568,23 +575,23 @@ WITH reading AS MATERIALIZED (
     INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
     SELECT kept.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
         div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
-        (1.0 / count(*) OVER ())::float8 * $30::float8
+        (1.0 / count(*) OVER ())::float8 * $33::float8
     FROM kept, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
-    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $30::float8
+    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $33::float8
     ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
         turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT kept.session_key, $31, $32, $33, 'sending', $5::text, NOT $34::boolean,
-        CASE WHEN $34::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $35::float8
+    SELECT kept.session_key, $34, $35, $36, 'sending', $5::text, NOT $37::boolean,
+        CASE WHEN $37::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $38::float8
     FROM kept
-    WHERE $36::boolean
+    WHERE $39::boolean
     RETURNING id, created_at
 ), card AS (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT kept.session_key, $37::text, coalesce(($1::bigint[])[1], 0), false FROM kept
-    WHERE $36::boolean AND $37::text <> ''
+    SELECT kept.session_key, $40::text, coalesce(($1::bigint[])[1], 0), false FROM kept
+    WHERE $39::boolean AND $40::text <> ''
     ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
@@ -617,15 +624,18 @@ type TurnCommitParams struct {
 	Marked           []int64
 	Pin              bool
 	Pinned           string
+	Suspicion        string
 	Outcome          string
 	TakenTokens      []int
 	TakenTerms       []string
+	TakenWithheld    []string
 	Contents         []string
 	ToolCalls        []string
 	ToolCallIds      []string
 	ToolNames        []string
 	Tokens           []int
 	Terms            []string
+	Withheld         []string
 	Cost             float64
 	Target           []byte
 	Body             string
@@ -685,15 +695,18 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Marked,
 		arg.Pin,
 		arg.Pinned,
+		arg.Suspicion,
 		arg.Outcome,
 		arg.TakenTokens,
 		arg.TakenTerms,
+		arg.TakenWithheld,
 		arg.Contents,
 		arg.ToolCalls,
 		arg.ToolCallIds,
 		arg.ToolNames,
 		arg.Tokens,
 		arg.Terms,
+		arg.Withheld,
 		arg.Cost,
 		arg.Target,
 		arg.Body,

@@ -16,12 +16,12 @@ import (
 const memoryValues = `-- name: MemoryValues :many
 WITH RECURSIVE this AS (
     SELECT m.scope, m.scope_id, m.id, m.superseded_by FROM memories m
-    WHERE m.id = $4::bigint
+    WHERE m.id = $5::bigint
       AND ((m.scope = 'team' AND m.scope_id = $2::text)
         OR (m.scope = 'group' AND m.scope_id = $3::text)
-        OR (m.scope = 'session' AND m.scope_id = $5::text)
-        OR (m.scope = 'user' AND $1::boolean AND m.scope_id = ANY($6::text[])
-            AND starts_with(m.source_session, $7::text))
+        OR (m.scope = 'session' AND m.scope_id = $6::text)
+        OR (m.scope = 'user' AND $1::boolean AND m.scope_id = ANY($7::text[])
+            AND starts_with(m.source_session, $8::text))
         OR (m.scope = 'user' AND NOT $1::boolean AND m.source_group <> '' AND m.source_group = $3::text))
 ), older AS (
     SELECT t.scope, t.scope_id, t.id FROM this t
@@ -49,6 +49,7 @@ FROM chain c
 JOIN memories m ON m.scope = c.scope AND m.scope_id = c.scope_id AND m.id = c.id
 WHERE (m.expires_at IS NULL OR m.expires_at > now())
   AND (m.scope <> 'user' OR $1::boolean OR (m.source_group <> '' AND m.source_group = $3::text))
+  AND NOT coalesce(jsonb_exists(m.withheld, $4::text), false)
 ORDER BY coalesce(m.said_at, m.created_at), m.id
 `
 
@@ -56,6 +57,7 @@ type MemoryValuesParams struct {
 	Private       bool
 	TeamID        string
 	GroupID       string
+	Model         string
 	ID            int64
 	SessionKey    string
 	UserIds       []string
@@ -95,6 +97,7 @@ func (q *Queries) MemoryValues(ctx context.Context, db DBTX, arg *MemoryValuesPa
 		arg.Private,
 		arg.TeamID,
 		arg.GroupID,
+		arg.Model,
 		arg.ID,
 		arg.SessionKey,
 		arg.UserIds,

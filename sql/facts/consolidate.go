@@ -116,7 +116,7 @@ func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memor
 func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	rows, err := s.Q.MemoriesOldest(ctx, s.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
-		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit),
+		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit), Model: string(p.Reads),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the oldest memories of %s %s: %w", p.Scope, p.ScopeID, err)
@@ -130,6 +130,18 @@ func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]me
 		})
 	}
 	return memories, nil
+}
+
+// WithholdFacts implements memory.ConsolidationStore.
+func (s *Store) WithholdFacts(ctx context.Context, w sessions.Withholding) error {
+	mark, err := pg.CleanJSON(sessions.Withheld{w.Model: w.Mark(sessions.WithheldBody)})
+	if err != nil {
+		return err
+	}
+	if err := s.Q.MemoriesWithhold(ctx, s.Pool, &dbsqlc.MemoriesWithholdParams{Mark: mark, Ids: append([]int64{}, w.Facts...)}); err != nil {
+		return fmt.Errorf("withholding facts from a model: %w", err)
+	}
+	return nil
 }
 
 // Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since

@@ -94,7 +94,7 @@ func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory
 	}
 	rows, err := s.Q.MemoryValues(ctx, s.Pool, &dbsqlc.MemoryValuesParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
-		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id,
+		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id, Model: string(r.Reads),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)

@@ -13,6 +13,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"
 	"ebb/sql/pg"
@@ -104,6 +105,9 @@ func (s *Store) DigestEvents(
 				return nil, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
 			}
 		}
+		if e.Withheld, err = convert.Withheld(r.Withheld); err != nil {
+			return nil, err
+		}
 		events = append(events, e)
 	}
 	return events, nil
@@ -175,7 +179,7 @@ const maxDigests = 100
 // DigestsOf implements memory.Digests.
 func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
 	rows, err := s.Q.DigestsReadable(ctx, s.Pool, &dbsqlc.DigestsReadableParams{
-		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests,
+		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests, Model: string(r.Reads),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing digests: %w", err)

@@ -53,7 +53,7 @@ func (s *Reader) Rows(
 	rows, err := s.Q.MemoriesReadable(ctx, s.Replanned(), &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
 		UserIds: users, Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), Search: found != nil,
-		Found: append([]int64{}, found...), MaxRows: pg.Clamp(limit),
+		Found: append([]int64{}, found...), MaxRows: pg.Clamp(limit), Model: string(r.Reads),
 	})
 	if err != nil {
 		return nil, err

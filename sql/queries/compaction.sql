@@ -114,6 +114,7 @@ UPDATE dingtalk_sessions s SET
     compact_failures = 0,
     compact_retry_at = NULL,
     compact_error = '',
+    suspicion = NULL,
     flush_epoch = NULL,
     flush_failures = 0,
     updated_at = now()
@@ -205,10 +206,10 @@ ORDER BY s.session_key
 LIMIT @max_rows::int;
 
 -- name: SummaryRewrite :one
--- SummaryRewrite stores a text for an active summary that was emptied. The context grows by the given tokens.
+-- SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses. The context grows by the given tokens.
 WITH written AS (
-    UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text
-    WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND a.summary = @erased::text
+    UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text, withheld = NULL
+    WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND (a.summary = @erased::text OR a.withheld IS NOT NULL)
     RETURNING a.session_key
 )
 UPDATE dingtalk_sessions s SET

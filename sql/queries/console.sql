@@ -136,6 +136,8 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE sqlc.narg('only_keys')::t
         WHERE e.state = 'pending' AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.state = 'dead' AND e.content <> @erased::text AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS dead,
+    (SELECT count(*) FROM dingtalk_session_events e
+        WHERE e.withheld IS NOT NULL AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS withheld,
     (SELECT count(*) FROM flush_debts d WHERE sqlc.narg('only_keys')::text[] IS NULL OR d.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS debts,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS compacted,

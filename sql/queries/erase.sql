@@ -102,7 +102,7 @@ WITH marks AS (
     UPDATE dingtalk_session_events e SET content = @summary::text, tokens = @tokens::int
     WHERE e.session_key = @session_key AND e.role = 'summary' AND e.content = @before::text
 )
-UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int
+UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, withheld = NULL
 WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: EventsErased :many
@@ -253,6 +253,7 @@ UPDATE dingtalk_session_events e SET
     shown_tokens = NULL,
     blob_id = NULL,
     terms = NULL,
+    withheld = NULL,
     candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)

@@ -124,6 +124,7 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.superseded_by IS NULL AN
   AND m.fact_key = ''
   AND m.source_session = @source_session AND m.source_group = @source_group AND m.subject_id = @subject_id
   AND m.said_by = @said_by
+  AND NOT coalesce(jsonb_exists(m.withheld, @model::text), false)
 ORDER BY m.last_seen_at, m.id
 LIMIT @max_rows::int;
 

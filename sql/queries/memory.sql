@@ -16,7 +16,7 @@ ON CONFLICT (session_key) DO UPDATE SET
 -- name: EventsRange :many
 -- EventsRange reads the log as it was said, archived events too.
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls,
-    e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at
+    e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
 ORDER BY e.seq

@@ -48,16 +48,18 @@ CROSS JOIN LATERAL (
 ) f;
 
 -- name: EventsFound :many
--- EventsFound reads the columns of events that a search shows.
+-- EventsFound reads the columns of events that a search shows, without those that the asking model refuses.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, @max_chars::int)::text AS content
 FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
+WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
+  AND NOT coalesce(jsonb_exists(e.withheld, @model::text), false);
 
 -- name: EventsHistory :many
 -- EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
 -- patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
-    substr(e.content, f.place, @max_chars::int)::text AS content, char_length(e.content)::int AS chars
+    (CASE WHEN jsonb_exists(e.withheld, @model::text) THEN @withheld::text ELSE substr(e.content, f.place, @max_chars::int) END)::text AS content,
+    char_length(e.content)::int AS chars
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (
     SELECT count(*) AS found,
@@ -209,6 +211,7 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AN
     OR (m.scope = 'user' AND NOT @private::boolean AND m.source_group <> '' AND m.source_group = @group_id::text))
   AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL)
   AND (m.kind <> 'digest' OR @search::boolean) -- a view pins no digest
+  AND NOT coalesce(jsonb_exists(m.withheld, @model::text), false)
 ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC,
     (CASE WHEN NOT @search::boolean THEN row_number() OVER (PARTITION BY m.said_by ORDER BY m.id DESC) END), m.id DESC
 LIMIT @max_rows::int;

@@ -3,13 +3,13 @@
 -- The text of a message that is shown whole comes once, as the content.
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id
+    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
 UNION ALL
 SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
     p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id
+    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id, p.withheld
 FROM dingtalk_session_events p
 WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pending::bigint[])
 ORDER BY seq, id;
@@ -90,7 +90,7 @@ WHERE e.state = 'pending' AND (e.attempts = 2 OR e.attempts = 1 AND (e.attempt_t
 
 -- name: QuotedMessage :one
 -- QuotedMessage reads a person's message by its id.
-SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message FROM dingtalk_session_events e
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: QuotedAnswer :many
@@ -176,6 +176,7 @@ WITH reading AS MATERIALIZED (
         candidates = s.candidates + cardinality(@marked::bigint[]),
         pinned = CASE WHEN @pin::boolean AND s.view_version = @view_version::int THEN @pinned::text ELSE s.pinned END,
         pinned_due = s.pinned_due AND NOT (@pin::boolean AND s.view_version = @view_version::int),
+        suspicion = coalesce(nullif(@suspicion::text, '')::jsonb, s.suspicion),
         cut_turns = 0,
         last_active_at = now(),
         updated_at = now()
@@ -225,22 +226,23 @@ WITH reading AS MATERIALIZED (
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
         terms = nullif(t.terms, '')::bigint[],
-        terms_version = 2
+        terms_version = 2,
+        withheld = nullif(t.withheld, '')::jsonb
     FROM kept, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
-        unnest(@taken_terms::text[]) AS terms,
+        unnest(@taken_terms::text[]) AS terms, unnest(@taken_withheld::text[]) AS withheld,
         generate_subscripts(@taken::bigint[], 1) AS place) t
     WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
     RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
     SELECT kept.session_key, kept.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[], 2
+        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
     FROM kept, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
         unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
         unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,
-        generate_subscripts(@roles::text[], 1) AS place) n
+        unnest(@withheld::text[]) AS withheld, generate_subscripts(@roles::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead',

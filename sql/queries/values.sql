@@ -38,4 +38,5 @@ FROM chain c
 JOIN memories m ON m.scope = c.scope AND m.scope_id = c.scope_id AND m.id = c.id
 WHERE (m.expires_at IS NULL OR m.expires_at > now())
   AND (m.scope <> 'user' OR @private::boolean OR (m.source_group <> '' AND m.source_group = @group_id::text))
+  AND NOT coalesce(jsonb_exists(m.withheld, @model::text), false)
 ORDER BY coalesce(m.said_at, m.created_at), m.id;

@@ -43,6 +43,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
 		Patterns: patternsOf(terms), MaxChars: pg.Clamp(q.Chars), LeadChars: pg.Clamp(q.Chars / bodyLead), Seqs: []int64{},
 		MinFound: int(math.Ceil(historyShare * float64(len(terms)))), MaxRows: pg.Clamp(q.Limit),
+		Model: string(q.Reads), Withheld: sessions.WithheldText,
 	}
 	if p.Until.IsZero() {
 		p.Until = time.Now().AddDate(10, 0, 0)

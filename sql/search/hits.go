@@ -24,7 +24,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	}
 	events := make(map[int64]dbsqlc.EventsFoundRow, len(seqs))
 	if len(seqs) > 0 {
-		rows, err := x.Q.EventsFound(ctx, x.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead})
+		rows, err := x.Q.EventsFound(ctx, x.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead, Model: string(x.reader.Reads)})
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 		} else {
 			e, ok := events[f.Doc.Seq]
 			if !ok {
-				continue // erased meanwhile
+				continue // erased meanwhile, or refused by the model that asks
 			}
 			h.Path, h.Seq, h.At = facts.EventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
 			h.Content = x.query.Piece(e.Content, x.chars)

@@ -1,0 +1,169 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/view"
+	"ebb/sessions"
+)
+
+// The places of what a provider refuses, for [Stats].
+const (
+	RefusedQuestion = "question"
+	RefusedHistory  = "history"
+	RefusedAll      = "model" // the provider refuses a greeting too
+)
+
+// refusals is what a turn knows about a provider that permanently refuses its requests.
+type refusals struct {
+	asked     []llm.Message // messages of the refused request
+	shown     sessions.View // the rest of it besides the question
+	facts     []int64       // recalled in it
+	events    []int64
+	alone     bool                // the next request has one question alone, and goes to one model once
+	results   bool                // results of tools were left out after a refusal
+	suspicion *sessions.Suspicion // rows of the refused request; nil: none
+	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
+}
+
+// refusedBy returns the refusal of the model that was asked first, whatever the others said; nil: it refused nothing.
+func refusedBy(resp llm.Response, err error) *llm.CallError {
+	if len(resp.Parts) > 0 {
+		if first := resp.Parts[0].Err; first != nil && first.RequestFault() {
+			return first
+		}
+		return nil
+	}
+	if e, ok := errors.AsType[*llm.CallError](err); ok && e.RequestFault() {
+		return e
+	}
+	return nil
+}
+
+// defence answers a turn whose request was refused.
+type defence struct {
+	runner *Runner
+	turn   *Turn
+}
+
+// askAlone follows a permanent refusal. It asks once more, with the oldest question alone: other messages wait for turns of
+// their own. An answer puts the rest of the refused request under suspicion. If the question is refused too, a greeting decides
+// whether the question or the model is at fault. So a question costs three requests at most: greets is false where
+// two were made before.
+func (d defence) askAlone(ctx context.Context, cause *llm.CallError, greets bool) (answer, error) {
+	d.turn.Asked, d.turn.plan.Take, d.turn.refusals.suspicion = d.turn.Asked[:1:1], 1, nil
+	d.turn.shownShare = view.ShownShare(d.turn.View.Pending[:1], d.turn.Asked)
+	v, question := d.runner.views.Alone(d.turn.View, d.turn.Asked[0])
+	msgs := d.assemble(v, question)
+	suspects := d.turn.suspects(d.runner.now(), cause)
+	log := zerolog.Ctx(ctx)
+	var a answer
+	if !reflect.DeepEqual(msgs, d.turn.refusals.asked) { // otherwise the question was alone already
+		d.turn.refusals.alone, d.turn.partial, d.turn.recalledTokens = true, true, 0
+		d.turn.size = d.runner.views.Estimate(v, []sessions.Event{question})
+		var err error
+		a, err = d.runner.loop(ctx, d.turn, msgs)
+		again := refusedBy(a.resp, err)
+		switch {
+		case err == nil:
+			log.Warn().Str("class", string(cause.Class)).Msg("Model refused the conversation: the question was asked alone, and the message at fault is looked for")
+			d.turn.refusals.suspicion = suspects
+			d.runner.stats.RequestRefused(RefusedHistory)
+			return a, nil
+		case again == nil || isStopped(ctx):
+			return a, err
+		}
+		cause = again
+	}
+	if !greets {
+		return a, cause
+	}
+	return d.greet(ctx, a, cause)
+}
+
+// greet decides who is at fault for a refused question.
+func (d defence) greet(ctx context.Context, a answer, cause *llm.CallError) (answer, error) {
+	v, greeting := d.runner.views.Greeting(d.turn.View, d.runner.now())
+	resp, err := d.runner.model.Generate(ctx, llm.Request{
+		Kind: llm.KindProbe, Model: d.runner.views.Model(d.turn.View.Session), Messages: d.assemble(v, greeting), Tools: d.runner.frame(d.turn).Tools, MaxOutput: 1, Requests: 1,
+	})
+	d.turn.work.add(resp.Parts)
+	a.usage, a.cost, a.model = a.usage.Add(resp.Usage), a.cost+resp.Cost, cmp.Or(a.model, resp.UsedModel())
+	refusal := *cause
+	switch refused := refusedBy(resp, err); {
+	case refused != nil:
+		zerolog.Ctx(ctx).Error().Err(refused).Str("class", string(refused.Class)).Msg("Model refuses every request: nothing is kept from it")
+		d.runner.stats.RequestRefused(RefusedAll)
+		refusal.Class = llm.Denied // an administrator must act
+	case llm.Accepted(err):
+		zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Int64("event", d.turn.Asked[0].ID).Msg("Model refused a question: it is kept from later requests")
+		d.runner.stats.RequestRefused(RefusedQuestion)
+		refusal.Class = llm.Refused
+		d.turn.refusals.guilty = &sessions.Refusal{Parts: []sessions.WithheldPart{sessions.WithheldBody}, Class: string(cause.Class), At: d.runner.now()}
+	default: // not known: a later refusal finds the question in the history
+		refusal.Class = llm.Refused
+	}
+	return a, &refusal
+}
+
+func (d defence) assemble(v sessions.View, question sessions.Event) []llm.Message {
+	return d.runner.views.FrameOf(v.Session).Assemble(v, d.runner.views.Settings(v.Session).Policy, "", []sessions.Event{question})
+}
+
+// suspects are all rows of the refused request, with the messages of the turn.
+func (t *Turn) suspects(now time.Time, cause *llm.CallError) *sessions.Suspicion {
+	s := &sessions.Suspicion{
+		Model: t.View.Reads, Class: string(cause.Class), At: now, From: t.next(), Through: t.next() + int64(len(t.Asked)) - 1,
+		Summaries: len(t.refusals.shown.Summaries) > 0, Pinned: t.refusals.shown.Session.Pinned != "", Facts: t.refusals.facts, Events: t.refusals.events,
+	}
+	if tail := t.refusals.shown.Tail; len(tail) > 0 {
+		s.From = min(s.From, tail[0].Seq)
+	}
+	return s
+}
+
+// dropResults leaves out the newest results of tools once: the request before them was accepted, so the cause is among them. It
+// reports whether the request is another one now.
+func (d defence) dropResults(ctx context.Context, a *answer, msgs []llm.Message, cause *llm.CallError) bool {
+	at := len(a.events)
+	for at > 0 && a.events[at-1].Role == sessions.RoleTool {
+		at--
+	}
+	if cause == nil || d.turn.refusals.results || at == len(a.events) || at == 0 {
+		return false
+	}
+	d.turn.refusals.results, d.turn.partial = true, true
+	for i := len(msgs) - (len(a.events) - at); i < len(msgs); i++ {
+		a.estimate += sessions.WithheldTokens - d.runner.counter.Count(msgs[i].Content)
+		msgs[i].Content = sessions.WithheldText
+	}
+	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.events[at].ToolName).Msg("Model refused the results of tools: they are left out")
+	d.runner.stats.RequestRefused(RefusedHistory)
+	first := d.turn.next() + int64(len(d.turn.Asked)+at)
+	d.turn.refusals.suspicion = (&sessions.Suspicion{
+		Model: d.turn.View.Reads, Class: string(cause.Class), At: d.runner.now(), From: first, Through: first + int64(len(a.events)-at) - 1,
+	}).Join(d.turn.refusals.suspicion)
+	return true
+}
+
+// withhold keeps the events of a failed turn from later requests: some may be at fault.
+func (t *Turn) withhold(events []sessions.Event) {
+	for i := range events {
+		events[i].Withheld = events[i].Withheld.With(t.View.Reads, *t.refusals.guilty)
+	}
+}
+
+// marks are the refusals that the commit stores.
+func (t *Turn) marks() (taken []sessions.Withheld, suspicion *sessions.Suspicion) {
+	if g := t.refusals.guilty; g != nil {
+		taken = []sessions.Withheld{{t.View.Reads: *g}}
+	}
+	return taken, t.refusals.suspicion.Join(t.View.Session.Suspicion)
+}

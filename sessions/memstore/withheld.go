@@ -1,0 +1,59 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"ebb/sessions"
+)
+
+// Withhold implements sessions.Withholder. Facts are kept elsewhere.
+func (m *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
+	s, err := m.lockSession(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	for _, e := range s.events {
+		if parts, ok := w.Events[e.Seq]; ok && e.Seq > 0 && e.Content != sessions.ErasedText {
+			e.Withheld = replaced(e.Withheld, w.Model, w.Mark(parts...))
+		}
+	}
+	for _, sum := range s.summaries {
+		if slices.Contains(w.Summaries, sum.ID) && sum.Text != sessions.ErasedText {
+			sum.Withheld = replaced(sum.Withheld, w.Model, w.Mark(sessions.WithheldBody))
+		}
+	}
+	if w.Replaces(s.state.Suspicion) {
+		s.state.Suspicion = w.Suspicion
+	}
+	s.state.PinnedDue = s.state.PinnedDue || len(w.Facts) > 0
+	s.state.ViewVersion++
+	return nil
+}
+
+func replaced(old sessions.Withheld, model sessions.ModelID, r sessions.Refusal) sessions.Withheld {
+	all := old.With(model, r)
+	all[model] = r
+	return all
+}
+
+// CountWithheld implements sessions.Withholder.
+func (m *Store) CountWithheld(_ context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var c sessions.WithheldCount
+	s := m.sessions[key]
+	if s == nil {
+		return c, nil
+	}
+	for _, e := range s.events {
+		if counts := e.Withheld.From(model, sessions.WithheldBody) || model == "" && len(e.Withheld) > 0; e.Seq <= s.state.BaseSeq || !counts {
+			continue
+		}
+		if c.Events++; e.Seq > c.Newest.Seq {
+			c.Newest = sessions.Event{Key: key, Seq: e.Seq, Role: e.Role, SenderID: e.SenderID, SenderNick: e.SenderNick, CreatedAt: e.CreatedAt}
+		}
+	}
+	return c, nil
+}

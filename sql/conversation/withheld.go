@@ -1,0 +1,108 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Withhold implements sessions.Withholder.
+func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
+	p := &dbsqlc.WithholdParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Erased: sessions.ErasedText, Pin: len(w.Facts) > 0,
+		Summaries: append([]int64{}, w.Summaries...), Seqs: []int64{}, Marks: []string{},
+	}
+	var err error
+	if p.Suspicion, err = suspicionText(w.Suspicion); err != nil {
+		return err
+	}
+	if w.Settles != nil {
+		p.Settles = w.Settles.At.Format(time.RFC3339Nano)
+	}
+	whole, err := markText(w.Model, w.Mark(sessions.WithheldBody))
+	if err != nil {
+		return err
+	}
+	p.Mark = []byte(whole)
+	for seq, parts := range w.Events {
+		mark, err := markText(w.Model, w.Mark(parts...))
+		if err != nil {
+			return err
+		}
+		p.Seqs, p.Marks = append(p.Seqs, seq), append(p.Marks, mark)
+	}
+	if len(w.Facts) > 0 { // before the fence: a mark holds under any lease
+		if err := s.Q.MemoriesWithhold(ctx, s.Pool, &dbsqlc.MemoriesWithholdParams{Mark: p.Mark, Ids: w.Facts}); err != nil {
+			return fmt.Errorf("withholding facts from a model: %w", err)
+		}
+	}
+	_, err = s.Q.Withhold(ctx, s.Pool, p)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return sessions.ErrLeaseLost
+	case err != nil:
+		return fmt.Errorf("withholding from a model: %w", pg.AsRefused(err))
+	}
+	return nil
+}
+
+// CountWithheld implements sessions.Withholder.
+func (s *Store) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
+	row, err := s.Q.EventsWithheld(ctx, s.Pool, &dbsqlc.EventsWithheldParams{SessionKey: key, Model: string(model)})
+	if err != nil {
+		return sessions.WithheldCount{}, fmt.Errorf("counting events that a model refuses: %w", err)
+	}
+	c := sessions.WithheldCount{Events: row.Events}
+	if row.Events > 0 {
+		c.Newest = sessions.Event{
+			Key: key, Seq: row.Seq, Role: sessions.Role(row.Role), SenderID: sessions.UserID(row.SenderID), SenderNick: row.SenderNick, CreatedAt: row.CreatedAt,
+		}
+	}
+	return c, nil
+}
+
+func markText(model sessions.ModelID, r sessions.Refusal) (string, error) {
+	text, err := pg.CleanJSON(sessions.Withheld{model: r})
+	return string(text), err
+}
+
+func withheldText(w sessions.Withheld) (string, error) {
+	if len(w) == 0 {
+		return "", nil
+	}
+	text, err := pg.CleanJSON(w)
+	return string(text), err
+}
+
+func suspicionText(s *sessions.Suspicion) (string, error) {
+	if s == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(s)
+	return string(text), err
+}
+
+// addWithheld sets the marks of a turn's messages and events.
+func addWithheld(p *dbsqlc.TurnCommitParams, t sessions.Turn) (err error) {
+	p.TakenWithheld, p.Withheld = make([]string, len(t.Taken)), make([]string, len(t.Events))
+	for i, w := range t.TakenWithheld[:min(len(t.TakenWithheld), len(t.Taken))] {
+		if p.TakenWithheld[i], err = withheldText(w); err != nil {
+			return err
+		}
+	}
+	for i, e := range t.Events {
+		if p.Withheld[i], err = withheldText(e.Withheld); err != nil {
+			return err
+		}
+	}
+	p.Suspicion, err = suspicionText(t.Suspicion)
+	return err
+}
