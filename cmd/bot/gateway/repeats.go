@@ -29,8 +29,8 @@ type repeats struct {
 	closed bool
 }
 
-// failure has the fields that distinguish failures. A warning is the same one in each session. An error is another one in each
-// session and for each message, because an operator has to look at each.
+// failure has the fields that distinguish failures. A warning is the same one in each session, whatever its error says. An error is
+// another one in each session, for each message and with other words, because an operator has to look at each.
 type failure struct {
 	Level    string `json:"level"`
 	Message  string `json:"message"`
@@ -41,6 +41,7 @@ type failure struct {
 	Schedule int64  `json:"schedule"`
 	Session  string `json:"session"`
 	MsgID    string `json:"msg_id"`
+	Error    string `json:"error"`
 }
 
 type repeated struct {
@@ -61,16 +62,12 @@ func (r *repeats) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	if level != zerolog.WarnLevel && level != zerolog.ErrorLevel {
 		return r.out.Write(line)
 	}
-	var one struct {
-		failure
-		Error string `json:"error"`
-	}
-	if json.Unmarshal(line, &one) != nil || one.Error == "" {
+	var kind failure
+	if json.Unmarshal(line, &kind) != nil || kind.Error == "" {
 		return r.out.Write(line)
 	}
-	kind := one.failure
 	if level == zerolog.WarnLevel {
-		kind.Session, kind.MsgID = "", ""
+		kind.Session, kind.MsgID, kind.Error = "", "", ""
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

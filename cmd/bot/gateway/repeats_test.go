@@ -79,6 +79,8 @@ func TestOtherLinesAreNoRepetition(t *testing.T) {
 		func() *zerolog.Event { return log.Error().Err(failed).Str("session", "a").Str("msg_id", "m1") },
 		func() *zerolog.Event { return log.Error().Err(failed).Str("session", "b").Str("msg_id", "m1") },
 		func() *zerolog.Event { return log.Error().Err(failed).Str("session", "a").Str("msg_id", "m2") },
+		func() *zerolog.Event { return log.Error().Err(errors.New("line 4: unknown key")) },
+		func() *zerolog.Event { return log.Error().Err(errors.New("line 9: unknown key")) },
 		func() *zerolog.Event { return log.Warn().Err(failed) },
 		func() *zerolog.Event { return log.Warn().Err(failed).Str("class", "busy") },
 		func() *zerolog.Event { return log.Warn().Err(failed).Str("class", "busy").Str("model", "spare") },
@@ -89,13 +91,13 @@ func TestOtherLinesAreNoRepetition(t *testing.T) {
 	} {
 		event().Msg("Something failed")
 	}
-	if n := strings.Count(out.String(), "\n"); n != 10 {
+	if n := strings.Count(out.String(), "\n"); n != 12 {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 	for i := range 2 * maxRepeats {
 		log.Error().Err(failed).Str("session", fmt.Sprint(i)).Msg("Something failed")
 	}
-	if n := strings.Count(out.String(), "\n"); n != 10+2*maxRepeats {
+	if n := strings.Count(out.String(), "\n"); n != 12+2*maxRepeats {
 		t.Errorf("%d lines", n)
 	}
 }
