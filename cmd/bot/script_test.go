@@ -113,7 +113,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
 		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
-		"model": {(*world).cmdModel, 1, 5, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
+		"model": {(*world).cmdModel, 1, 9, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},

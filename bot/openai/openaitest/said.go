@@ -39,27 +39,44 @@ var (
 
 const inTranscript = "transcript"
 
+// namedLine begins the statement of a person in a message that was joined of several, for an endpoint whose roles must alternate.
+var namedLine = regexp.MustCompile(`^\S{1,30}[(（][^()（）\s]{1,80}[)）]: `)
+
 // read takes lines of JSON between fences as a transcript, other fenced lines as data of the fence's name, and a
-// message without fences as a statement.
+// message without fences as a statement. Of a joined message it also reads the statements that name their speakers.
 func read(content string) []said {
-	if !strings.Contains(content, "<<<") {
+	first, _, _ := strings.Cut(content, "\n")
+	if !strings.Contains(content, "<<<") && !clockLine.MatchString(strings.TrimSpace(first)) {
 		return plainly(content)
 	}
 	var out []said
-	fence, mark := "", ""
+	fence, mark, open := "", "", "" // open: the statement of a person so far
+	end := func() {
+		if open != "" {
+			out = append(out, plainly(open)...)
+		}
+		open = ""
+	}
 	for line := range strings.SplitSeq(content, "\n") {
 		line = strings.TrimSpace(line)
 		switch m := fenceOpen.FindStringSubmatch(line); {
 		case fence == "" && m != nil:
 			f := strings.Fields(line)
 			fence, mark = m[1], f[len(f)-1]
+			end()
 		case fence != "" && fenceClose.MatchString(line) && strings.HasSuffix(line, mark+">>>"):
 			fence = ""
+		case fence == "" && namedLine.MatchString(line):
+			end()
+			open = line
+		case fence == "" && open != "":
+			open += "\n" + line
 		case line == "" || fence == "":
 		default:
 			out = append(out, fenced(fence, line))
 		}
 	}
+	end()
 	return out
 }
 

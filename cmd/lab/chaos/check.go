@@ -23,6 +23,7 @@ func (e *evidence) checkAll() *findings {
 	} {
 		check(e, f)
 	}
+	f.recoveries = e.recoveries()
 	for _, s := range e.standing {
 		f.compactions, f.flushes = f.compactions+s.Compactions, f.flushes+s.Flushes
 	}

@@ -52,6 +52,7 @@ type evidence struct {
 	requests map[string]wordSeen
 	remains  map[string][]string
 	months   []rig.Interval // DingTalk refused all counted calls
+	crashes  []crash
 	rough    []rig.Interval // DingTalk or its network was so slow or broken that turns may have failed
 }
 
@@ -71,7 +72,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e.months = w.months.copyAll()
 	w.book.copyInto(e)
 	w.mu.Lock()
-	e.broken, e.away, e.rough = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough)
+	e.broken, e.away, e.rough, e.crashes = slices.Clone(w.broken), slices.Clone(w.apart), slices.Clone(w.rough), slices.Clone(w.crashes)
 	w.mu.Unlock()
 	var err error
 	for _, read := range []func() error{
@@ -108,6 +109,7 @@ type findings struct {
 	erasures, wiped, cards, closed, meanwhile, reminders, reminded             int
 	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
 	p50, p99                                                                   time.Duration
+	recoveries                                                                 []recovery
 }
 
 func shorten(text string) string {

@@ -31,6 +31,7 @@ var faultKinds = []chaosKind{
 	{"webhooks expire", 3, injector.expireWebhooks},
 	{"month used up", 4, injector.useUpMonth},
 	{"model", 8, injector.spoilModel},
+	{"provider", 8, injector.changeProvider},
 	{"redeliver", 6, injector.redeliverMessages},
 	{"burst", 4, injector.sendBurst},
 }
@@ -102,6 +103,7 @@ func (w injector) injectFault(ctx context.Context, t fault) {
 // killGateway kills a gateway, and starts another in its place.
 func (w injector) killGateway(ctx context.Context, t fault) error {
 	s := w.slots[t.slot]
+	w.noteCrash(false)
 	if err := s.killProcess(); err != nil {
 		return err
 	}
@@ -109,6 +111,7 @@ func (w injector) killGateway(ctx context.Context, t fault) error {
 }
 
 func (w injector) killAll(ctx context.Context, _ fault) error {
+	w.noteCrash(true)
 	for _, s := range w.slots {
 		if err := s.killProcess(); err != nil {
 			return err
@@ -274,6 +277,21 @@ func (w injector) spoilModel(_ context.Context, t fault) error {
 	return nil
 }
 
+// providers are behaviours of providers that gateways learn, or whose answers they correct. Each one leaves people their answers.
+var providers = []string{
+	"alternating_roles", "content_required", "no_tools", "no_tool_role", "id_format", "max_output:4096", "no_stream_options",
+	"text_calls:hermes", "labels", "speaks_for_others", "summary_reply", "reports_zero", "reports_huge", "usage_per_chunk", "money",
+}
+
+// changeProvider makes the endpoint behave like two providers for a while. A gateway keeps the forms that it learned.
+func (w injector) changeProvider(_ context.Context, t fault) error {
+	first := t.n % len(providers)
+	second := (first + 1 + t.n/len(providers)%(len(providers)-1)) % len(providers)
+	w.model.Behave(providers[first], providers[second])
+	time.AfterFunc(2*t.d, func() { w.model.Behave() })
+	return nil
+}
+
 // redeliverMessages repeats pushes, acknowledged or not.
 func (w injector) redeliverMessages(_ context.Context, t fault) error {
 	for _, id := range w.talk.someMarks(1 + t.n%20) {
@@ -293,6 +311,7 @@ func (w injector) sendBurst(_ context.Context, t fault) error {
 func (w injector) endFaults(ctx context.Context) {
 	w.sim.ClearFaults()
 	w.mind.spoilFor(0, 0)
+	w.model.Behave()
 	w.endMonths()
 	for _, s := range w.slots {
 		if !s.child.Alive() {

@@ -164,7 +164,11 @@ func (m *chaosModel) replyTo(r openaitest.Request) openaitest.Reply {
 	m.noteWords(r)
 	switch r.Kind {
 	case openaitest.Flush:
-		return m.badReply(r, "", openaitest.Calls("memory_save", saveFacts(r)))
+		if facts := saveFacts(r); r.Offers("memory_save") {
+			return m.badReply(r, "", openaitest.Calls("memory_save", facts))
+		} else { // the arguments are wanted as text
+			return m.badReply(r, "", openaitest.Text(facts))
+		}
 	case openaitest.Summary:
 		return m.badReply(r, "", openaitest.Text(rig.SampleSummary))
 	}

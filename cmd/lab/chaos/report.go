@@ -26,6 +26,7 @@ from the first push to the answer: p50 %s, p99 %s
 %s
 `, f.said, f.acked, f.answered, f.commands, f.apologies, f.dead, f.turns, f.compactions, f.flushes, f.facts,
 		f.accounts, f.grants, f.resumed, f.redelivered, f.perhaps, f.doubled, rig.FormatMillis(f.p50), rig.FormatMillis(f.p99), w.took)
+	fmt.Fprint(out, recoveryTable(f.recoveries))
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
 	fmt.Fprintf(out, "reminders set %d, delivered %d\n", f.reminders, f.reminded)
 	if w.opt.Cards {

@@ -36,9 +36,9 @@ func (t *talkers) noteEntry(e dingtalktest.Entry) {
 		u.pushed = e.Time
 	case e.Kind == "reply":
 		for _, mark := range rig.MarkPattern.FindAllString(e.Detail, -1) {
-			if u := t.said[mark]; u != nil && !u.pushed.IsZero() && !u.answered {
+			if u := t.said[mark]; u != nil && !u.pushed.IsZero() && u.answeredAt.IsZero() {
 				t.took = append(t.took, e.Time.Sub(u.pushed))
-				u.answered = true
+				u.answeredAt = e.Time
 			}
 		}
 	}

@@ -46,10 +46,11 @@ type world struct {
 	mu      sync.Mutex
 	private *localpg.Server // nil while it is stopped
 	url     string
-	done    map[string]int     // faults by kind
-	apart   []rig.Interval     // trouble with the database, in which a living replica may be taken for dead
-	rough   []rig.Interval     // statements were cut off, hung or slow
-	broken  []string           // promises broken before the end
+	done    map[string]int // faults by kind
+	apart   []rig.Interval // trouble with the database, in which a living replica may be taken for dead
+	rough   []rig.Interval // statements were cut off, hung or slow
+	broken  []string       // promises broken before the end
+	crashes []crash
 	calmed  map[string]figures // figures of each gateway without work, before its stop
 	samples []sample
 	took    string // durations of the run's phases
@@ -165,7 +166,7 @@ type remark struct {
 
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
-	answered      bool
+	answeredAt    time.Time // first answer
 }
 
 // talkers are people in groups and private chats, and their messages at DingTalk.
