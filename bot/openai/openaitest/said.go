@@ -43,7 +43,7 @@ const inTranscript = "transcript"
 var namedLine = regexp.MustCompile(`^\S{1,30}[(（][^()（）\s]{1,80}[)）]: `)
 
 // read takes lines of JSON between fences as a transcript, other fenced lines as data of the fence's name, and a
-// message without fences as a statement. Of a joined message it also reads the statements that name their speakers.
+// message without fences as a statement. It also reads the statements in a joined message that name their speakers.
 func read(content string) []said {
 	first, _, _ := strings.Cut(content, "\n")
 	if !strings.Contains(content, "<<<") && !clockLine.MatchString(strings.TrimSpace(first)) {
