@@ -146,9 +146,9 @@ func (d defence) dropResults(ctx context.Context, a *answer, msgs []llm.Message,
 	}
 	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.events[at].ToolName).Msg("Model refused the results of tools: they are left out")
 	d.runner.stats.RequestRefused(RefusedHistory)
-	first := d.turn.next() + int64(len(d.turn.Asked)+at)
+	first := d.turn.next() + int64(len(d.turn.Asked)+at) - 1 // the calls: a result alone is no legal request
 	d.turn.refusals.suspicion = (&sessions.Suspicion{
-		Model: d.turn.View.Reads, Class: string(cause.Class), At: d.runner.now(), From: first, Through: first + int64(len(a.events)-at) - 1,
+		Model: d.turn.View.Reads, Class: string(cause.Class), At: d.runner.now(), From: first, Through: first + int64(len(a.events)-at),
 	}).Join(d.turn.refusals.suspicion)
 	return true
 }

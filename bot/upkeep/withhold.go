@@ -175,9 +175,17 @@ func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholdin
 		}
 	}
 	if found.Sound < len(list) {
-		return w, max(0, list[found.Sound].event), false, err
+		return w, callOf(x.events, max(0, list[found.Sound].event)), false, err
 	}
 	return w, 0, true, err
+}
+
+// callOf goes back from a result to its call: a result alone is no legal request, and so is not asked about.
+func callOf(events []sessions.Event, at int) int {
+	for at > 0 && events[at].Role == sessions.RoleTool {
+		at--
+	}
+	return at
 }
 
 // withhold stores what was found, and says so once.
@@ -245,7 +253,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) (more bool, err e
 	if saved := a.withhold(ctx, l, w); saved != nil {
 		return false, saved
 	}
-	return err == nil && w.Suspicion != nil, err
+	return err == nil && (w.Suspicion != nil || len(w.Summaries) > 0), err // such a summary is written again
 }
 
 // suspected reads the rows under suspicion.
@@ -298,7 +306,7 @@ func (a accuser) accuse(ctx context.Context, l sessions.Lease, s sessions.Sessio
 	found, room := false, a.worker.views.Settings(s).Window.Usable()/2
 	for from := 0; from < len(events) || len(summaries) > 0; {
 		end, tokens := from, 0
-		for end < len(events) && (end == from || tokens+events[end].Tokens <= room) {
+		for end < len(events) && (end == from || tokens+events[end].Tokens <= room || events[end].Role == sessions.RoleTool) {
 			tokens += events[end].Tokens
 			end++
 		}
