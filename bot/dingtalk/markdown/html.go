@@ -12,9 +12,9 @@ var (
 	// These only format, and have no attribute that fetches.
 	formats = regexp.MustCompile(`^(?i)<(?:/?(?:b|i|u|s|em|strong|del|ins|mark|sub|sup|kbd|small|br|hr|p|font)\s*/?|font\s+color=["']?#?\w+["']?)>`)
 	attr    = regexp.MustCompile(`(?is)\b(src|srcset|href|alt|title)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
-	anchor  = regexp.MustCompile(`(?is)^<a\b([^>]*)>(.*?)</a\s*>`)
-	image   = regexp.MustCompile(`(?is)^<img\b((?:"[^"]*"|'[^']*'|[^>"'])*)>`)
-	growing = regexp.MustCompile(`(?is)^<(?:i|im|img|img[\s/][^>]*|a|a\s[^>]*|a\s[^>]*>(?:[^<]|<[^/])*(?:</?|</a\s*)?)$`)
+	// anchorTag closes an anchor, or opens the next one.
+	anchorTag = regexp.MustCompile(`^(?i)<(?:/a\s*>|a[\s>])`)
+	growing   = regexp.MustCompile(`(?is)^<(?:i|im|img|img[\s/][^>]*|a|a\s[^>]*|a\s[^>]*>(?:[^<]|<[^/])*(?:</?|</a\s*)?)$`)
 )
 
 // elements are the names of HTML, besides those that only format. Other names in angle brackets, such as types in
@@ -35,6 +35,8 @@ select slot source span strike style summary svg table tbody td template textare
 const (
 	maxTag     = 1000
 	maxElement = 8000
+	// maxAnchorTag bounds the blanks in a closing tag.
+	maxAnchorTag = 20
 )
 
 func (s *sanitizer) tag(rest string, depth int) (string, int) {
@@ -47,37 +49,81 @@ func (s *sanitizer) tag(rest string, depth int) (string, int) {
 	if m := formats.FindString(rest); m != "" {
 		return m, len(m)
 	}
-	if m := image.FindStringSubmatch(rest[:min(len(rest), maxElement)]); m != nil {
-		values := attributes(m[1])
+	m := tagStart.FindStringSubmatch(rest)
+	name := ""
+	if m != nil && rest[1] != '/' {
+		name = strings.ToLower(m[1])
+	}
+	element := rest[:min(len(rest), maxElement)]
+	if n := tagEnd(element); name == "img" && n > 0 {
+		values := attributes(element[len("<img") : n-1])
 		switch dest := values["src"]; {
 		case dest == "":
-			return plainLabel(values["alt"]), len(m[0])
+			return plainLabel(values["alt"]), n
 		case s.allows(dest):
-			return "![" + plainLabel(values["alt"]) + "](" + linkSafe.Replace(dest) + ")", len(m[0])
+			return "![" + plainLabel(values["alt"]) + "](" + linkSafe.Replace(dest) + ")", n
 		default:
-			return shownLink(plainLabel(values["alt"]), dest), len(m[0])
+			return shownLink(plainLabel(values["alt"]), dest), n
 		}
 	}
-	if m := anchor.FindStringSubmatch(rest[:min(len(rest), maxElement)]); m != nil && depth <= maxDeep {
-		dest, inner := attributes(m[1])["href"], s.inline(m[2], depth+1)
+	if open, close, n := anchor(element); name == "a" && n > 0 && depth <= maxDeep {
+		dest, inner := attributes(element[len("<a"):open])["href"], s.inline(element[open+1:close], depth+1)
 		switch {
 		case dest == "":
-			return inner, len(m[0])
+			return inner, n
 		case mayOpen(dest):
-			return "[" + inner + "](" + linkSafe.Replace(decoded(dest)) + ")", len(m[0])
+			return "[" + inner + "](" + linkSafe.Replace(decoded(dest)) + ")", n
 		}
-		return inner + "（" + inert(dest) + "）", len(m[0])
+		return inner + "（" + inert(dest) + "）", n
 	}
 	if s.open && len(rest) <= maxTag && growing.MatchString(rest) {
 		return "", -1
 	}
-	m := tagStart.FindStringSubmatch(rest)
 	end := strings.IndexAny(rest[1:], "<>")
 	switch {
 	case strings.HasPrefix(rest, "<!"), m != nil && elements[strings.ToLower(m[1])], m != nil && end > 0 && strings.Contains(rest[:end+1], "="):
 		return "&lt;", 1
 	}
 	return "", 0
+}
+
+// tagEnd is the length of the tag at the beginning; 0: it has no end. A value in quotes may have an angle bracket.
+func tagEnd(s string) int {
+	quote := byte(0)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"', c == '\'':
+			quote = c
+		case c == '>':
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// anchor finds the end of the opening tag, the closing tag, and the length of both with their content; 0: no such element begins
+// the text. An anchor ends before the next one.
+func anchor(s string) (open, close, n int) {
+	if open = strings.IndexByte(s, '>'); open < 0 {
+		return 0, 0, 0
+	}
+	for close = open + 1; ; close++ {
+		next := strings.IndexByte(s[close:], '<')
+		if next < 0 {
+			return 0, 0, 0
+		}
+		close += next
+		if m := anchorTag.FindString(s[close:min(len(s), close+maxAnchorTag)]); m != "" {
+			if m[1] != '/' {
+				return 0, 0, 0
+			}
+			return open, close, close + len(m)
+		}
+	}
 }
 
 func attributes(text string) map[string]string {

@@ -65,7 +65,7 @@ func (p Pictures) safe(text string, open bool) string {
 }
 
 var (
-	definitionLine = regexp.MustCompile(`(?m)^[ \t>]*\[([^\[\]\n]+)\]:[ \t]*\n?[ \t]*<?([^\s<>]+)`)
+	definitionLine = regexp.MustCompile(`(?m)^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*\[([^\[\]]{1,999})\]:[ \t]*\n?[ \t>]*<?([^\s<>]+)`)
 	paragraphEnd   = regexp.MustCompile(`\n[ \t>]*\n`)
 )
 
@@ -94,15 +94,18 @@ func (s *sanitizer) chunk(text string) string {
 	return b.String()
 }
 
-// Bounds of syntax: labels in labels, and bytes of a label and of a target, which can hold a whole picture.
+// Bounds of syntax: labels in labels, and bytes of a label and of a target, also of one that holds a whole picture. Beyond them
+// nothing is a link or a picture, so that the time is in proportion to the text.
 const (
 	maxDeep   = 4
 	maxLabel  = 4000
-	maxTarget = 128 << 10
+	maxTarget = 4000
+	maxData   = 128 << 10
 )
 
 func (s *sanitizer) inline(text string, depth int) string {
 	var b []byte
+	bare, line := 0, 0 // ticks before the first are text; the second begins the line
 	for i := 0; i < len(text); {
 		rest := text[i:]
 		next := strings.IndexAny(rest, "`!]<dD[")
@@ -111,8 +114,21 @@ func (s *sanitizer) inline(text string, depth int) string {
 			break
 		}
 		b = append(b, rest[:next]...)
+		if last := strings.LastIndexByte(rest[:next], '\n'); last >= 0 {
+			line = i + last + 1
+		}
 		i, rest = i+next, rest[next:]
-		out, n := s.special(rest, i == 0 || text[i-1] == '\n', depth)
+		var out string
+		var n int
+		switch {
+		case rest[0] != '`':
+			out, n = s.special(rest, rest[0] == '[' && i-line < maxTag && containers.MatchString(text[line:i]), depth)
+		case i >= bare && !isEscaped(text, i):
+			if out, n = codeSpan(rest); openPipe.MatchString(out) && tableRule.MatchString(text) { // cells of a table end at the pipe
+				row, _, _ := strings.Cut(rest, "\n")
+				bare, n = i+len(row), 0
+			}
+		}
 		if n < 0 { // the rest is not complete
 			break
 		}
@@ -128,16 +144,28 @@ func (s *sanitizer) inline(text string, depth int) string {
 	return string(b)
 }
 
+// isEscaped reports whether a backslash makes text of the character at an offset.
+func isEscaped(text string, at int) bool {
+	n := 0
+	for at > n && text[at-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
 var (
+	// containers are the signs of quotes and lists before the words of a line.
+	containers = regexp.MustCompile(`^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*$`)
+	openPipe   = regexp.MustCompile(`[^\\]\|`)
+	tableRule  = regexp.MustCompile(`(?m)^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\||$)`)
+
 	ownScheme = regexp.MustCompile(`^(?i)(dingtalk)(?::|&colon;|&#0*58;|&#x0*3a;)//`)
-	defStart  = regexp.MustCompile(`^\[[^\[\]\n]+\]:[ \t]*\n?[ \t]*<?([^\s<>]+)>?`)
+	defStart  = regexp.MustCompile(`^\[[^\[\]]{1,999}\]:[ \t]*\n?[ \t>]*<?([^\s<>]+)>?`)
 )
 
 // special returns the text in place of the first n bytes; 0: nothing is special; -1: the text is cut here.
 func (s *sanitizer) special(rest string, lineStart bool, depth int) (out string, n int) {
 	switch rest[0] {
-	case '`':
-		return codeSpan(rest)
 	case '!':
 		if strings.HasPrefix(rest, "![") && depth <= maxDeep {
 			return s.picture(rest, depth)
@@ -148,6 +176,8 @@ func (s *sanitizer) special(rest string, lineStart bool, depth int) (out string,
 				return "]（" + inert(dest) + "）", n + 1
 			} else if n > 0 && !strings.ContainsAny(rest[2:n], "!<`") {
 				return rest[:n+1], n + 1
+			} else if n < 0 {
+				return "]（", 2
 			}
 		}
 	case '[':
@@ -186,7 +216,7 @@ func codeSpan(rest string) (string, int) {
 func (s *sanitizer) picture(rest string, depth int) (string, int) {
 	end := closingBracket(rest[1:])
 	if end < 0 {
-		if s.open {
+		if s.open && len(rest) <= maxLabel {
 			return rest[:2], 2 // the card holds it back
 		}
 		return "！[", 2
@@ -202,7 +232,7 @@ func (s *sanitizer) picture(rest string, depth int) (string, int) {
 			return "![" + alt + "](" + raw + ")", used + n
 		case n > 0:
 			return shownLink(alt, dest), used + n
-		case !s.open:
+		case n < 0 || !s.open:
 			return "！[", 2
 		}
 		return rest[:2], 2
@@ -212,16 +242,17 @@ func (s *sanitizer) picture(rest string, depth int) (string, int) {
 			if strings.TrimSpace(name) == "" {
 				name = label
 			}
-			return s.referenced(alt, name, rest[:used+n+1])
+			return s.referenced(alt, name, rest[:used+n+1], false)
 		}
 	}
-	return s.referenced(alt, label, rest[:used])
+	return s.referenced(alt, label, rest[:used], strings.HasPrefix(strings.TrimLeft(after, " \t\n"), "("))
 }
 
-func (s *sanitizer) referenced(alt, name, raw string) (string, int) {
+// apart: a target stands behind a blank.
+func (s *sanitizer) referenced(alt, name, raw string, apart bool) (string, int) {
 	dest, known := s.defs[foldLabel(name)]
 	switch {
-	case !known && strings.ContainsAny(raw[2:], "[<`\\"): // a lenient client may read it as a picture
+	case !known && (strings.ContainsAny(raw[2:], "[<`\\") || apart): // a lenient client may read it as a picture
 		return "！[", 2
 	case !known:
 		return "", 0 // text
@@ -249,12 +280,18 @@ func closingBracket(s string) int {
 	return -1
 }
 
-// linkTarget reads (address "title"), and n is its length; 0: it has no end.
+// linkTarget reads (address "title"), and n is its length; 0: it has no end; -1: it has none within the bound. The bytes of a
+// picture end before the next link.
 func linkTarget(s string) (dest, raw string, n int) {
-	depth, pointed := 0, false
-	s = s[:min(len(s), maxTarget)]
+	depth, pointed, bound := 0, false, maxTarget
+	isData := holdsData.MatchString(s[:min(len(s), maxTag)])
+	if isData {
+		bound = maxData
+	}
 	for i := 0; i < len(s) && n == 0; i++ {
 		switch {
+		case i == bound, isData && s[i] == ']' && strings.HasPrefix(s[i:], "]("):
+			return "", "", -1
 		case s[i] == '\\':
 			i++
 		case s[i] == '<' && strings.TrimSpace(s[1:i]) == "" && depth == 1:
@@ -286,6 +323,8 @@ func linkTarget(s string) (dest, raw string, n int) {
 	}
 	return dest, raw, n
 }
+
+var holdsData = regexp.MustCompile(`^(?i)\(\s*<?data:`)
 
 // decoded is an address as a browser reads it.
 func decoded(dest string) string {

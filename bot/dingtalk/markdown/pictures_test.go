@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ebb/sessions/sessionstest"
 )
 
 // No client may fetch what a model wrote: the address of a picture can carry words of the conversation to its host.
@@ -31,7 +33,11 @@ func TestSafe(t *testing.T) {
 		// by reference
 		"![a][b]\n\n[b]: https://evil.example/p":       "[a（evil.example）](https://evil.example/p)\n\n[b]: https://evil.example/p",
 		"![B c][]\n\n[b  C]: <https://evil.example/p>": "[B c（evil.example）](https://evil.example/p)\n\n[b  C]: <https://evil.example/p>",
-		"![b]\n\n> [b]:\n> https://x.example":          "![b]\n\n> [b]:\n> https://x.example",
+		"![b]\n\n> [b]:\n> https://x.example":          "[b（x.example）](https://x.example)\n\n> [b]:\n> https://x.example",
+		"![b]\n\n- [b]: https://x.example":             "[b（x.example）](https://x.example)\n\n- [b]: https://x.example",
+		"![b\nc]\n\n1. > [b\nc]: https://x.example":    "[b\nc（x.example）](https://x.example)\n\n1. > [b\nc]: https://x.example",
+		"- [b]: javascript:alert(1)\n\n[a][b]":         "- ［b］：javascript：alert(1)\n\n[a][b]",
+		"![a] (https://evil.example/p)":                "！[a] (https://evil.example/p)",
 		"![b]\n\n[b]:\nhttps://evil.example/p":         "[b（evil.example）](https://evil.example/p)\n\n[b]:\nhttps://evil.example/p",
 		"![a][b]\n\n[b]: https://img.example.com/p":    "![a](https://img.example.com/p)\n\n[b]: https://img.example.com/p",
 		"[a][b]\n\n[b]: javascript:alert(1)":           "[a][b]\n\n［b］：javascript：alert(1)",
@@ -69,7 +75,12 @@ func TestSafe(t *testing.T) {
 		// text
 		"注意![重点]：data: 1，dingtalk: 钉钉": "注意![重点]：data: 1，dingtalk: 钉钉",
 		"a ![b][c] d": "a ！[b][c] d",
-		// code
+		// code, and ticks that begin none
+		"\\`![s](https://evil.example/p)\\`":                                               "\\`[s（evil.example）](https://evil.example/p)\\`",
+		"\\``a` ![s](https://evil.example/p) `b`":                                          "\\``a` [s（evil.example）](https://evil.example/p) `b`",
+		"|a|b|c|\n|-|-|-|\n|`|![s](https://evil.example/p)|`|":                             "|a|b|c|\n|-|-|-|\n|`|[s（evil.example）](https://evil.example/p)|`|",
+		"a|b|c\n-|-|-\n`|`x` ![s](https://evil.example/p) `y`|`<b>`\n`<a|b>` z":            "a|b|c\n-|-|-\n`|`x` [s（evil.example）](https://evil.example/p) `y`|`<b>`\n`&lt;a|b>` z",
+		"写 `a | <img src=x>` 吧":                                                            "写 `a | <img src=x>` 吧",
 		"```md\n![s](https://evil.example/p)\n<script>\n```\n![s](https://evil.example/p)": "```md\n![s](https://evil.example/p)\n<script>\n```\n[s（evil.example）](https://evil.example/p)",
 		"写成 `![s](https://evil.example/p)` 或 ``<img src=\"x\">``":                          "写成 `![s](https://evil.example/p)` 或 ``<img src=\"x\">``",
 		"单个 ` 号 ![s](https://evil.example/p)":                                              "单个 ` 号 [s（evil.example）](https://evil.example/p)",
@@ -107,6 +118,27 @@ func TestNothingIsFetched(t *testing.T) {
 			r.Fatalf("%q becomes %q, which has %q", text, got, m)
 		}
 	})
+}
+
+// The time is in proportion to the text, also for syntax without an end.
+func TestSafeTakesProportionalTime(t *testing.T) {
+	t.Parallel()
+	units := map[string]string{}
+	for _, u := range []string{"![", "[", "](", "![a](", "![a](<", "](data:", "![a](data:,", "<img ", "<img \"", "<a ", "<a x>", "<a x><b>", "![a][b]", "[b]: ", "` ``", "|`|", "- ["} {
+		units[u] = u
+	}
+	sessionstest.CheckGrowthOf(t, "outside code", 80<<10, units, func(text string) { Pictures{}.Safe(text) })
+}
+
+// A picture behind a long label is no picture, in a growing text, too.
+func TestLongLabelsMakeNoPicture(t *testing.T) {
+	t.Parallel()
+	text := "![" + strings.Repeat("长", 1500) + "](https://evil.example/p)"
+	for _, got := range []string{(Pictures{}).Safe(text), (Pictures{}).SafeOpen(text), (Pictures{}).SafeOpen("![a](" + strings.Repeat("x", 5000) + ")")} {
+		if strings.Contains(got, "![") {
+			t.Errorf("a long label or target becomes %.40q", got)
+		}
+	}
 }
 
 func FuzzSafe(f *testing.F) {
