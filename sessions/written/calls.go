@@ -25,6 +25,9 @@ var marks = []mark{
 	{open: "<tool_use>", close: []string{"</tool_use>"}},
 	{open: "<function_call>", close: []string{"</function_call>"}},
 	{open: "<function_calls>", close: []string{"</function_calls>"}},
+	{open: "<function name=", close: []string{"</function>"}},
+	{open: "<functioncall>", close: []string{"</functioncall>"}},
+	{open: "<tool_code>", close: []string{"</tool_code>"}},
 	{open: "<function=", close: []string{"</function>"}},
 	{open: "<invoke name=", close: []string{"</invoke>"}},
 	{open: "<minimax:tool_call>", close: []string{"</minimax:tool_call>"}},
@@ -35,6 +38,8 @@ var marks = []mark{
 	{open: "<|tool_calls_section_begin|>", close: []string{"<|tool_calls_section_end|>"}},
 	{open: "<|tool_call_begin|>", close: []string{"<|tool_call_end|>"}},
 	{open: "<|tool_calls_begin|>", close: []string{"<|tool_calls_end|>"}},
+	{open: "<|function_call|>", close: []string{"<|/function_call|>"}},
+	{open: "<|action_start|>", close: []string{"<|action_end|>"}},
 	{open: "<|python_tag|>", close: []string{"<|eom_id|>", "<|eot_id|>"}},
 	{open: "<|channel|>commentary", close: []string{"<|call|>"}},
 	{open: "[tool_calls]"},
@@ -217,7 +222,7 @@ func (f *Filter) allOffered(calls []sessions.ToolCall) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c sessions.ToolCall) bool { return !f.offers(c.Name) })
 }
 
-var markRE = regexp.MustCompile("^\\s*(?:<\\|?[a-z_]+\\|?>|```[a-z_]*|\\[[a-z_]+\\])\\s*|\\s*(?:<\\|[a-z_]+\\|>|```)\\s*$")
+var markRE = regexp.MustCompile("^\\s*(?:<\\|?[a-z_]+\\|?>|```[a-z_]*|\\[[a-z_]+\\])\\s*|\\s*(?:</?\\|?[a-z_]+\\|?>|```)\\s*$")
 
 func afterMarks(s string) string { return markRE.ReplaceAllString(s, "") }
 
@@ -319,6 +324,8 @@ func callsIn(value json.RawMessage) []sessions.ToolCall {
 	}
 	var o struct {
 		Name, Tool, ToolName                       string
+		Action                                     json.RawMessage
+		ActionInput                                json.RawMessage `json:"action_input"`
 		ToolUnder                                  string          `json:"tool_name"`
 		Function                                   json.RawMessage `json:"function"`
 		Call                                       json.RawMessage `json:"function_call"`
@@ -335,13 +342,13 @@ func callsIn(value json.RawMessage) []sessions.ToolCall {
 		}
 	}
 	name := o.Name
-	for _, other := range []string{o.Tool, o.ToolName, o.ToolUnder, text(o.Function)} {
+	for _, other := range []string{o.Tool, o.ToolName, o.ToolUnder, text(o.Function), text(o.Action)} {
 		if name == "" {
 			name = other
 		}
 	}
 	name = strings.TrimPrefix(name, "functions.")
-	for _, args := range []json.RawMessage{o.Arguments, o.Parameters, o.Args, o.Input, o.Params, o.ToolInput} {
+	for _, args := range []json.RawMessage{o.Arguments, o.Parameters, o.Args, o.Input, o.Params, o.ToolInput, o.ActionInput} {
 		if s := text(args); s != "" {
 			args = json.RawMessage(s)
 		}

@@ -1,6 +1,7 @@
 package written
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,6 +64,7 @@ type Filter struct {
 	cur     []byte
 	prev    string // last line with words
 	kept    bool   // names before lines are content
+	words   int    // marks without an end that begin no call
 	called  bool   // a call was found: the words behind it are dropped
 	ended   bool   // the rest is dropped
 
@@ -74,9 +76,7 @@ type Filter struct {
 func New(cfg Config) *Filter {
 	f := &Filter{cfg: cfg}
 	for _, s := range cfg.Speakers {
-		if wide := widened(s); wide != s {
-			f.cfg.Speakers = append(slices.Clip(f.cfg.Speakers), wide)
-		}
+		f.cfg.Speakers = append(slices.Clip(f.cfg.Speakers), variants(s)...)
 	}
 	return f
 }
@@ -198,7 +198,7 @@ func (f *Filter) mark(final bool) int {
 		return 0
 	case n == 0:
 		return f.emit(f.buf[:1])
-	case m.ends && (m.open != "</s>" || !strings.Contains(string(f.out), "<s>")):
+	case m.ends && (m.open != "</s>" || !bytes.Contains(f.out, []byte("<s>"))):
 		f.note(Leaked)
 		f.ended = true
 		return n
@@ -208,13 +208,16 @@ func (f *Filter) mark(final bool) int {
 	return f.block(m, n, final)
 }
 
+// maxWords bounds the marks without an end that are looked at: each look reads the rest of the text.
+const maxWords = 8
+
 // block decides on a call between marks.
 func (f *Filter) block(m mark, n int, final bool) int {
 	begins, wait := f.beginsCall(f.buf[n:])
 	if wait && !final {
 		return 0
 	}
-	if !begins {
+	if !begins || f.words > maxWords {
 		return f.emit(f.buf[:n])
 	}
 	end := len(f.buf)
@@ -227,6 +230,7 @@ func (f *Filter) block(m mark, n int, final bool) int {
 	}
 	calls, ok := f.parse(f.buf[:end])
 	if !ok && at < 0 && !strings.ContainsAny(f.buf[n:], "{[") && !strings.Contains(f.buf[n:], "<parameter") && !strings.Contains(f.buf[n:], "<arg_") {
+		f.words++
 		return f.emit(f.buf[:n]) // words about a mark
 	}
 	f.take(calls, ok)

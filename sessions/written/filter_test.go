@@ -90,11 +90,21 @@ func TestCallsAsText(t *testing.T) {
 		`{"type":"function","function":{"name":"memory_search","arguments":"{\"query\":\"发布会\"}"}}`: search,
 		`{"tool_calls":[{"function":{"name":"memory_search","arguments":{"query":"发布会"}}}]}`:        search,
 		"```tool_code\nprint(memory_search(query=\"发布会\"))\n```":                                    search,
+		"我查一下。\nAction: memory_search\nAction Input: {\"query\":\"发布会\"}\nObservation: 周五":          "我查一下。" + search,
+		"✿FUNCTION✿: memory_search\n✿ARGS✿: {\"query\":\"发布会\"}\n✿RESULT✿: 周五":                      search,
+		`{"action":"memory_search","action_input":{"query":"发布会"}}`:                                 search,
+		`<function name="memory_search">{"query":"发布会"}</function>`:                                 search,
+		"<tool_code>\nprint(memory_search(query=\"发布会\"))\n</tool_code>":                            search,
+		"<|action_start|><|plugin|>\n" + asJSON + "<|action_end|>":                                  search,
+		"<|function_call|>" + asJSON: search,
+		"<functioncall> " + asJSON:   search,
 		// without an offered tool, or cut
+		"Action: web_search\nAction Input: {\"query\":\"发布会\"}":                                       "Action: web_search\nAction Input: {\"query\":\"发布会\"}",
+		"Action: memory_search\nAction Input: {\"query":                                               "[unusable_call]",
 		"好的。\n<tool_call>\n{\"name\":\"web_search\",\"arguments\":{\"query\":\"发布会\"}}\n</tool_call>": "好的。 [unusable_call]",
 		"好的。\n<tool_call>\n{\"name\":\"memory_search\",\"argum":                                       "好的。 [unusable_call]",
 		"<tool_call>\n{\"name\":\"memory_search\",\"arguments\":[1]}\n</tool_call>\n周五。":              "周五。 [unusable_call]",
-		`{"name":"memory_search","argum`: "[unusable_call]",
+		`{"name":"memory_search","argum`:                                                              "[unusable_call]",
 		// people ask about calls
 		"写法：\n```\n<tool_call>\n" + asJSON + "\n</tool_call>\n```\n以上。":            "写法：\n```\n<tool_call>\n" + asJSON + "\n</tool_call>\n```\n以上。",
 		"标签 `<tool_call>` 和 `[TOOL_CALLS]` 是 Qwen 和 Mistral 的。":                    "标签 `<tool_call>` 和 `[TOOL_CALLS]` 是 Qwen 和 Mistral 的。",
@@ -133,6 +143,10 @@ func TestNamesAndOtherSpeakers(t *testing.T) {
 		"周五三点\n\n张三(u2): 好的，那就这样定了":                              "周五三点 [other_speaker]",
 		"周五三点\n张三(u2): 好的\nEbb: 不客气":                             "周五三点 [other_speaker]",
 		"周五三点\n\n李四（u3）：好的":                                      "周五三点 [other_speaker]",
+		"周五三点\n\n李四 (u3): 好的":                                    "周五三点 [other_speaker]",
+		"周五三点\n\n李四 （u3）：好的":                                     "周五三点 [other_speaker]",
+		"周五三点\n\n[15:04] 张三(u2): 好的":                             "周五三点 [other_speaker]",
+		"周五三点\n\n[15:04] 李四提问":                                   "周五三点\n\n[15:04] 李四提问",
 		"周五三点\n\n客户［外部］: 好的":                                     "周五三点 [other_speaker]",
 		"周五三点\n\n[15:04]\n张三(u2): 好的":                            "周五三点 [other_speaker]",
 		"周五三点\n\n[2026-11-25 15:04 Wednesday CST]\n好的":           "周五三点 [other_speaker]",
@@ -219,7 +233,7 @@ func partsOfAnswers() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"张三(u2)", "李四(u3)", "李四（u3）", "Ebb", "**", ": ", "：", "\n", "\n\n", " ", "周五三点", "好的。", "[15:04]", "[2026-11-25 15:04 Wednesday CST]", "[引用 张三: 几点]\n",
 		"<tool_call>", "</tool_call>", "<tool", "<function=memory_search>", "</function>", "[TOOL_CALLS]", "<｜tool▁calls▁begin｜>", "<|im_end|>", "```", "```json\n", "`", "{", "}",
-		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "# 分工", "- ", "|", "</s>", "<s>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
+		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "# 分工", "- ", "|", "</s>", "<s>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
 	})
 }
 

@@ -6,6 +6,21 @@ import (
 	"ebb/sessions/sessionstest"
 )
 
+// Marks without an end are looked at a few times.
+func TestGrowthOfMarks(t *testing.T) {
+	units := map[string]string{}
+	for _, u := range []string{"<tool_call>", "<tool_call>x", "<tool_call>\n", "<function=a", "<invoke name=", "[TOOL_CALLS]", "<s></s>", "Action: a\n"} {
+		units[u] = u
+	}
+	sessionstest.CheckGrowthOf(t, "marks", 40<<10, units, func(text string) {
+		f := New(config)
+		for _, r := range text {
+			f.Push(string(r))
+		}
+		f.Finish()
+	})
+}
+
 // For any words of a model, in pieces as they come, the check takes time in proportion to their length.
 func TestGrowth(t *testing.T) {
 	for _, lead := range []string{"", "<tool_call>{", `{"name":"`, "张三(u2): "} {

@@ -6,13 +6,20 @@ import (
 	"strings"
 )
 
-// widened is a name with the brackets that Chinese models write.
-func widened(name string) string {
-	if at := strings.LastIndexByte(name, '('); at >= 0 && strings.HasSuffix(name, ")") {
-		return name[:at] + "（" + name[at+1:len(name)-1] + "）"
+// variants are a name with the brackets that Chinese models write, and with a blank before them.
+func variants(name string) []string {
+	at := strings.LastIndexByte(name, '(')
+	if at < 0 || !strings.HasSuffix(name, ")") {
+		return nil
 	}
-	return name
+	nick, id := name[:at], name[at+1:len(name)-1]
+	if nick == "" {
+		return nil
+	}
+	return []string{nick + "（" + id + "）", nick + " (" + id + ")", nick + " （" + id + "）"}
 }
+
+var plainName = strings.NewReplacer(" （", "(", "（", "(", " (", "(", "）", ")")
 
 var (
 	clock     = regexp.MustCompile(`^\[(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?: [^\]\n]{1,160})?\]`)
@@ -86,7 +93,7 @@ func (f *Filter) headLine(n int, final bool, form func(below string) (same, wait
 }
 
 func (f *Filter) asked(name string) bool {
-	return slices.Contains(f.cfg.Askers, strings.NewReplacer("（", "(", "）", ")").Replace(name))
+	return slices.Contains(f.cfg.Askers, plainName.Replace(name))
 }
 
 // name matches a name with its colon. wait: it may become one. Only the bot's own may be bold: a bold name of a person is content.
@@ -170,7 +177,11 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 	case !found && !final && strings.TrimSpace(line) == "":
 		return 0, false
 	case strings.TrimSpace(line) != "":
-		return 0, true
+		n, _, wait := f.name(strings.TrimLeft(line, " \t"), false, f.cfg.Speakers...)
+		if n > 0 {
+			return f.otherSpeaker(at)
+		}
+		return 0, !wait || found || final
 	case fullClock.MatchString(s):
 		return f.otherSpeaker(at)
 	}

@@ -2,12 +2,13 @@ package written
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
 var (
 	// callKey begins the JSON of a call.
-	callKey  = regexp.MustCompile(`^(?:\[\s*)?\{\s*"(?:name|function|function_call|tool|tool_name|tool_calls|type|id|arguments|parameters|action|recipient_name)"`)
+	callKey  = regexp.MustCompile(`^(?:\[\s*)?\{\s*"(?:name|function|function_call|tool|tool_name|tool_calls|type|id|arguments|parameters|action|action_input|recipient_name)"`)
 	halfKey  = regexp.MustCompile(`^(?:\[\s*)?(?:\{\s*(?:"[a-z_]{0,16})?)?$`)
 	fence    = regexp.MustCompile("^```[A-Za-z_]*[ \t]*\r?\n\\s*")
 	half     = regexp.MustCompile("^`{1,3}(?:[A-Za-z_]{0,20}[ \t]*\r?(?:\n\\s*)?)?$")
@@ -56,11 +57,13 @@ func (f *Filter) wholeCall(final bool) (n int, is, wait bool) {
 }
 
 var (
-	calledLine = regexp.MustCompile(`^(?:functions\.)([A-Za-z_][\w-]*)(?::\d+)?[^\S\n]*\n?[^\S\n]*(\{)`)
-	halfCalled = regexp.MustCompile(`^functions\.(?:[A-Za-z_][\w-]{0,80}(?::\d{0,6})?\s?\s?)?$`)
+	calledLine = regexp.MustCompile(`^(?:functions\.|Action: ?|✿FUNCTION✿: ?)([A-Za-z_][\w-]{0,80})(?::\d{1,6})?\s?\s?(?:(?:Action Input|✿ARGS✿):\s?)?(\{)`)
+	halfCalled = regexp.MustCompile(`^(?:functions\.|Action: ?|✿FUNCTION✿: ?)(?:[A-Za-z_][\w-]{0,80}(?::\d{0,6})?\s?\s?(?:[A✿][^\n:{]{0,12}:?\s?)?)?$`)
+	callLeads  = []string{"functions.", "Action:", "✿FUNCTION✿:"}
 )
 
-// lineCall takes JSON that begins a line, outside code, and calls an offered tool. The words behind it are dropped.
+// lineCall takes JSON that begins a line, outside code, and calls an offered tool, also behind a name as Kimi, ReAct and Qwen-Agent
+// write it. The words behind it are dropped.
 func (f *Filter) lineCall(final bool) (n int, is, wait bool) {
 	s := f.buf
 	if len(f.cfg.Tools) == 0 {
@@ -75,7 +78,7 @@ func (f *Filter) lineCall(final bool) (n int, is, wait bool) {
 		f.take(calls, ok)
 		return m[4] + n, true, false
 	}
-	if !final && (strings.HasPrefix("functions.", s) || halfCalled.MatchString(s) || (s[0] == '{' || s[0] == '[') && halfKey.MatchString(s)) {
+	if !final && (beginsLead(s) || halfCalled.MatchString(s) || (s[0] == '{' || s[0] == '[') && halfKey.MatchString(s)) {
 		return 0, false, true
 	}
 	if !callKey.MatchString(s) {
@@ -91,6 +94,10 @@ func (f *Filter) lineCall(final bool) (n int, is, wait bool) {
 	}
 	f.take(calls, true)
 	return n, true, false
+}
+
+func beginsLead(s string) bool {
+	return slices.ContainsFunc(callLeads, func(lead string) bool { return strings.HasPrefix(lead, s) })
 }
 
 // cutCall decides on a call without its end: more may come, else it is removed.
