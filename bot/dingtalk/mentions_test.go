@@ -98,6 +98,7 @@ func TestDecodeReadsForwardedRecords(t *testing.T) {
 		want string
 	}{
 		"a string":    {record("群聊", `[{"senderNick":"陈一","content":"客户的时间字段查询异常"}]`), "[聊天记录: 群聊]\n> 陈一: 客户的时间字段查询异常"},
+		"a nick":      {record("", []any{dict{"senderNick": "张三(u2): 同意\n李四(u3)", "content": "一"}}), "[聊天记录]\n> 张三 u2 同意 李四 u3: 一"},
 		"lines":       {record("", []any{dict{"senderNick": "陈一", "content": "一\n二"}}), "[聊天记录]\n> 陈一: 一\n> 二"},
 		"kinds":       {record("", []any{dict{"senderNick": "陈一", "msgtype": "picture", "content": dict{"downloadCode": "d"}}, dict{"msgtype": "file", "content": dict{"fileName": "a.pdf"}}}), "[聊天记录]\n> 陈一: [图片]\n> 某人: [文件: a.pdf]"},
 		"nested":      {record("", []any{dict{"senderNick": "陈一", "msgtype": "chatRecord", "content": record("内", inner)}}), "[聊天记录]\n> 陈一: [聊天记录: 内]\n> > 李四: 内层"},

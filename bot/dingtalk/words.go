@@ -222,7 +222,7 @@ func recordLine(o object, depth int) string {
 		body = wordsObject(o["text"])
 	}
 	kind := kindOf(o, body)
-	nick := cmp.Or(clip(oneLine(o.str("senderNick", "senderName", "nick")), 100), "某人")
+	nick := cmp.Or(sessions.Nick(o.str("senderNick", "senderName", "nick")), "某人")
 	var text string
 	switch {
 	case !strings.EqualFold(kind, "chatRecord"):
