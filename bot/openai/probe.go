@@ -74,7 +74,8 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 	case <-late.C:
 		if p.reader.CompareAndSwap(readerWaits, readerLeft) {
 			detach()
-			context.AfterFunc(k.life, func() { p.end(nil) })
+			forget := context.AfterFunc(k.life, func() { p.end(nil) })
+			context.AfterFunc(own.caller, func() { forget() })
 			return llm.Response{}, k.leave(s)
 		}
 		got = <-done

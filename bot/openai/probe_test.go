@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,21 @@ func clientOfEndpoints(t *testing.T, endpoints ...*endpoint) *Client {
 	return c
 }
 
+// hookCounter counts the functions that wait for a context's end.
+type hookCounter struct {
+	context.Context
+	live atomic.Int32
+}
+
+// Value hides the context below, so that package context calls AfterFunc.
+func (h *hookCounter) Value(any) any { return nil }
+
+func (h *hookCounter) AfterFunc(f func()) func() bool {
+	h.live.Add(1)
+	stop := context.AfterFunc(h.Context, f)
+	return func() bool { h.live.Add(-1); return stop() }
+}
+
 func (e *endpoint) requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,6 +67,8 @@ func TestAProbeCostsThreeSeconds(t *testing.T) {
 				main, spare := &endpoint{way: "hangs"}, &endpoint{way: "answers", after: time.Second}
 				c := clientOfEndpoints(t, main, spare)
 				defer c.Close()
+				hooks := &hookCounter{Context: c.life}
+				c.life = hooks
 				call := func(model string, took time.Duration, requests int) {
 					t.Helper()
 					ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -85,6 +103,9 @@ func TestAProbeCostsThreeSeconds(t *testing.T) {
 				synctest.Wait()
 				if s := c.models[0].breaker.state(); s != llm.Up {
 					t.Fatalf("state %d after a late answer to a probe", s)
+				}
+				if n := hooks.live.Load(); n != 0 {
+					t.Fatalf("the client keeps %d probes that ended", n)
 				}
 				call("0", main.after, 4)
 			})
