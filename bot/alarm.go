@@ -117,6 +117,7 @@ func (a *alarm) raise(ctx context.Context, model string, class llm.ErrorClass, n
 	log.Error().Msg("Model needs an administrator")
 	ctx, stop := context.WithTimeout(ctx, alarmTime)
 	defer stop()
+	lost := false
 	for _, admin := range a.admins() {
 		err := retry.Do(ctx, retry.Storage, func() error {
 			if a.robot == "" {
@@ -126,8 +127,11 @@ func (a *alarm) raise(ctx context.Context, model string, class llm.ErrorClass, n
 		})
 		if err != nil {
 			log.Warn().Err(err).Msg("Notice to an administrator not stored")
-			return
+			lost = true
 		}
+	}
+	if lost {
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 )
 
 // Administrators read once a day of each model and cause that needs them, and once more after the model had answered. A single
-// refused request, an outage and a refused content are no such cause. A notice that could not be stored follows with a later refusal.
+// refused request, an outage and a refused content are no such cause. A notice that could not be stored follows with a later refusal,
+// and one administrator's does not keep it from the others.
 func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 	t.Parallel()
 	now, away := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC), false
@@ -20,9 +21,9 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 	a := &alarm{
 		robot: "bot1", now: func() time.Time { return now }, location: time.UTC, models: map[string]*ailing{},
 		language: func(sessions.ConversationID, string) string { return "en" },
-		admins:   func() []sessions.UserID { return []sessions.UserID{"u-root"} },
+		admins:   func() []sessions.UserID { return []sessions.UserID{"u-refused", "u-root"} },
 		accept: func(_ context.Context, _ sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-			if away {
+			if away || m.StaffID == "u-refused" {
 				return sessions.Accepted{}, sessions.ErrRefused
 			}
 			notices = append(notices, m)
