@@ -24,6 +24,10 @@ func TestIsTalk(t *testing.T) {
 		"I'll send the invitations to everyone now.",
 		"Thanks, I will take care of it.",
 		"你好！我是 Ebb，很高兴为大家服务。",
+		"非常抱歉，我无法处理这段内容。",
+		"I'm sorry, but I can't assist with that request.",
+		"I cannot help with this.",
+		"As an AI language model, I have no access to the chat.",
 	} {
 		if !IsTalk(text) {
 			t.Errorf("%q passes for a description", text)
@@ -37,6 +41,7 @@ func TestIsTalk(t *testing.T) {
 		"Sure enough, the build failed. Bob fixed it on Friday.",
 		"Great progress was made: Alice shipped the release. Open: who writes the announcement, and whether the old API stays?",
 		"Thanks to Carol the move is done.",
+		"抱歉信已经发给客户，李娜跟进。",
 		"Here is a summary of the conversation: Alice asked Bob to let her know by Friday.",
 		"Sure, here is the summary:\nAlice and Bob planned the release.",
 		"- 3月5日 14:20 李娜：好的，没问题，需要我帮大家安排吗？",
