@@ -41,17 +41,19 @@ func TestUnusableCallIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// Words without end are followed by a note, and counted.
+// Words without end are followed by a note, and counted. That Ebb ended the call casts no doubt on the model's reports.
 func TestRepetitionHasANote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		w := start(t, setup{config: func(c *Config) { c.Metrics = registry }, model: &script{chat: rounds(llm.Response{
 			Text: "go go", Finish: llm.FinishRepeats, Model: "fake", Corrected: []checked.Kind{checked.Repeated},
+			Usage: sessions.Usage{Prompt: 10, Completion: 2}, Guessed: true,
 		})}})
 		w.say("m1", "alice", "when?")
 		want(t, "replies", w.wire.texts(), []string{"go go" + wording.Say(wording.Repeats, "en")})
 		want(t, "corrections", counters(t, registry, "ebb_model_answers_corrected_total", "correction"), map[string]float64{"repetition": 1})
+		want(t, "doubted reports", len(counters(t, registry, "ebb_model_reports_doubted_total", "model")), 0)
 	})
 }
 

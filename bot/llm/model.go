@@ -81,6 +81,11 @@ type Response struct {
 	Parts []Part
 }
 
+// Ended reports that the call was ended behind words that the check cut: no report of its usage came.
+func (r Response) Ended() bool {
+	return slices.ContainsFunc([]written.Kind{written.Spoken, written.Leaked, written.Repeated}, func(k written.Kind) bool { return slices.Contains(r.Corrected, k) })
+}
+
 // Garbled reports that the model wrote calls as text that can't be made, and made no others.
 func (r Response) Garbled() bool {
 	return len(r.ToolCalls) == 0 && slices.Contains(r.Corrected, written.Garbled)

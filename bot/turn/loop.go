@@ -28,6 +28,7 @@ type answer struct {
 	cost     float64        // all calls
 	last     sessions.Usage // the last call
 	guessed  bool           // its usage is an estimate
+	ended    bool           // Ebb ended the call before a report
 	estimate int            // our own count of the last request, not calibrated
 	model    string         // answered, or used the tokens
 	resp     llm.Response   // the last call's
@@ -67,7 +68,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 			t.hide()
 			continue
 		}
-		a.last, a.guessed, a.model = resp.Usage, resp.Guessed, cmp.Or(resp.Model, a.model)
+		a.last, a.guessed, a.ended, a.model = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended(), cmp.Or(resp.Model, a.model)
 		last := full || round > r.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.Lang, last)

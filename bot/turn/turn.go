@@ -330,6 +330,9 @@ func (r *Runner) countTokens(ctx context.Context, t *Turn, o *outcome) {
 		o.total = t.View.Session.TotalTokens // nothing enters the view
 		return
 	}
+	if o.ended {
+		o.last = sessions.Usage{}
+	}
 	if o.last.Prompt > 0 && (o.guessed || !tokens.IsMeasured(o.last.Prompt, o.estimate)) {
 		r.stats.ReportDoubted(o.model)
 		r.suspectReports.warn(ctx, *o)
