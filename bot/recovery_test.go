@@ -145,7 +145,8 @@ func (f *fleet) run(at map[time.Duration][]sessions.Message, kills []time.Durati
 }
 
 // For any set of killing questions among others, at any times: each of the others is answered, each killing one is set
-// aside, and the deaths are few. No question is set aside that kills nothing, whatever an operator kills.
+// aside, and the deaths are few. Answers may take longer than a suspect holds up others. No question is set aside that
+// kills nothing, whatever an operator kills.
 func TestKillingMessagesAreNarrowedDown(t *testing.T) {
 	t.Parallel()
 	enough := enoughRuns()
@@ -158,7 +159,7 @@ func TestKillingMessagesAreNarrowedDown(t *testing.T) {
 			t.Helper()
 			conversations := rapid.IntRange(1, 31).Draw(rt, "conversations")
 			killers := rapid.IntRange(0, 3).Draw(rt, "killers")
-			times := rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 7 * time.Second, 20 * time.Second})
+			times := rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 7 * time.Second, 20 * time.Second, 60 * time.Second})
 			at := map[time.Duration][]sessions.Message{}
 			count := map[string]int{}
 			for i := range conversations {
@@ -178,12 +179,13 @@ func TestKillingMessagesAreNarrowedDown(t *testing.T) {
 			if count["boom"] == 0 { // two deaths set nothing aside
 				kills = rapid.SliceOfN(rapid.SampledFrom([]time.Duration{time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second}), 0, 2).Draw(rt, "operator kills")
 			}
-			slow := rapid.SampledFrom([]time.Duration{0, time.Second, 3 * time.Second}).Draw(rt, "until a death")
+			slow := rapid.SampledFrom([]time.Duration{0, time.Second, 3 * time.Second, 15 * time.Second}).Draw(rt, "until a death")
+			model := rapid.SampledFrom([]time.Duration{2 * time.Second, 20 * time.Second}).Draw(rt, "until an answer")
 			f := newFleet(t, rapid.IntRange(1, 2).Draw(rt, "replicas"), func(words string) time.Duration {
 				if strings.Contains(words, "boom") {
 					return slow
 				}
-				return 2 * time.Second
+				return model
 			})
 			f.run(at, kills, conversations)
 			got := f.states(conversations)
@@ -191,7 +193,7 @@ func TestKillingMessagesAreNarrowedDown(t *testing.T) {
 				failed.Store(true)
 				rt.Errorf("messages end as %v, want all of %v answered or set aside", got, count)
 			}
-			if most := count["boom"] * (2 + max(1, bits.Len(uint(conversations-1)))); int(f.deaths.Load()) > most {
+			if most := count["boom"] * (3 + max(1, bits.Len(uint(conversations-1)))); int(f.deaths.Load()) > most {
 				failed.Store(true)
 				rt.Errorf("%d deaths by %d of %d conversations, want %d at most", f.deaths.Load(), count["boom"], conversations, most)
 			}

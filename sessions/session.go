@@ -109,10 +109,14 @@ const (
 // SuspectFrom is the number of counted attempts that makes a message a suspect.
 const SuspectFrom = 2
 
+// Joined is the width of a suspect that should run alone, and has others next to it: a death is not counted.
+const Joined = -1
+
 // Alone is a message that a turn takes by itself.
 type Alone struct {
 	Event int64 // 0: the oldest
-	// Width bounds the suspects that the process has in progress meanwhile, this one included; 0: unchanged.
+	// Width bounds the suspects that the process has in progress meanwhile, this one included, or is [Joined]; 0:
+	// unchanged.
 	Width int
 }
 

@@ -79,12 +79,47 @@ func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease,
 		e.width = widthAmong(n, v)
 		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int("attempts", v.Suspect).Int("width", e.width).Msg("Message was in progress when processes died")
 	}
-	return r.beginWith(ctx, l, e)
+	c := joining{begun: make(chan struct{})}
+	defer close(c.begun)
+	if v.Width != sessions.Joined { // after a death beside others it runs alone to its end
+		e.joined = func() { r.markJoined(ctx, &c) }
+	}
+	l, v, p, err = r.beginWith(ctx, l, e)
+	if c.lease = l; err == nil && len(v.Pending) == 1 {
+		c.event = v.Pending[0].ID
+	}
+	return l, v, p, err
+}
+
+// joining is a suspect that may be joined by other turns.
+type joining struct {
+	begun chan struct{} // closed when the fields are set
+	lease sessions.Lease
+	event int64 // 0: no message is marked
+}
+
+// markJoined marks the message of a suspect before others run next to it, since a death may be theirs then.
+func (r opening) markJoined(ctx context.Context, c *joining) {
+	defer logPanic(ctx)
+	<-c.begun
+	if c.event == 0 {
+		return
+	}
+	err := r.persist(ctx, "Suspect not marked as one beside others, trying again", func(one context.Context) error {
+		_, err := r.store.BeginAlone(one, c.lease, 1, sessions.Alone{Event: c.event, Width: sessions.Joined})
+		return err
+	})
+	if err != nil && !sessions.IsFinal(err) {
+		zerolog.Ctx(ctx).Warn().EmbedObject(c.lease.Key).Err(err).Msg("Suspect not marked as one beside others")
+	}
 }
 
 // widthAmong is half of n suspects, or less if deaths narrowed them down further.
 func widthAmong(n int, v sessions.View) int {
 	width := max(1, (n+1)/2)
+	if v.Width == sessions.Joined {
+		return 1
+	}
 	if v.Width > 0 {
 		width = min(width, v.Width)
 	}

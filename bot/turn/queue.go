@@ -23,16 +23,20 @@ type place struct {
 }
 
 func (p place) takes(e entry) sessions.Alone {
-	if p.command != 0 {
+	switch {
+	case p.command != 0:
 		return sessions.Alone{Event: p.command}
+	case p.stop != 0: // beside others, without a request
+		return sessions.Alone{}
 	}
 	return sessions.Alone{Width: e.width}
 }
 
 // entry is the way of a turn to its slot.
 type entry struct {
-	alone bool // it takes the oldest message by itself
-	width int  // 0: no suspect, or a dead letter
+	alone  bool   // it takes the oldest message by itself
+	width  int    // 0: no suspect, or a dead letter
+	joined func() // see [Suspects.Enter]
 }
 
 // unstoppedError ends a turn beside the slots that its message does not stop after all. A limit or a suspect leaves the
@@ -97,7 +101,7 @@ func (w waiting) enter(ctx context.Context, l sessions.Lease, e entry) (leave fu
 		}
 		slot()
 	}
-	free, err := w.suspects.Enter(ctx, e.width)
+	free, err := w.suspects.Enter(ctx, e.width, e.joined)
 	if err != nil {
 		return nil, err
 	}

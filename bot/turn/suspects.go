@@ -10,7 +10,8 @@ import (
 )
 
 // suspectAlone bounds how long a suspect that must run alone holds up turns without a suspect. It has that time while it
-// waits for them, and again while it runs. A hanging model must not stop all conversations.
+// waits for them, and again while it runs. A hanging model must not stop all conversations. After a death beside others
+// only the time of a turn bounds it. Otherwise a slow killer would never be found among them.
 const suspectAlone = 10 * time.Second
 
 // Suspects narrows down which message ends its process. A suspect of a width runs beside fewer other suspects than that.
@@ -27,10 +28,11 @@ type Suspects struct {
 }
 
 type suspect struct {
-	width int // 0: no suspect
-	given chan struct{}
-	late  bool        // it held others up long enough
-	timer *time.Timer // sets late
+	width  int    // 0: no suspect
+	joined func() // see Enter
+	given  chan struct{}
+	late   bool        // it held others up long enough
+	timer  *time.Timer // sets late
 }
 
 // TryEnter lets a turn without a suspect begin, unless a suspect must run alone. leave is called once.
@@ -52,10 +54,11 @@ func (s *Suspects) Excludes() bool {
 	return s.excludes()
 }
 
-// Enter waits for the place of a suspect of a width, or of a turn without one for 0. leave is called once. The error is
-// ctx's cause, or ErrStop once Closed is closed.
-func (s *Suspects) Enter(ctx context.Context, width int) (leave func(), err error) {
-	me := &suspect{width: width, given: make(chan struct{})}
+// Enter waits for the place of a suspect of a width, or of a turn without one for 0. leave is called once. joined is
+// called before others run beside a suspect of width 1; nil: none do. The error is ctx's cause, or ErrStop once Closed
+// is closed.
+func (s *Suspects) Enter(ctx context.Context, width int, joined func()) (leave func(), err error) {
+	me := &suspect{width: width, joined: joined, given: make(chan struct{})}
 	s.mu.Lock()
 	s.join(me)
 	s.grant()
@@ -96,17 +99,22 @@ func (s *Suspects) give(me *suspect) {
 		return
 	}
 	s.taken = append(s.taken, me)
-	s.hold(me)
+	if s.plain > 0 {
+		s.hold(me, 0, me.joined)
+		return
+	}
+	s.hold(me, suspectAlone, me.joined)
 }
 
-// hold lets a suspect that runs alone, or is the next to do so, hold up others for a while.
-func (s *Suspects) hold(me *suspect) {
+// hold lets a suspect that runs alone, or is the next to do so, hold up others for a while. end precedes its end.
+func (s *Suspects) hold(me *suspect, limit time.Duration, end func()) {
 	me.rest()
-	if me.width != 1 {
+	if me.width != 1 || me.joined == nil {
 		return
 	}
 	var timer *time.Timer
-	timer = time.AfterFunc(suspectAlone, func() {
+	timer = time.AfterFunc(limit, func() {
+		end()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if me.timer == timer {
@@ -146,7 +154,7 @@ func (s *Suspects) grant() {
 		s.give(next)
 	}
 	if len(s.line) > 0 && len(s.taken) == 0 && s.line[0].timer == nil {
-		s.hold(s.line[0])
+		s.hold(s.line[0], suspectAlone, func() {})
 	}
 	if !s.excludes() {
 		s.letOthersIn()

@@ -57,7 +57,7 @@ func TestSuspectsKeepTheirWidths(t *testing.T) {
 					}
 					if !ok {
 						var err error
-						if leave, err = s.Enter(ctx, w); err != nil {
+						if leave, err = s.Enter(ctx, w, func() {}); err != nil {
 							mu.Lock()
 							defer mu.Unlock()
 							began++
@@ -92,25 +92,33 @@ func TestHangingTurnsHoldUpSuspectsForAWhile(t *testing.T) {
 		s := &Suspects{Closed: make(chan struct{})}
 		hangs, ok := s.TryEnter()
 		want(t, "a turn without suspects begins", ok, true)
+		joined := 0
 		enter := func(width int) (time.Duration, func()) {
 			began := time.Now()
-			leave, err := s.Enter(t.Context(), width)
+			leave, err := s.Enter(t.Context(), width, func() { joined++ })
 			if err != nil {
 				t.Error(err)
 			}
 			return time.Since(began), leave
 		}
-		waited, alone := enter(1)
+		waited, beside := enter(1)
 		want(t, "wait for a turn that hangs", waited, suspectAlone)
+		waited, more := enter(0)
+		want(t, "wait for a suspect beside another turn", waited, 0)
+		want(t, "suspects that are known to run beside others", joined, 1)
+		hangs()
+		beside()
+		more()
+		_, alone := enter(1)
 		_, ok = s.TryEnter()
 		want(t, "a turn begins beside a suspect", ok, false)
 		waited, other := enter(0)
 		want(t, "wait for a suspect that hangs", waited, suspectAlone)
-		hangs()
+		want(t, "suspects that are known to run beside others", joined, 2)
 		other()
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		_, err := s.Enter(ctx, 4)
+		_, err := s.Enter(ctx, 4, func() {})
 		want(t, "another suspect begins meanwhile", err, error(context.DeadlineExceeded))
 		alone()
 		waited, wide := enter(4)
@@ -119,18 +127,41 @@ func TestHangingTurnsHoldUpSuspectsForAWhile(t *testing.T) {
 	})
 }
 
+// A suspect that others joined before its last death runs alone until it ends, however long.
+func TestSuspectRunsAloneAfterADeathBesideOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Suspects{Closed: make(chan struct{})}
+		plain, _ := s.TryEnter()
+		time.AfterFunc(3*suspectAlone, plain)
+		began := time.Now()
+		leave, err := s.Enter(t.Context(), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "wait for the last other turn", time.Since(began), 3*suspectAlone)
+		time.AfterFunc(5*suspectAlone, leave)
+		other, err := s.Enter(t.Context(), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "wait for the end of the suspect", time.Since(began), 8*suspectAlone)
+		other()
+	})
+}
+
 // The drain ends all waits.
 func TestDrainEndsTheLineOfSuspects(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{})
 	s := &Suspects{Closed: closed}
-	leave, err := s.Enter(t.Context(), 1)
+	leave, err := s.Enter(t.Context(), 1, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
 	close(closed)
-	if _, err := s.Enter(t.Context(), 1); !errors.Is(err, llm.ErrStop) {
+	if _, err := s.Enter(t.Context(), 1, func() {}); !errors.Is(err, llm.ErrStop) {
 		t.Errorf("the wait ends with %v", err)
 	}
 }

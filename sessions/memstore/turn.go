@@ -103,7 +103,7 @@ func (s *sessionRows) takePending(v *sessions.View, limit int, alone *sessions.A
 		switch {
 		case alone == nil && light && (n == 0 || !lone), alone != nil && n == 0 && (alone.Event == 0 || alone.Event == e.ID):
 			m.attempt = s.state.Lease.Term
-			if alone != nil && alone.Width > 0 {
+			if alone != nil && alone.Width != 0 {
 				m.width = alone.Width
 			}
 			one := *e

@@ -109,6 +109,11 @@ func testAttemptsOfTheDead(b *suite) {
 		l = b.killReplica(l.Owner, other(l.Owner))
 		b.suspectMessage(l, 2, (width+1)/2)
 	}
+	first := b.Log(b.T, key)[0].ID
+	b.beginAlone(l, sessions.Alone{Width: 1}, 2)
+	b.beginAlone(l, sessions.Alone{Event: first, Width: sessions.Joined}, 2) // others came
+	l = b.killReplica(l.Owner, other(l.Owner))
+	b.suspectMessage(l, 2, sessions.Joined)
 	b.checkCounts("after deaths beside others", 2, 2, 1)
 	b.beginAlone(l, sessions.Alone{Width: 1}, 2)
 	l = b.killReplica(l.Owner, other(l.Owner))

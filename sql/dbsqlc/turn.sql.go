@@ -330,7 +330,7 @@ WITH held AS (
         attempts = w.counted,
         counted_term = CASE WHEN w.counts THEN e.attempt_term WHEN NOT w.fell THEN e.counted_term END,
         attempt_term = CASE WHEN w.taken THEN $3 END,
-        width = CASE WHEN w.taken AND $8::int > 0 THEN $8::int ELSE w.width END
+        width = CASE WHEN w.taken AND $8::int <> 0 THEN $8::int ELSE w.width END
     FROM waiting w
     WHERE e.session_key = $1 AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell)
     RETURNING e.id, w.taken, w.place, e.admitted
@@ -385,7 +385,7 @@ type TurnBeginRow struct {
 // count is no death, so the message is taken by itself.
 //
 // alone marks one message, suspect or not: that of the event, or the oldest for 0; width is the one that its mark has, 0: as it
-// was. more: other messages wait besides the marked ones.
+// was, -1: others run beside the message after all, so that a death is not counted. more: other messages wait besides the marked ones.
 //
 // Together they have no more than max_bytes, but the oldest is always taken.
 //
