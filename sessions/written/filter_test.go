@@ -131,13 +131,18 @@ func TestNamesAndOtherSpeakers(t *testing.T) {
 	t.Parallel()
 	list := "张三(u2): 负责接口\n李四(u3): 负责测试"
 	for in, want := range map[string]string{
-		"Ebb: 周五三点":        "周五三点 [label]",
-		"ebb：周五三点":         "周五三点 [label]",
-		"**Ebb**: 周五三点":    "周五三点 [label]",
-		"Ebb(robot): 周五三点": "周五三点 [label]",
-		"assistant: 周五三点":  "周五三点 [label]",
-		"张三(u2): 周五三点":     "周五三点 [label]",
-		"[15:04] 周五三点":     "周五三点 [label]",
+		"Ebb: 周五三点":                        "周五三点 [label]",
+		"ebb：周五三点":                         "周五三点 [label]",
+		"**Ebb**: 周五三点":                    "周五三点 [label]",
+		"Ebb(robot): 周五三点":                 "周五三点 [label]",
+		"Ebb (robot): 周五三点":                "周五三点 [label]",
+		"[Ebb] 周五三点":                       "周五三点 [label]",
+		"【ebb】：周五三点":                       "周五三点 [label]",
+		"[Ebb](https://ebb.example) 是一个助手": "[Ebb](https://ebb.example) 是一个助手",
+		"[Ebb 的文档] 见上":                     "[Ebb 的文档] 见上",
+		"assistant: 周五三点":                  "周五三点 [label]",
+		"张三(u2): 周五三点":                     "周五三点 [label]",
+		"[15:04] 周五三点":                     "周五三点 [label]",
 		"[2026-11-25 15:04 Wednesday CST; group 产品群]\nEbb: 周五三点": "周五三点 [label]",
 		"[引用 张三(u2): 几点]\n周五三点":                                  "周五三点 [label]",
 		"周五三点\n\n张三(u2): 好的，那就这样定了":                              "周五三点 [other_speaker]",
@@ -233,7 +238,7 @@ func partsOfAnswers() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"张三(u2)", "李四(u3)", "李四（u3）", "Ebb", "**", ": ", "：", "\n", "\n\n", " ", "周五三点", "好的。", "[15:04]", "[2026-11-25 15:04 Wednesday CST]", "[引用 张三: 几点]\n",
 		"<tool_call>", "</tool_call>", "<tool", "<function=memory_search>", "</function>", "[TOOL_CALLS]", "<｜tool▁calls▁begin｜>", "<|im_end|>", "```", "```json\n", "`", "{", "}",
-		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "# 分工", "- ", "|", "</s>", "<s>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
+		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "[Ebb]", "【Ebb】", "(x)", "# 分工", "- ", "|", "</s>", "<s>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
 	})
 }
 

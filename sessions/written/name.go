@@ -53,6 +53,13 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 			return clock.MatchString(below), below == "" || halfClock.MatchString(below)
 		})
 	}
+	switch n, wait := f.boxed(s); {
+	case wait && !final:
+		return 0, false
+	case n > 0:
+		f.note(Labelled)
+		return n, false
+	}
 	switch n, _, wait := f.name(s, true, f.cfg.Self, "assistant"); {
 	case wait && !final:
 		return 0, false
@@ -111,7 +118,7 @@ func (f *Filter) name(s string, own bool, names ...string) (n int, who string, w
 			wait = wait || len(s) < len(one)+2 && (s == stars || foldPrefix(one, body))
 			continue
 		}
-		if own && strings.HasPrefix(rest, "(") { // with an id, as people have
+		if own && strings.HasPrefix(strings.TrimPrefix(rest, " "), "(") { // with an id, as people have
 			id, after, closed := strings.Cut(rest, ")")
 			if !closed || len(id) >= maxID {
 				wait = wait || !closed && len(id) < maxID
@@ -135,6 +142,28 @@ func (f *Filter) name(s string, own bool, names ...string) (n int, who string, w
 		}
 	}
 	return 0, "", wait
+}
+
+// boxed matches the bot's name in brackets, which no link follows. wait: it may become one.
+func (f *Filter) boxed(s string) (n int, wait bool) {
+	if f.cfg.Self == "" {
+		return 0, false
+	}
+	for _, label := range []string{"[" + f.cfg.Self + "]", "【" + f.cfg.Self + "】"} {
+		rest, ok := cutFold(s, label)
+		after := strings.TrimLeft(rest, " ")
+		switch {
+		case !ok:
+			wait = wait || len(s) < len(label) && foldPrefix(label, s)
+		case after == "":
+			return 0, true
+		case after[0] == '(' || after[0] == '[':
+			return 0, false
+		default:
+			return len(s) - len(strings.TrimPrefix(strings.TrimPrefix(after, ":"), "：")), false
+		}
+	}
+	return 0, wait
 }
 
 const maxID = 80 // bytes
