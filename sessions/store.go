@@ -120,9 +120,9 @@ type Compactor interface {
 	// if it was never the session's.
 	Blob(ctx context.Context, key Key, blob string) (string, error)
 
-	// Backlogs lists sessions, behind a key in key order, that may be due for a compaction without new messages. Their
-	// context has at least the given tokens, no pause is in force, and the lease is free, stale or owner's. Only Key,
-	// ConversationID, TotalTokens, RearmTokens and SpentToday are set.
+	// Backlogs lists sessions, behind a key in key order, that may be due for upkeep without new messages. Their context has at least
+	// the given tokens, and no pause is in force; or rows are under suspicion. The lease is free, stale or owner's. Only Key,
+	// ConversationID, TotalTokens, RearmTokens, SpentToday and Suspicion are set.
 	Backlogs(ctx context.Context, owner ReplicaID, tokens int, after Key, limit int) ([]Session, error)
 
 	// Log stores a row that belongs to no committed compaction, and its Failures, RetryAt and Rearm in the session.

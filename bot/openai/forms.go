@@ -31,12 +31,14 @@ const (
 	plainSchemas
 	otherLimit
 	noLimit
+	longAnswer // a short limit of an answer is refused
 )
 
 // forms are the learned properties of a model. The zero value is the ordinary request.
 type forms struct {
 	set     property
 	output  int      // the longest answer that may be requested; 0: no bound is known
+	least   int      // the lowest limit of an answer; 0: no bound is known
 	without []string // top-level fields that are left out
 	way     rung     // the strictest accepted way to force a tool
 	room    int      // for an answer beside this call's messages; 0: not known. It is not kept.
@@ -71,7 +73,7 @@ var lessons = []lesson{
 
 // suspects are changed together when a request is refused for no known reason, once, as far as no request with them
 // was ever answered. The change of any of them costs little.
-const suspects = emptyText | mergedRoles | shortIDs
+const suspects = emptyText | mergedRoles | shortIDs | longAnswer
 
 // words describe the properties to operators.
 var words = []struct {
@@ -105,6 +107,9 @@ func (f forms) describe() []string {
 	if f.output > 0 {
 		all = append(all, "answers at most "+strconv.Itoa(f.output)+" tokens")
 	}
+	if f.least > 0 {
+		all = append(all, "takes no limit of an answer below "+strconv.Itoa(f.least)+" tokens")
+	}
 	for _, field := range f.without {
 		all = append(all, "takes no "+field)
 	}
@@ -120,6 +125,7 @@ const maxChanges = 8
 var (
 	refusesField = ruleFile.Regexp("field")
 	saysOutput   = ruleFile.Regexp("output")
+	saysLeast    = ruleFile.Regexp("least")
 	saysRoom     = ruleFile.Each("room")
 	namesChoice  = ruleFile.Regexp("formChoice")
 )
@@ -137,6 +143,9 @@ func (m *model) next(f forms, cl call, err *llm.CallError, said *providerError) 
 		return f, false
 	case cl.way > rungNone && namesChoice().MatchString(text):
 		return f, false // the ladder of force.go
+	}
+	if to, ok := f.raise(cl, text, said.message); ok {
+		return to, true
 	}
 	if to, ok := m.shorten(f, cl, text, said.message); ok {
 		return to, true
@@ -191,6 +200,25 @@ func (m *model) shorten(f forms, cl call, text, message string) (forms, bool) {
 }
 
 const leastOutput = 64
+
+// raise raises a short limit of an answer to the number that the refusal names, or to room for some words, and then for thoughts.
+// Models that think count their thoughts.
+func (f forms) raise(cl call, text, message string) (forms, bool) {
+	if cl.limit == 0 || cl.limit < f.least || cl.limit >= roomToThink || !saysLeast().MatchString(text) {
+		return f, false
+	}
+	switch n := largestBelow(cl.limit+1, roomToThink, message); {
+	case n > 0:
+		f.least = n
+	case cl.limit < leastOutput:
+		f.least = leastOutput
+	default:
+		f.least = roomToThink
+	}
+	return f, true
+}
+
+const roomToThink = 4096
 
 var numbers = regexp.MustCompile(`[\w.-]*\d[\d,]*[kK]?\b`)
 
@@ -271,7 +299,10 @@ func (m *model) suspect(f forms, cl call) (forms, bool) {
 		return f, false
 	}
 	m.suspected.Or(uint64(doubtful))
-	f.set |= doubtful
+	if f.set |= doubtful; f.has(longAnswer) {
+		f.least = max(f.least, leastOutput)
+	}
+	f.set &^= longAnswer
 	return f, true
 }
 
@@ -285,6 +316,7 @@ func (m *model) keep(ctx context.Context, f forms, shows property) {
 		merged := *old
 		merged.set |= f.set
 		merged.way = max(old.way, f.way)
+		merged.least = max(old.least, f.least)
 		if f.output > 0 && (old.output == 0 || f.output < old.output) {
 			merged.output = f.output
 		}

@@ -113,7 +113,7 @@ func TestFormsAreLearned(t *testing.T) {
 						t.Errorf("%q is logged %d times", p, strings.Count(text, p))
 					}
 				}
-				taken := []string{"unique_ids", "content_required", "no_name_field"} // the ordinary form
+				taken := []string{"unique_ids", "content_required", "no_name_field", "min_output:16", "min_output_thoughts:256", "min_output_silent:16"} // the ordinary form
 				if !streamed {
 					taken = append(taken, "no_stream", "no_stream_options")
 				}
@@ -122,6 +122,40 @@ func TestFormsAreLearned(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A probe asks for one token. A model that takes no limit that low is asked with a higher one, and the next probe knows it. A refusal
+// of the content stays one.
+func TestShortLimitsAreRaised(t *testing.T) {
+	t.Parallel()
+	for _, names := range []string{
+		"min_output:16", "min_output:16 completion_tokens", "min_output_thoughts:64", "min_output_thoughts:256 completion_tokens",
+		"min_output_silent:16", "min_output_silent:16 strict_fields",
+	} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			s := serverOf(t, answers, append(strings.Fields(names), "refuses_word:敏感词甲")...)
+			c := clientOf(t, 0, s)
+			for i := range 2 {
+				r := talk()
+				r.Kind, r.MaxOutput, r.Requests = llm.KindProbe, 1, 1
+				before := len(s.Requests())
+				if _, err := c.Generate(t.Context(), r); err != nil {
+					t.Fatalf("probe %d, after %d requests: %v", i, len(s.Requests())-before, err)
+				}
+				if n := len(s.Requests()) - before; i > 0 && n != 1 {
+					t.Errorf("probe %d took %d requests", i, n)
+				}
+			}
+			r := ask("敏感词甲")
+			r.Kind, r.MaxOutput, r.Requests = llm.KindProbe, 1, 1
+			before := len(s.Requests())
+			_, err := c.Generate(t.Context(), r)
+			if class(t, err, llm.Refused); len(s.Requests())-before != 1 {
+				t.Errorf("a refused content took %d requests", len(s.Requests())-before)
+			}
+		})
 	}
 }
 

@@ -71,6 +71,9 @@ func (m *model) limit(asked int, f forms) int {
 	if asked <= 0 {
 		asked = m.MaxOutput
 	}
+	if asked > 0 {
+		asked = max(asked, f.least)
+	}
 	for _, most := range []int{f.output, f.room} {
 		if most > 0 && (asked <= 0 || asked > most) {
 			asked = most
@@ -88,6 +91,9 @@ func (cl *call) setLimit(f forms, limit int, completion bool) {
 		cl.limitField = maxCompletionTokens
 	}
 	cl.body[cl.limitField] = limit
+	if limit < leastOutput {
+		cl.shows |= longAnswer
+	}
 }
 
 func (cl *call) addTools(r llm.Request, f forms) {

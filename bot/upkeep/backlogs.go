@@ -12,8 +12,8 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// WakeBacklogs wakes the upkeep of quiet sessions over their threshold. Backlogs remain after imports, erasures,
-// smaller windows, failures and exhausted budgets. A session in which the upkeep found no work is skipped until its
+// WakeBacklogs wakes the upkeep of quiet sessions over their threshold, and of those with rows under suspicion. Backlogs remain after
+// imports, erasures, smaller windows, failures, kills and exhausted budgets. A session in which the upkeep found no work is skipped until its
 // context changes, so that its lease can be released.
 func (u *Worker) WakeBacklogs(ctx context.Context) {
 	file := u.cfg.Current.Get()
@@ -32,7 +32,8 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 		for _, s := range list {
 			after, listed[s.Key] = s.Key, true
 			set := u.views.Settings(s)
-			if set.Enabled && !view.Spent(set, s) && s.TotalTokens >= set.Window.Trigger() && !u.idle.has(s, u.now()) && !u.locks.busy(s.Key) {
+			due := s.Suspicion != nil || set.Enabled && s.TotalTokens >= set.Window.Trigger()
+			if due && !view.Spent(set, s) && !u.idle.has(s, u.now()) && !u.locks.busy(s.Key) {
 				u.maintenance.Wake(s.Key)
 			}
 		}
@@ -41,7 +42,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	u.idle.retain(listed)
 }
 
-// idleBacklogs are sessions over their threshold without due work, for example if the policy counts messages. The
+// idleBacklogs are listed sessions without due work, for example if the policy counts messages. The
 // size of the context identifies each.
 type idleBacklogs struct {
 	mu    sync.Mutex
@@ -50,7 +51,7 @@ type idleBacklogs struct {
 
 type idleBacklog struct {
 	tokens int
-	until  time.Time // end of the policy's cooldown; zero: time does not change the decision
+	until  time.Time // end of the pause; zero: time does not change the decision
 }
 
 // add leaves out sessions that wait for a retry or for the next day.
@@ -62,12 +63,24 @@ func (i *idleBacklogs) add(s sessions.Session, set compaction.Settings, now time
 	if at := set.Policy.CooledAt(s); at.After(now) {
 		idle.until = at
 	}
+	i.put(s.Key, idle)
+}
+
+// searchPause follows a search that a model did not let end. A turn begins the next search at once, so the pause is for quiet sessions.
+const searchPause = 30 * time.Minute
+
+// rest keeps a session's search back for a pause.
+func (i *idleBacklogs) rest(s sessions.Session, now time.Time) {
+	i.put(s.Key, idleBacklog{s.TotalTokens, now.Add(searchPause)})
+}
+
+func (i *idleBacklogs) put(key sessions.Key, idle idleBacklog) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known == nil {
 		i.known = map[sessions.Key]idleBacklog{}
 	}
-	i.known[s.Key] = idle
+	i.known[key] = idle
 }
 
 func (i *idleBacklogs) has(s sessions.Session, now time.Time) bool {

@@ -89,12 +89,14 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 		return false, fmt.Errorf("read session: %w", err)
 	}
 	u.views.Show(&v)
-	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
-	case u.accuser.due(v):
-		if again, err = u.accuser.settle(ctx, l); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
+	if u.accuser.due(v) {
+		if err = u.accuser.settle(ctx, l); err == nil {
+			return true, nil
 		}
-		return again, nil
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
+		u.idle.rest(v.Session, u.now()) // other work goes on
+	}
+	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
 	case u.rewriteDue(v):
 		return true, u.rewrite(ctx, l)
 	case need.Compact:

@@ -215,32 +215,32 @@ func (a accuser) reportWithheld(ctx context.Context, w sessions.Withholding) {
 	}
 }
 
-// settle looks for the rows at fault for a session's suspicion, and lifts it. more reports whether the search goes on.
-func (a accuser) settle(ctx context.Context, l sessions.Lease) (more bool, err error) {
+// settle looks for the rows at fault for a session's suspicion, and lifts it. A long search has several calls.
+func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 	unlock, err := a.worker.locks.lock(ctx, l.Key)
 	if err != nil {
-		return false, fmt.Errorf("wait for upkeep: %w", err)
+		return fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
 	v, err := a.worker.store.Begin(ctx, l, 0)
 	if err != nil {
-		return false, fmt.Errorf("read session: %w", err)
+		return fmt.Errorf("read session: %w", err)
 	}
 	a.worker.views.Show(&v)
 	s := v.Session.Suspicion
 	switch {
 	case s == nil:
-		return false, nil
+		return nil
 	case !s.Concerns(v.Reads): // the model has changed: it is asked for everything again
-		return true, a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.worker.now(), Settles: s})
+		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.worker.now(), Settles: s})
 	}
 	x := &evidence{model: a.worker.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.worker.views.FrameOf(v.Session).Tools}
 	if x.rows, err = a.suspected(ctx, v); err != nil {
-		return false, err
+		return err
 	}
 	w, rest, done, err := a.search(ctx, x)
 	if err != nil && len(w.Events)+len(w.Summaries)+len(w.Facts) == 0 {
-		return false, err
+		return err
 	}
 	w.Settles = s
 	if !done {
@@ -250,10 +250,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) (more bool, err e
 		}
 		w.Suspicion = &left
 	}
-	if saved := a.withhold(ctx, l, w); saved != nil {
-		return false, saved
-	}
-	return err == nil && (w.Suspicion != nil || len(w.Summaries) > 0), err // such a summary is written again
+	return errors.Join(a.withhold(ctx, l, w), err)
 }
 
 // suspected reads the rows under suspicion.

@@ -301,9 +301,10 @@ func (m compactions) Backlogs(_ context.Context, owner sessions.ReplicaID, token
 		if holder := st.Lease.Owner; key <= after || holder != owner && m.isAlive(holder) {
 			continue
 		}
-		if st.TotalTokens >= max(tokens, st.RearmTokens) && !st.CompactRetryAt.After(time.Now()) {
+		if st.Suspicion != nil || st.TotalTokens >= max(tokens, st.RearmTokens) && !st.CompactRetryAt.After(time.Now()) {
 			list = append(list, sessions.Session{
 				Key: key, ConversationID: st.ConversationID, TotalTokens: st.TotalTokens, RearmTokens: st.RearmTokens, SpentToday: st.SpentToday,
+				Suspicion: st.Suspicion,
 			})
 		}
 	}

@@ -238,7 +238,7 @@ func (s *Store) Backlogs(
 	for _, r := range rows {
 		list = append(list, sessions.Session{
 			Key: r.SessionKey, ConversationID: r.ConversationID, TotalTokens: r.TotalTokens, RearmTokens: r.RearmTokens,
-			SpentToday: int(r.SpentToday),
+			SpentToday: int(r.SpentToday), Suspicion: convert.Suspicion(r.Suspicion),
 		})
 	}
 	return list, nil

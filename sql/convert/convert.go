@@ -30,7 +30,7 @@ func Session(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
 		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: pg.OrZero(r.CompactedAt), CompactError: r.CompactError,
 		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-		SpentToday: int(spentToday), Settings: string(r.Settings), Suspicion: suspicion(r.Suspicion),
+		SpentToday: int(spentToday), Settings: string(r.Settings), Suspicion: Suspicion(r.Suspicion),
 	}
 }
 
@@ -46,8 +46,8 @@ func Withheld(b []byte) (sessions.Withheld, error) {
 	return w, nil
 }
 
-// An unreadable suspicion is none: the next refusal makes another one.
-func suspicion(b []byte) *sessions.Suspicion {
+// Suspicion reads the rows under suspicion of a session; nil for none. An unreadable one is none: the next refusal makes another one.
+func Suspicion(b []byte) *sessions.Suspicion {
 	var s sessions.Suspicion
 	if b == nil || json.Unmarshal(b, &s) != nil {
 		return nil

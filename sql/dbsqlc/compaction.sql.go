@@ -550,11 +550,11 @@ func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndone
 }
 
 const sessionsBacklog = `-- name: SessionsBacklog :many
-SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens,
+SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s
-WHERE s.total_tokens >= $1::int AND s.total_tokens >= s.rearm_tokens
-  AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now())
+WHERE (s.suspicion IS NOT NULL OR s.total_tokens >= $1::int AND s.total_tokens >= s.rearm_tokens
+    AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now()))
   AND s.session_key > $2::text
   AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
@@ -576,11 +576,12 @@ type SessionsBacklogRow struct {
 	ConversationID sessions.ConversationID
 	TotalTokens    int
 	RearmTokens    int
+	Suspicion      []byte
 	SpentToday     int64
 }
 
-// SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time.
-// They are those after a key, with a lease that is free, stale or owner's.
+// SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time, and those with
+// rows under suspicion. They are those after a key, with a lease that is free, stale or owner's.
 func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBacklogParams) ([]SessionsBacklogRow, error) {
 	rows, err := db.Query(ctx, sessionsBacklog,
 		arg.Least,
@@ -601,6 +602,7 @@ func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBac
 			&i.ConversationID,
 			&i.TotalTokens,
 			&i.RearmTokens,
+			&i.Suspicion,
 			&i.SpentToday,
 		); err != nil {
 			return nil, err

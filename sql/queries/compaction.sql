@@ -191,13 +191,13 @@ UPDATE session_summaries a SET status = 'active', superseded_by = NULL
 WHERE a.session_key = @session_key AND a.id = @id;
 
 -- name: SessionsBacklog :many
--- SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time.
--- They are those after a key, with a lease that is free, stale or owner's.
-SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens,
+-- SessionsBacklog lists sessions whose context exceeds a number of tokens and that rest neither by size nor by time, and those with
+-- rows under suspicion. They are those after a key, with a lease that is free, stale or owner's.
+SELECT s.session_key, s.conversation_id, s.total_tokens, s.rearm_tokens, s.suspicion,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today
 FROM dingtalk_sessions s
-WHERE s.total_tokens >= @least::int AND s.total_tokens >= s.rearm_tokens
-  AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now())
+WHERE (s.suspicion IS NOT NULL OR s.total_tokens >= @least::int AND s.total_tokens >= s.rearm_tokens
+    AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now()))
   AND s.session_key > @after_key::text
   AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
     SELECT 1 FROM replicas r

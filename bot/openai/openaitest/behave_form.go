@@ -58,6 +58,16 @@ var formBehaviours = []Behaviour{
 	{Name: "max_output_silent", Example: "8192", Refuse: func(most string, r Request) (Reply, bool) {
 		return badForm("max_tokens is too large"), outputOf(r) > intOf(most)
 	}},
+	{Name: "min_output", Example: "16", Refuse: func(least string, r Request) (Reply, bool) {
+		return badForm("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= " + least + ", but got " + strconv.Itoa(outputOf(r)) + " instead."), tooShort(least, r)
+	}},
+	// A model that thinks: its thoughts do not fit into the limit.
+	{Name: "min_output_thoughts", Example: "256", Refuse: func(least string, r Request) (Reply, bool) {
+		return badForm("Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens."), tooShort(least, r)
+	}},
+	{Name: "min_output_silent", Example: "16", Refuse: func(least string, r Request) (Reply, bool) {
+		return badForm("invalid request"), tooShort(least, r)
+	}},
 	{Name: "completion_tokens", Refuse: refuseField("max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")},
 	{Name: "unique_ids", Refuse: func(_ string, r Request) (Reply, bool) {
 		seen := map[string]bool{}
@@ -157,6 +167,8 @@ func callsOf(r Request) (all []Call) {
 	}
 	return all
 }
+
+func tooShort(least string, r Request) bool { return outputOf(r) > 0 && outputOf(r) < intOf(least) }
 
 func outputOf(r Request) int {
 	return max(intOf(string(r.Raw["max_tokens"])), intOf(string(r.Raw["max_completion_tokens"])))
