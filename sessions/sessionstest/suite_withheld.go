@@ -36,6 +36,15 @@ func testWithheld(b *suite) {
 			b.Errorf("%s: %+v", why, c)
 		}
 	}
+	listed := func(why string, want int) {
+		b.Helper()
+		got, err := b.Store.Backlogs(b.ctx, replicaA, 1<<30, "", 10)
+		b.checkError(err)
+		if len(got) != want || want > 0 && (got[0].Key != key || !got[0].Suspicion.Covers(refuser, 2)) {
+			b.Errorf("%s: %+v is due for upkeep", why, got)
+		}
+	}
+	listed("with rows under suspicion", 1)
 	count("after the turn", refuser, 1, 1)
 	count("of another model", another, 0, 0)
 
@@ -65,6 +74,8 @@ func testWithheld(b *suite) {
 	if v = b.beginTurn(l, 0); v.Session.Suspicion != nil || !v.Tail[2].Withheld.From(refuser, sessions.WithheldBody) {
 		b.Errorf("after the search: %+v, %+v", v.Session.Suspicion, v.Tail[2].Withheld)
 	}
+
+	listed("after the search", 0)
 
 	b.compactSession(l, newCompaction(0, 3))
 	sum := b.beginTurn(l, 0).Summaries[0]

@@ -12,7 +12,7 @@ func flush(r Request) Reply {
 	all := append(before, asked...)
 	talk := only(all, inTranscript)
 	if len(talk) == 0 { // a conversation that ends in an order to save, or notes to put into the tool
-		talk = only(all, "context", "notes")
+		talk = only(all, "context", "notes", "facts")
 	}
 	var fresh []said
 	have := map[string]bool{}
