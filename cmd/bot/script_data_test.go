@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"ebb/bot/openai/openaitest"
 )
 
 // query returns the rows of a query, one a line, with their columns set apart by bars. Its connection is kept: a poll that
@@ -118,6 +120,53 @@ func (w *world) cmdFlood(args []string) error {
 		if err := w.cmdSay([]string{args[0], who, id, fmt.Sprintf("Q%d 这个怎么办", 1000+w.said)}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// cmdPester has a person say a word that the provider refuses, again and again, and another one ask in between. It logs the requests.
+func (w *world) cmdPester(args []string) error {
+	conversation, word, harmful, other := args[0], args[2], args[3], args[4]
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	most, err := strconv.Atoi(args[5])
+	if err != nil {
+		return err
+	}
+	probe := which("你好")
+	before, probes := len(w.main.Requests()), w.main.count(probe)
+	var asked []string
+	for range n {
+		w.said += 2
+		question := fmt.Sprintf("Q%d", 1000+w.said)
+		asked = append(asked, question)
+		if err := w.cmdSay([]string{conversation, harmful, "harm-" + question, fmt.Sprintf("Q%d %s", 999+w.said, word)}); err != nil {
+			return err
+		}
+		if err := w.cmdSay([]string{conversation, other, "other-" + question, question + " 这个怎么办"}); err != nil {
+			return err
+		}
+		if err := w.cmdReply([]string{conversation, fmt.Sprintf("A%d", 1000+w.said)}); err != nil {
+			return err
+		}
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	all, largest := 0, 0
+	for _, question := range asked {
+		requests := w.main.count(func(r openaitest.Request) bool { return which(question)(r) && !probe(r) })
+		all, largest = all+requests, max(largest, requests)
+	}
+	requests := len(w.main.Requests()) - before
+	w.t.Logf("%d requests for the %d questions, %d at most; %.1f for each of the other messages, with %d probes in all", all, n, largest, float64(requests-all)/float64(n), w.main.count(probe)-probes)
+	switch {
+	case largest > most:
+		return fmt.Errorf("a question cost %d requests, want at most %d", largest, most)
+	case requests-all > 4*n:
+		return fmt.Errorf("%d messages cost %d requests", n, requests-all)
 	}
 	return nil
 }

@@ -61,6 +61,7 @@ import (
 //	poison WORD MOST PAUSE      a replica that asks for the word is killed PAUSE later, and starts again, until the message is set aside
 //	recovered GROUPS ROUND WITHIN   a crowd is answered, each once, within this time of the latest kill
 //	flood CONV N                N people ask one thing each, all at once
+//	pester CONV N WORD NICK OTHER MOST   N times NICK says the word and OTHER asks: OTHER is answered each time, for MOST requests
 //	talk CONV N                 N messages by three people, each answered before the next; facts are among them
 //	kept FILE MESSAGES PIECES   write an older bot's file: MESSAGES messages of PIECES pieces of talk
 //	context below N WITHIN      wait until the context is below N tokens;  spent WITHIN  until the tokens of the day are used up
@@ -113,7 +114,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
 		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
-		"model": {(*world).cmdModel, 1, 9, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
+		"model": {(*world).cmdModel, 1, 9, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "pester": {(*world).cmdPester, 6, 6, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},

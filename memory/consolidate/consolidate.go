@@ -56,7 +56,7 @@ type Consolidation struct {
 func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consolidation, err error) {
 	old, err := c.Store.Oldest(ctx, p, batch)
 	if err != nil {
-		return done, fmt.Errorf("read the oldest facts of %s %s: %w", p.Scope, p.ScopeID, err)
+		return done, fmt.Errorf("read the oldest facts of a %s: %w", p.Scope, err)
 	}
 	old = c.fitRequest(old)
 	if len(old) < fewest {
@@ -69,14 +69,14 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	called, err := c.Model.Call(ctx, request)
 	done.Usage, done.Cost, done.Model = called.Usage, called.Cost, called.Model
 	if err != nil {
-		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
+		return done, fmt.Errorf("consolidate facts of a %s: %w", p.Scope, err)
 	}
 	drafts, err := parseDrafts(old, called)
 	if err != nil {
-		return done, fmt.Errorf("consolidate facts of %s %s: %w", p.Scope, p.ScopeID, err)
+		return done, fmt.Errorf("consolidate facts of a %s: %w", p.Scope, err)
 	}
 	if done.Receipt, err = c.Store.Consolidate(ctx, old, drafts); err != nil {
-		return done, fmt.Errorf("store consolidated facts of %s %s: %w", p.Scope, p.ScopeID, err)
+		return done, fmt.Errorf("store consolidated facts of a %s: %w", p.Scope, err)
 	}
 	done.Old = len(old)
 	return done, nil
