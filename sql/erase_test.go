@@ -281,6 +281,7 @@ func TestDeletedIsNowhere(t *testing.T) {
 	if _, err := s.Delete(t.Context(), c.reader.Key); err != nil {
 		t.Fatal(err)
 	}
+	must[[]sessions.Key](t)(s.Revive(t.Context(), nil))
 	waiting := must[[]sessions.Key](t)(s.Waiting(t.Context(), "a", 10))
 	c.lease = must[sessions.Lease](t)(s.Acquire(t.Context(), c.reader.Key, "a"))
 	if v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5)); len(waiting) != 1 || len(v.Pending) != 1 || v.Pending[0].Content != "late" {

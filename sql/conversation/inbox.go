@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,6 +83,11 @@ func (s *Store) acceptIn(
 	if row.IsElsewhere {
 		return sessions.Accepted{Elsewhere: true}, nil
 	}
+	if row.IsNew && row.Owner == "" { // an outsider deleted the session's row
+		if row.Owner, row.Term, err = restore(ctx, s.Q, db, owner, key, row.ID, id); err != nil {
+			return sessions.Accepted{}, err
+		}
+	}
 	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
 		other, err := s.Q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
 		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
@@ -91,6 +97,20 @@ func (s *Store) acceptIn(
 	}
 	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
 	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
+}
+
+// restore inserts the row of a session again, and returns its lease: that of the owner, or of another restoration.
+func restore(
+	ctx context.Context, q *dbsqlc.Queries, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, event int64, message string,
+) (string, int64, error) {
+	term, err := q.SessionRestore(ctx, db, &dbsqlc.SessionRestoreParams{
+		SessionKey: string(key), Owner: string(owner), Term: event, Messages: []int64{event},
+	})
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return string(owner), term, err
+	}
+	other, err := q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: message})
+	return other.Owner, other.LeaseTerm, err
 }
 
 func waited(m sessions.Message) time.Duration {

@@ -117,6 +117,14 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return c, err
 	}
 	row, err := s.Q.TurnCommit(ctx, s.Pool, p)
+	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
+		_, err = s.Q.SessionRestore(ctx, s.Pool, &dbsqlc.SessionRestoreParams{
+			SessionKey: string(p.SessionKey), Owner: p.Owner, Term: p.Term, Messages: slices.Concat(p.Taken, p.Dead), IsTurn: true,
+		})
+		if err == nil {
+			row, err = s.Q.TurnCommit(ctx, s.Pool, p)
+		}
+	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return c, sessions.ErrLeaseLost

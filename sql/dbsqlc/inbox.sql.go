@@ -61,28 +61,14 @@ WITH deleted AS (
     WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
     RETURNING id
-), log_end AS MATERIALIZED (
-    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
-        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $2::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
-    FROM (SELECT
-        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $2::text AND e.seq IS NOT NULL),
-            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $2::text), 0)::bigint AS last_seq,
-        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $2::text),
-            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $2::text), 0)::bigint AS flushed_seq,
-        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $2::text),
-            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $2::text),
-            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $2::text), -1)::int AS gen
-    ) n
 ), taken AS (
     INSERT INTO dingtalk_sessions AS s
-        (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, last_seq, base_seq, compacted_seq,
-        flushed_seq, gen, candidates, view_version)
+        (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
     SELECT $2, $16, $17, $8, $7::text, $1::text,
-        coalesce((SELECT max(e.attempt_term) FROM dingtalk_session_events e WHERE e.session_key = $2 AND e.state = 'pending'),
-            (SELECT stored.id FROM stored), 1),
-        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
-    FROM log_end n
+        coalesce((SELECT stored.id FROM stored), 1)
     WHERE NOT EXISTS (SELECT 1 FROM known) AND NOT EXISTS (SELECT 1 FROM living)
+      AND (EXISTS (SELECT FROM dingtalk_sessions x WHERE x.session_key = $2)
+        OR NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $2))
     ON CONFLICT (session_key) DO UPDATE SET
         title = CASE WHEN EXCLUDED.title = '' THEN s.title ELSE EXCLUDED.title END,
         conversation_type = CASE WHEN s.conversation_type = '2' OR EXCLUDED.conversation_type = ''
@@ -107,10 +93,6 @@ WITH deleted AS (
             THEN s.lease_owner ELSE EXCLUDED.lease_owner END,
         updated_at = now()
     RETURNING s.lease_owner, s.lease_term
-), closed AS (
-    UPDATE session_summaries a SET status = 'closed'
-    WHERE (SELECT count(*) FROM taken) > 0 AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2)
-      AND a.session_key = $2 AND a.status = 'active'
 ), learned AS (
     INSERT INTO sender_ids (sender_id, robot_code, staff_id)
     SELECT $18::text, $16, $19::text
@@ -187,8 +169,7 @@ type MessageAcceptRow struct {
 // message was committed while this statement ran, where its snapshot cannot see it.
 //
 // A session's first term is the id of the message that created it. So a session created again has another lease than
-// the workers of the deleted one. If the row alone was deleted, the session goes on behind the end of its log, in the next
-// generation; see SessionsRevive. Its term is then that of the open turn's marks, so that the turn still commits.
+// the workers of the deleted one. If the row alone was deleted, the message is stored without one, which SessionRestore inserts.
 //
 // A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
 // server's clock, takes its place: waited is the time since then.

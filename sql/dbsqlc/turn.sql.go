@@ -222,6 +222,67 @@ func (q *Queries) Requote(ctx context.Context, db DBTX, arg *RequoteParams) (int
 	return result.RowsAffected(), nil
 }
 
+const sessionRestore = `-- name: SessionRestore :one
+WITH log_end AS MATERIALIZED (
+    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
+    FROM (SELECT
+        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq IS NOT NULL),
+            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text), 0)::bigint AS last_seq,
+        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text),
+            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $1::text), 0)::bigint AS flushed_seq,
+        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $1::text),
+            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $1::text),
+            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $1::text), -1)::int AS gen
+    ) n
+), inserted AS (
+    INSERT INTO dingtalk_sessions AS s (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term,
+        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+    SELECT e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
+        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), $2::text,
+        CASE WHEN $3::boolean THEN $4::bigint ELSE coalesce((SELECT max(p.attempt_term) FROM dingtalk_session_events p
+            WHERE p.session_key = $1 AND p.state = 'pending'), $4::bigint) END,
+        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
+    FROM log_end n, dingtalk_session_events e
+    WHERE $2::text <> '' AND (NOT $3::boolean OR (SELECT count(*) FROM dingtalk_session_events p
+        WHERE p.session_key = $1 AND p.state = 'pending' AND p.attempt_term = $4::bigint
+          AND p.id = ANY($5::bigint[])) = cardinality($5::bigint[]))
+      AND e.session_key = $1 AND e.id = ($5::bigint[])[1]
+    ON CONFLICT (session_key) DO NOTHING
+    RETURNING s.lease_term
+), closed AS (
+    UPDATE session_summaries a SET status = 'closed'
+    WHERE (SELECT count(*) FROM inserted) > 0 AND a.session_key = $1 AND a.status = 'active'
+)
+SELECT inserted.lease_term FROM inserted
+`
+
+type SessionRestoreParams struct {
+	SessionKey string
+	Owner      string
+	IsTurn     bool
+	Term       int64
+	Messages   []int64
+}
+
+// SessionRestore inserts a session's row again that was deleted beside its log: see SessionsRevive for its numbers.
+//
+// is_turn: the row was deleted under a turn, which goes on under its lease. The lease can't fence that, but the marks of the turn's
+// messages do. A later turn marks them again, and an erasure removes them. Otherwise a message was stored without a row, and the
+// term is that of an open turn's marks, so that the turn still commits. Of two restorations, one finds the row.
+func (q *Queries) SessionRestore(ctx context.Context, db DBTX, arg *SessionRestoreParams) (int64, error) {
+	row := db.QueryRow(ctx, sessionRestore,
+		arg.SessionKey,
+		arg.Owner,
+		arg.IsTurn,
+		arg.Term,
+		arg.Messages,
+	)
+	var lease_term int64
+	err := row.Scan(&lease_term)
+	return lease_term, err
+}
+
 const suspectSessions = `-- name: SuspectSessions :one
 SELECT count(DISTINCT e.session_key)::int AS n
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
@@ -471,7 +532,7 @@ WITH reading AS MATERIALIZED (
       AND s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6 FOR UPDATE
 ), remembered AS MATERIALIZED (
     SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM reading) >= 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
+    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
 ), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]),
@@ -496,52 +557,18 @@ WITH reading AS MATERIALIZED (
     WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6
       AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
     RETURNING s.session_key, s.last_seq
-), log_end AS MATERIALIZED (
-    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
-        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $4::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
-    FROM (SELECT
-        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $4::text AND e.seq IS NOT NULL),
-            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4::text), 0)::bigint AS last_seq,
-        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4::text),
-            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $4::text), 0)::bigint AS flushed_seq,
-        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $4::text),
-            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $4::text),
-            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $4::text), -1)::int AS gen
-    ) n
-), inserted AS (
-    INSERT INTO dingtalk_sessions AS s (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term,
-        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, total_tokens, calibration, prompt_tokens, cached_tokens,
-        completion_tokens, model, view_version)
-    SELECT $4, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
-        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), $5::text, $6,
-        n.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]), n.last_seq, n.last_seq, n.flushed_seq, n.gen,
-        n.candidates + cardinality($18::bigint[]), $10::int, CASE WHEN $13::float8 > 0 THEN $13::float8 ELSE 1 END,
-        $14::bigint, $15::bigint, $16::bigint, $17::text, (n.last_seq % 1000000000)::int
-    FROM log_end n, dingtalk_session_events e
-    WHERE $5::text <> '' AND (SELECT count(*) FROM held) = 0 AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
-      AND (SELECT count(*) FROM dingtalk_session_events p
-        WHERE p.session_key = $4 AND p.state = 'pending' AND p.attempt_term = $6
-          AND (p.id = ANY($1::bigint[]) OR p.id = ANY($2::bigint[]))) = cardinality($1::bigint[]) + cardinality($2::bigint[])
-      AND e.session_key = $4 AND e.id = coalesce(($1::bigint[])[1], ($2::bigint[])[1])
-    ON CONFLICT (session_key) DO NOTHING
-    RETURNING s.session_key, s.last_seq
-), closed AS (
-    UPDATE session_summaries a SET status = 'closed'
-    WHERE (SELECT count(*) FROM inserted) > 0 AND a.session_key = $4 AND a.status = 'active'
-), kept AS (
-    SELECT held.session_key, held.last_seq FROM held UNION ALL SELECT inserted.session_key, inserted.last_seq FROM inserted
 ), taken AS (
     UPDATE dingtalk_session_events e SET
         state = 'done',
         candidate = e.id = ANY($18::bigint[]),
-        seq = kept.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
+        seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN $22::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $22::text) END,
         terms = nullif(t.terms, '')::bigint[],
         terms_version = 2,
         withheld = nullif(t.withheld, '')::jsonb
-    FROM kept, (SELECT unnest($1::bigint[]) AS id, unnest($23::int[]) AS tokens,
+    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($23::int[]) AS tokens,
         unnest($24::text[]) AS terms, unnest($25::text[]) AS withheld,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
@@ -549,10 +576,10 @@ WITH reading AS MATERIALIZED (
 ), added AS (
     INSERT INTO dingtalk_session_events
         (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
-    SELECT kept.session_key, kept.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
+    SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
         nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
-    FROM kept, (SELECT unnest($7::text[]) AS role, unnest($26::text[]) AS content,
+    FROM held, (SELECT unnest($7::text[]) AS role, unnest($26::text[]) AS content,
         unnest($27::text[]) AS tool_calls, unnest($28::text[]) AS tool_call_id,
         unnest($29::text[]) AS tool_name, unnest($30::int[]) AS tokens, unnest($31::text[]) AS terms,
         unnest($32::text[]) AS withheld, generate_subscripts($7::text[], 1) AS place) n
@@ -560,47 +587,47 @@ WITH reading AS MATERIALIZED (
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead',
         message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
-    FROM kept
+    FROM held
     WHERE e.session_key = $4 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
     RETURNING e.id
 ), returned AS (
     UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM kept
+    FROM held
     WHERE e.session_key = $4 AND e.state = 'pending' AND e.attempt_term = $6
       AND NOT e.id = ANY($1::bigint[]) AND NOT e.id = ANY($2::bigint[])
 ), runs AS (
-    DELETE FROM tool_runs r USING kept
+    DELETE FROM tool_runs r USING held
     WHERE r.session_key = $4 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
 ), usage AS (
     INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT kept.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
         div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
         (1.0 / count(*) OVER ())::float8 * $33::float8
-    FROM kept, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
+    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
     WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $33::float8
     ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
         turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT kept.session_key, $34, $35, $36, 'sending', $5::text, NOT $37::boolean,
+    SELECT held.session_key, $34, $35, $36, 'sending', $5::text, NOT $37::boolean,
         CASE WHEN $37::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $38::float8
-    FROM kept
+    FROM held
     WHERE $39::boolean
     RETURNING id, created_at
 ), card AS (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT kept.session_key, $40::text, coalesce(($1::bigint[])[1], 0), false FROM kept
+    SELECT held.session_key, $40::text, coalesce(($1::bigint[])[1], 0), false FROM held
     WHERE $39::boolean AND $40::text <> ''
     ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
-    kept.last_seq,
+    held.last_seq,
     coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
     coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
     (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality($1::bigint[])
                AND (SELECT count(*) FROM dead) = cardinality($2::bigint[]) THEN 1 ELSE 0 END)::int AS whole
-FROM kept
+FROM held
 `
 
 type TurnCommitParams struct {
@@ -658,11 +685,7 @@ type TurnCommitRow struct {
 // The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
 // person.
 //
-// The session's row is updated, or inserted again if it was deleted under the turn: see SessionsRevive for its numbers. Its
-// lease can't fence the turn then, but the marks of its messages do. A later turn marks them again, and an erasure removes
-// them. Of two turns that insert, one finds the row.
-//
-// No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
+// No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionRestore. When a message of the turn was no
 // longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 //
 // A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no

@@ -137,11 +137,7 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
 -- person.
 --
--- The session's row is updated, or inserted again if it was deleted under the turn: see SessionsRevive for its numbers. Its
--- lease can't fence the turn then, but the marks of its messages do. A later turn marks them again, and an erasure removes
--- them. Of two turns that insert, one finds the row.
---
--- No row comes back when the lease is not the current one, and nothing was written. When a message of the turn was no
+-- No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionRestore. When a message of the turn was no
 -- longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 --
 -- A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
@@ -158,7 +154,7 @@ WITH reading AS MATERIALIZED (
       AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR UPDATE
 ), remembered AS MATERIALIZED (
     SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM reading) >= 0 AND m.id = ANY(@read_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
+    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY(@read_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
 ), held AS (
     UPDATE dingtalk_sessions s SET
         last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
@@ -183,7 +179,85 @@ WITH reading AS MATERIALIZED (
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
       AND (SELECT count(*) FROM remembered) = cardinality(@read_rows::bigint[])
     RETURNING s.session_key, s.last_seq
-), log_end AS MATERIALIZED (
+), taken AS (
+    UPDATE dingtalk_session_events e SET
+        state = 'done',
+        candidate = e.id = ANY(@marked::bigint[]),
+        seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
+        tokens = t.tokens,
+        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
+            || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
+        terms = nullif(t.terms, '')::bigint[],
+        terms_version = 2,
+        withheld = nullif(t.withheld, '')::jsonb
+    FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
+        unnest(@taken_terms::text[]) AS terms, unnest(@taken_withheld::text[]) AS withheld,
+        generate_subscripts(@taken::bigint[], 1) AS place) t
+    WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
+    RETURNING e.id, e.sender_id
+), added AS (
+    INSERT INTO dingtalk_session_events
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
+    SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
+        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
+        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
+    FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
+        unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
+        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,
+        unnest(@withheld::text[]) AS withheld, generate_subscripts(@roles::text[], 1) AS place) n
+    ORDER BY n.place
+), dead AS (
+    UPDATE dingtalk_session_events e SET state = 'dead',
+        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
+    FROM held
+    WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
+    RETURNING e.id
+), returned AS (
+    UPDATE dingtalk_session_events e SET attempt_term = NULL
+    FROM held
+    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term
+      AND NOT e.id = ANY(@taken::bigint[]) AND NOT e.id = ANY(@dead::bigint[])
+), runs AS (
+    DELETE FROM tool_runs r USING held
+    WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
+), usage AS (
+    INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @model::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality(@taken::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + @prompt_tokens::bigint, count(*) OVER ())::bigint,
+        div(count(*) OVER () - p.place + @cached_tokens::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + @completion_tokens::bigint, count(*) OVER ())::bigint,
+        (1.0 / count(*) OVER ())::float8 * @cost::float8
+    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
+    WHERE 0 < greatest(@prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint) OR 0 < @cost::float8
+    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+        turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+), reply AS (
+    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
+    SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,
+        CASE WHEN @reply_waits::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * @hand_seconds::float8
+    FROM held
+    WHERE @has_reply::boolean
+    RETURNING id, created_at
+), card AS (
+    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
+    SELECT held.session_key, @card::text, coalesce((@taken::bigint[])[1], 0), false FROM held
+    WHERE @has_reply::boolean AND @card::text <> ''
+    ON CONFLICT (session_key, out_track_id) DO NOTHING
+)
+SELECT
+    held.last_seq,
+    coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
+    coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
+    (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality(@taken::bigint[])
+               AND (SELECT count(*) FROM dead) = cardinality(@dead::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM held;
+
+-- name: SessionRestore :one
+-- SessionRestore inserts a session's row again that was deleted beside its log: see SessionsRevive for its numbers.
+--
+-- is_turn: the row was deleted under a turn, which goes on under its lease. The lease can't fence that, but the marks of the turn's
+-- messages do. A later turn marks them again, and an erasure removes them. Otherwise a message was stored without a row, and the
+-- term is that of an open turn's marks, so that the turn still commits. Of two restorations, one finds the row.
+WITH log_end AS MATERIALIZED (
     SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
         SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = @session_key::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
     FROM (SELECT
@@ -197,97 +271,24 @@ WITH reading AS MATERIALIZED (
     ) n
 ), inserted AS (
     INSERT INTO dingtalk_sessions AS s (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term,
-        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, total_tokens, calibration, prompt_tokens, cached_tokens,
-        completion_tokens, model, view_version)
-    SELECT @session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
-        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), @owner::text, @term,
-        n.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]), n.last_seq, n.last_seq, n.flushed_seq, n.gen,
-        n.candidates + cardinality(@marked::bigint[]), @appended::int, CASE WHEN @calibration::float8 > 0 THEN @calibration::float8 ELSE 1 END,
-        @prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint, @model::text, (n.last_seq % 1000000000)::int
+        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+    SELECT e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
+        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), @owner::text,
+        CASE WHEN @is_turn::boolean THEN @term::bigint ELSE coalesce((SELECT max(p.attempt_term) FROM dingtalk_session_events p
+            WHERE p.session_key = @session_key AND p.state = 'pending'), @term::bigint) END,
+        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
     FROM log_end n, dingtalk_session_events e
-    WHERE @owner::text <> '' AND (SELECT count(*) FROM held) = 0 AND (SELECT count(*) FROM remembered) = cardinality(@read_rows::bigint[])
-      AND (SELECT count(*) FROM dingtalk_session_events p
-        WHERE p.session_key = @session_key AND p.state = 'pending' AND p.attempt_term = @term
-          AND (p.id = ANY(@taken::bigint[]) OR p.id = ANY(@dead::bigint[]))) = cardinality(@taken::bigint[]) + cardinality(@dead::bigint[])
-      AND e.session_key = @session_key AND e.id = coalesce((@taken::bigint[])[1], (@dead::bigint[])[1])
+    WHERE @owner::text <> '' AND (NOT @is_turn::boolean OR (SELECT count(*) FROM dingtalk_session_events p
+        WHERE p.session_key = @session_key AND p.state = 'pending' AND p.attempt_term = @term::bigint
+          AND p.id = ANY(@messages::bigint[])) = cardinality(@messages::bigint[]))
+      AND e.session_key = @session_key AND e.id = (@messages::bigint[])[1]
     ON CONFLICT (session_key) DO NOTHING
-    RETURNING s.session_key, s.last_seq
+    RETURNING s.lease_term
 ), closed AS (
     UPDATE session_summaries a SET status = 'closed'
     WHERE (SELECT count(*) FROM inserted) > 0 AND a.session_key = @session_key AND a.status = 'active'
-), kept AS (
-    SELECT held.session_key, held.last_seq FROM held UNION ALL SELECT inserted.session_key, inserted.last_seq FROM inserted
-), taken AS (
-    UPDATE dingtalk_session_events e SET
-        state = 'done',
-        candidate = e.id = ANY(@marked::bigint[]),
-        seq = kept.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
-        tokens = t.tokens,
-        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
-            || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
-        terms = nullif(t.terms, '')::bigint[],
-        terms_version = 2,
-        withheld = nullif(t.withheld, '')::jsonb
-    FROM kept, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
-        unnest(@taken_terms::text[]) AS terms, unnest(@taken_withheld::text[]) AS withheld,
-        generate_subscripts(@taken::bigint[], 1) AS place) t
-    WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
-    RETURNING e.id, e.sender_id
-), added AS (
-    INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
-    SELECT kept.session_key, kept.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
-        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
-    FROM kept, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
-        unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
-        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,
-        unnest(@withheld::text[]) AS withheld, generate_subscripts(@roles::text[], 1) AS place) n
-    ORDER BY n.place
-), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead',
-        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
-    FROM kept
-    WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
-    RETURNING e.id
-), returned AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM kept
-    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term
-      AND NOT e.id = ANY(@taken::bigint[]) AND NOT e.id = ANY(@dead::bigint[])
-), runs AS (
-    DELETE FROM tool_runs r USING kept
-    WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
-), usage AS (
-    INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT kept.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @model::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality(@taken::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + @prompt_tokens::bigint, count(*) OVER ())::bigint,
-        div(count(*) OVER () - p.place + @cached_tokens::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + @completion_tokens::bigint, count(*) OVER ())::bigint,
-        (1.0 / count(*) OVER ())::float8 * @cost::float8
-    FROM kept, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
-    WHERE 0 < greatest(@prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint) OR 0 < @cost::float8
-    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-        turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
-), reply AS (
-    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT kept.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,
-        CASE WHEN @reply_waits::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * @hand_seconds::float8
-    FROM kept
-    WHERE @has_reply::boolean
-    RETURNING id, created_at
-), card AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT kept.session_key, @card::text, coalesce((@taken::bigint[])[1], 0), false FROM kept
-    WHERE @has_reply::boolean AND @card::text <> ''
-    ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
-SELECT
-    kept.last_seq,
-    coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
-    coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
-    (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality(@taken::bigint[])
-               AND (SELECT count(*) FROM dead) = cardinality(@dead::bigint[]) THEN 1 ELSE 0 END)::int AS whole
-FROM kept;
+SELECT inserted.lease_term FROM inserted;
 
 -- name: ToolRunRecord :execrows
 -- ToolRunRecord stores a call before it runs and again with its result. No row: the lease is not the current one.

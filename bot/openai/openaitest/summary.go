@@ -53,7 +53,10 @@ func summarize(r Request) Reply {
 	}
 	heads := headings(r)
 	if len(heads) == 0 {
-		return Text("好的。")
+		if len(talk) == 0 {
+			return Text("好的。")
+		}
+		heads = []string{""} // a text without sections
 	}
 	d := &digest{lines: map[string][]string{}, seen: map[string]bool{}, runs: map[string]int{}}
 	chatter := d.previous(r)
@@ -67,6 +70,9 @@ func summarize(r Request) Reply {
 	}
 	for _, id := range identifiers(talk) {
 		d.add("ids", id)
+	}
+	if heads[0] == "" {
+		return Text(d.write(heads)) // as short as the older summaries that are asked for so
 	}
 	for _, s := range talk {
 		if isQuestion(s.text) && len(d.lines["questions"]) < 3 {
@@ -217,7 +223,9 @@ func (d *digest) write(heads []string) string {
 		}
 	}
 	for _, h := range heads {
-		b.WriteString("## " + h + "\n")
+		if h != "" {
+			b.WriteString("## " + h + "\n")
+		}
 		empty := true
 		for _, s := range sections {
 			if home[s.about] != h || len(d.lines[s.about]) == 0 {
