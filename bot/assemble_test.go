@@ -177,6 +177,9 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 			for range rapid.IntRange(1, 3).Draw(t, "asked") {
 				e := user(0, rapid.SampledFrom([]string{"张伟", "bob", ""}).Draw(t, "nick"), strings.Repeat("word ", rapid.SampledFrom([]int{1, 20, 5000}).Draw(t, "words")))
 				e.Tokens = counter.Count(e.Content)
+				if who := rapid.SampledFrom([]sessions.UserID{"", "id-张伟", "id-bob"}).Draw(t, "mentioned"); who != "" {
+					e.Message = &sessions.Message{Mentioned: []sessions.UserID{who}}
+				}
 				asked = append(asked, e)
 			}
 			shown := slices.Clone(asked)

@@ -24,7 +24,11 @@ func TestMentionsAreNamedBySpeakers(t *testing.T) {
 		{ErasedText, []UserID{"u2"}, ""},
 	} {
 		e := Event{Role: RoleUser, SenderID: "u1", Content: c.text, Message: &Message{Mentioned: c.mentioned}}
-		if got := SpeakersOf(said, []Event{e}).Note(e); got != c.want {
+		s := NewSpeakers(said, []Event{e})
+		for _, before := range said {
+			s.Add(before)
+		}
+		if got := s.Note(e); got != c.want {
 			t.Errorf("%s %v: %q, want %q", c.text, c.mentioned, got, c.want)
 		}
 	}

@@ -58,33 +58,30 @@ const Everyone UserID = "@all"
 // Speakers are the names of people for a model, by both of their ids.
 type Speakers struct{ names, nicks map[UserID]string }
 
-// SpeakersOf reads the speakers of events. It does nothing when no event mentions people.
-func SpeakersOf(lists ...[]Event) (s Speakers) {
+// NewSpeakers is for requests on events. It keeps no name when none of them mentions people.
+func NewSpeakers(lists ...[]Event) (s Speakers) {
 	for _, events := range lists {
 		for _, e := range events {
 			if e.Message != nil && len(e.Message.Mentioned) > 0 {
-				s.names, s.nicks = map[UserID]string{}, map[UserID]string{}
-			}
-		}
-	}
-	if s.names == nil {
-		return s
-	}
-	for _, events := range lists {
-		for _, e := range events {
-			if e.Role != RoleUser || e.SenderID == "" {
-				continue
-			}
-			ids := []UserID{e.SenderID}
-			if e.Message != nil && e.Message.EncryptedID != "" {
-				ids = append(ids, e.Message.EncryptedID)
-			}
-			for _, id := range ids {
-				s.names[id], s.nicks[id] = Speaker(e.SenderNick, e.SenderID), e.SenderNick
+				return Speakers{names: map[UserID]string{}, nicks: map[UserID]string{}}
 			}
 		}
 	}
 	return s
+}
+
+// Add notes the speaker of an event.
+func (s Speakers) Add(e Event) {
+	if s.names == nil || e.Role != RoleUser || e.SenderID == "" {
+		return
+	}
+	ids := []UserID{e.SenderID}
+	if e.Message != nil && e.Message.EncryptedID != "" {
+		ids = append(ids, e.Message.EncryptedID)
+	}
+	for _, id := range ids {
+		s.names[id], s.nicks[id] = Speaker(e.SenderNick, e.SenderID), e.SenderNick
+	}
 }
 
 // Note names the people that a message mentions, for the end of its text: DingTalk leaves their names out. Names that the

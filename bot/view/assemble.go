@@ -64,7 +64,7 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 			msgs = append(msgs, llm.Message{Role: "user", Content: text})
 		}
 	}
-	clock := clockwork{Frame: f, session: v.Session, names: sessions.SpeakersOf(v.Tail, asked)}
+	clock := clockwork{Frame: f, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
 	for _, run := range f.Order.runs() {
 		switch run[0] {
 		case PieceRaw:
@@ -88,6 +88,7 @@ func (f *Frame) said(clock *clockwork, events []sessions.Event) (msgs []llm.Mess
 			msgs = append(msgs, llm.Message{Role: "user", Content: line})
 		}
 		if e.Role == sessions.RoleUser {
+			clock.names.Add(e) // a later speaker changes no earlier message, or prompt caches would miss
 			m.Content += clock.names.Note(e)
 		}
 		msgs = append(msgs, m)

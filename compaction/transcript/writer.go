@@ -60,11 +60,12 @@ const fenceTokens = 64
 func (s Writer) Write(events []sessions.Event, limit int) (text string, n int) {
 	var lines []string
 	room, at := limit-fenceTokens, ""
-	names := sessions.SpeakersOf(events)
+	names := sessions.NewSpeakers(events)
 	for n < len(events) {
 		text, tokens := "", 0
 		if e := events[n]; e.Role != sessions.RoleSummary || s.Summaries {
 			l := s.lineOf(e)
+			names.Add(e)
 			l.Text += names.Note(e)
 			if l.T == at { // a line omits an unchanged time
 				l.T = ""
