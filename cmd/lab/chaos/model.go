@@ -199,11 +199,11 @@ var (
 	toRemember = regexp.MustCompile(`编号(K\d{6})的[^。"\\\n]+`)
 )
 
-// saveFacts saves the facts of a transcript, except those that the request lists as known.
+// saveFacts saves the facts of a transcript, except those that the request lists as known. An instruction may follow the transcript.
 func saveFacts(r openaitest.Request) string {
 	var facts []map[string]string
 	seen := map[string]bool{}
-	for _, f := range toRemember.FindAllString(knownFacts.ReplaceAllString(r.Last().Content, ""), -1) {
+	for _, f := range toRemember.FindAllString(knownFacts.ReplaceAllString(r.Text(), ""), -1) {
 		if !seen[f] && len(facts) < maxFactsPerCall {
 			seen[f] = true
 			facts = append(facts, map[string]string{"content": f, "kind": "fact"})
