@@ -36,7 +36,7 @@ func TestDecodeReadsWhoIsMentioned(t *testing.T) {
 		"the robot":        {atUsers(), nil},
 		"a person":         {atUsers("u2"), []sessions.UserID{"u2"}},
 		"two":              {atUsers("u2", "u3", "u2"), []sessions.UserID{"u2", "u3"}},
-		"somebody outside": {[]any{dict{"dingtalkId": testBot}, dict{"dingtalkId": "$:LWCP_v1:$x"}}, []sessions.UserID{"$:LWCP_v1:$x"}},
+		"a person outside": {[]any{dict{"dingtalkId": testBot}, dict{"dingtalkId": "$:LWCP_v1:$x"}}, []sessions.UserID{"$:LWCP_v1:$x"}},
 		"odd types":        {[]any{7, nil, "x", dict{"staffId": 12}}, []sessions.UserID{"12"}},
 	} {
 		for _, over := range []dict{words(" 周五前给出来"), rich("@Ebb ", "周五前给出来"), {"msgtype": "picture", "text": nil, "content": dict{"downloadCode": "d"}}} {
