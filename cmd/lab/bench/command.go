@@ -20,7 +20,7 @@ type Command struct {
 }
 
 type allCommand struct {
-	Only []string `help:"Only these rows: commits, turns, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, server, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
 }
 
 type benchRow struct {
@@ -32,6 +32,7 @@ type benchRow struct {
 var benchRows = []benchRow{
 	{"commits", (*suite).measureCommits},
 	{"turns", (*suite).measureTurns},
+	{"server", (*suite).measureServer},
 	{"latency", (*suite).measureLatency},
 	{"history", (*suite).measureHistory},
 	{"tokens", (*suite).measureTokens},

@@ -29,6 +29,7 @@ type insideGateway struct {
 	turnSignals
 	stop  func() error
 	asked int
+	say   func(asked int) string // the question; nil: one for all
 }
 
 // turnSignals ignore work for other sessions, perhaps of an earlier row.
@@ -82,11 +83,15 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 // runTurn returns when the reply was marked and the upkeep done.
 func (in *insideGateway) runTurn(ctx context.Context, conversation sessions.ConversationID) (time.Duration, error) {
 	in.asked++
+	text := "请问发布窗口和回滚负责人是谁？"
+	if in.say != nil {
+		text = in.say(in.asked)
+	}
 	in.now.Store(sessions.NewKey(rig.RobotCode, conversation, ""))
 	began := time.Now()
 	err := in.accept(ctx, sessions.Message{
 		RobotCode: rig.RobotCode, ConversationID: conversation, ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprintf("inside-%d", in.asked)),
-		SenderID: "u1", StaffID: "u1", SenderNick: "张伟", Kind: "text", Text: "请问发布窗口和回滚负责人是谁？", SentAt: began,
+		SenderID: "u1", StaffID: "u1", SenderNick: "张伟", Kind: "text", Text: text, SentAt: began,
 	})
 	if err != nil {
 		return 0, err
