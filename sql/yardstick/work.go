@@ -14,7 +14,7 @@ var yardstickWork string
 
 // Work is what the server has done since its start.
 type Work struct {
-	CPU        time.Duration // of all its processes
+	CPU        time.Duration // spent by all its processes
 	Statements time.Duration // in statements of this database, waits for the disk included; up to a second late
 	WAL        int64         // bytes of the write-ahead log
 	FullPages  int64         // pages that the log has whole: the first changes after a checkpoint
