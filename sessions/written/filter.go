@@ -1,7 +1,6 @@
 package written
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -37,7 +36,7 @@ const (
 	Garbled  Kind = "unusable_call" // a call written as text was removed
 	Labelled Kind = "label"         // a name, a time or a quote before the answer was removed
 	Spoken   Kind = "other_speaker" // words in another's name, and all behind them, were cut
-	Leaked   Kind = "template"      // a mark of the model's template, and all behind it, was cut
+	Leaked   Kind = "template"      // a turn of the model's template was cut, or its mark before the answer
 	Repeated Kind = "repetition"    // words without end were cut
 )
 
@@ -57,16 +56,17 @@ type Filter struct {
 	calls []sessions.ToolCall // without ids
 	line  reasoning.Line
 
-	began   bool // the beginning is decided
-	text    bool // the beginning is no call
-	decided bool // the current line is no structure
-	inLine  bool // the current line has begun
-	cur     []byte
-	prev    string // last line with words
-	kept    bool   // names before lines are content
-	words   int    // marks without an end that begin no call
-	called  bool   // a call was found: the words behind it are dropped
-	ended   bool   // the rest is dropped
+	began              bool // the beginning is decided
+	text               bool // the beginning is no call
+	decided            bool // the current line is no structure
+	inLine             bool // the current line has begun
+	cur                []byte
+	prev               string // last line with words
+	kept               bool   // names before lines are content
+	words              int    // marks without an end that begin no call
+	mentions, template bool   // marks around turns, and whole turns, that are words of the answer
+	called             bool   // a call was found: the words behind it are dropped
+	ended              bool   // the rest is dropped
 
 	tail  []rune // newest runes of out
 	count int    // runes of out
@@ -198,12 +198,8 @@ func (f *Filter) mark(final bool) int {
 		return 0
 	case n == 0:
 		return f.emit(f.buf[:1])
-	case m.ends && (m.open != "</s>" || !bytes.Contains(f.out, []byte("<s>"))):
-		f.note(Leaked)
-		f.ended = true
-		return n
-	case m.ends:
-		return f.emit(f.buf[:n])
+	case m.place != atCall:
+		return f.turn(m, n, final)
 	}
 	return f.block(m, n, final)
 }

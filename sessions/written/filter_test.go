@@ -238,7 +238,7 @@ func partsOfAnswers() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"张三(u2)", "李四(u3)", "李四（u3）", "Ebb", "**", ": ", "：", "\n", "\n\n", " ", "周五三点", "好的。", "[15:04]", "[2026-11-25 15:04 Wednesday CST]", "[引用 张三: 几点]\n",
 		"<tool_call>", "</tool_call>", "<tool", "<function=memory_search>", "</function>", "[TOOL_CALLS]", "<｜tool▁calls▁begin｜>", "<|im_end|>", "```", "```json\n", "`", "{", "}",
-		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "[Ebb]", "【Ebb】", "(x)", "# 分工", "- ", "|", "</s>", "<s>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
+		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "[Ebb]", "【Ebb】", "(x)", "# 分工", "- ", "|", "</s>", "<s>", "<|im_start|>", "<|user|>", "user", "assistant\n", "：", "[INST]", "<｜Assistant｜>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
 	})
 }
 

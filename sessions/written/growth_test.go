@@ -9,7 +9,7 @@ import (
 // Marks without an end are looked at a few times.
 func TestGrowthOfMarks(t *testing.T) {
 	units := map[string]string{}
-	for _, u := range []string{"<tool_call>", "<tool_call>x", "<tool_call>\n", "<function=a", "<invoke name=", "[TOOL_CALLS]", "<s></s>", "Action: a\n"} {
+	for _, u := range []string{"<tool_call>", "<tool_call>x", "<tool_call>\n", "<function=a", "<invoke name=", "[TOOL_CALLS]", "<s></s>", "</s>", "<|im_start|>", "<|im_start|>u\n", "</s>\n", "<|user|> ", "Action: a\n"} {
 		units[u] = u
 	}
 	sessionstest.CheckGrowthOf(t, "marks", 40<<10, units, func(text string) {
