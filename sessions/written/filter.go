@@ -68,8 +68,12 @@ type Filter struct {
 	called             bool   // a call was found: the words behind it are dropped
 	ended              bool   // the rest is dropped
 
+	held   *Filter // looks for repetitions in text that is held back
+	looked int     // bytes of buf that it has
+
 	tail  []rune // newest runes of out
 	count int    // runes of out
+	again int    // runes of out at which a loop that counts may be found
 }
 
 // New returns a filter for one answer.
@@ -140,7 +144,7 @@ func (f *Filter) run(final bool) {
 			f.retry = len(f.buf) + 1 + len(f.buf)/8 // a long wait takes time in proportion to its text
 			break
 		}
-		f.buf, f.retry = f.buf[n:], 0
+		f.buf, f.retry, f.held, f.looked = f.buf[n:], 0, nil, 0
 	}
 	if f.more = append(f.more, rest...); f.ended {
 		f.buf, f.more, f.retry = "", f.more[:0], 0
@@ -221,8 +225,11 @@ func (f *Filter) block(m mark, n int, final bool) int {
 	switch {
 	case at >= 0:
 		end = n + at + size
-	case !final:
+	case f.endless(f.buf), !final:
 		return 0
+	}
+	if f.endless(f.buf[:end]) {
+		return end
 	}
 	calls, ok := f.parse(f.buf[:end])
 	if !ok && at < 0 && !strings.ContainsAny(f.buf[n:], "{[") && !strings.Contains(f.buf[n:], "<parameter") && !strings.Contains(f.buf[n:], "<arg_") {

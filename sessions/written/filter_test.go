@@ -195,6 +195,68 @@ func TestNamesAndOtherSpeakers(t *testing.T) {
 	}
 }
 
+func numbered(n int, line func(int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(line(i + 1))
+	}
+	return b.String()
+}
+
+// A loop may count.
+func TestRepetitionsThatCount(t *testing.T) {
+	t.Parallel()
+	chinese := func(i int) string {
+		digits := []rune("零一二三四五六七八九")
+		s := ""
+		if i >= 100 {
+			s = string(digits[i/100]) + "百"
+		}
+		if t := i / 10 % 10; t > 0 {
+			s += string(digits[t]) + "十"
+		} else if i > 100 && i%10 > 0 {
+			s += "零"
+		}
+		if i%10 > 0 {
+			s += string(digits[i%10])
+		}
+		return s
+	}
+	for name, c := range map[string]struct{ in, want string }{
+		"list":     {numbered(900, func(i int) string { return fmt.Sprintf("%d. foo\n", i) }), "1. foo\n2. foo"},
+		"sentence": {"开始：" + numbered(900, func(i int) string { return fmt.Sprintf("第%d次尝试连接失败，", i) }), "开始：第1次尝试连接失败，第2次尝试连接失败，"},
+		"two":      {numbered(900, func(i int) string { return fmt.Sprintf("- 第 %d 步：等待 %d 秒再试\n", i, 5*i) }), ""},
+		"down":     {numbered(900, func(i int) string { return fmt.Sprintf("还剩 %d 次机会。\n", 1000-i) }), ""},
+		"Chinese":  {numbered(900, func(i int) string { return "第" + chinese(i) + "次检查没有发现问题。\n" }), "第一次检查没有发现问题。\n第二次检查没有发现问题。"},
+		"wide": {numbered(900, func(i int) string {
+			return strings.Map(func(r rune) rune { return r - '0' + '０' }, fmt.Sprint(i)) + "、再次确认\n"
+		}), "１、再次确认\n２、再次确认"},
+	} {
+		for _, n := range []int{1, 11, len(c.in)} {
+			f := New(config)
+			got := through(t, f, c.in+"完", n)
+			if !f.Has(Repeated) || !f.Ended() || len(got) > 400 || c.want != "" && strings.TrimSpace(got) != c.want {
+				t.Errorf("%s: of %d bytes %d are kept, ended %v: %.80q", name, len(c.in), len(got), f.Ended(), got)
+			}
+		}
+	}
+}
+
+// A call as text whose arguments do not end is a loop, too, though no part of it is shown.
+func TestRepetitionsInCalls(t *testing.T) {
+	t.Parallel()
+	for _, lead := range []string{"<tool_call>\n{\"name\":\"memory_search\",\"arguments\":{\"query\":\"", "{\"name\":\"memory_search\",\"arguments\":{\"query\":\"", "functions.memory_search:0 {\"query\":\""} {
+		f := New(config)
+		pushed := 0
+		for f.Push("好的。\n" + lead); !f.Ended() && pushed < 20000; pushed += len("等等，") {
+			f.Push("等等，")
+		}
+		if f.Finish(); !f.Ended() || !f.Has(Repeated) || pushed > 10000 || strings.TrimSpace(f.Text()) != "好的。" || len(f.Calls()) > 0 {
+			t.Errorf("%s: ended %v after %d bytes, %q", lead, f.Ended(), pushed, f.Text())
+		}
+	}
+}
+
 // A unit is shown twice. Lines, laughter, tables and code that repeat are content.
 func TestRepetitions(t *testing.T) {
 	t.Parallel()
@@ -219,13 +281,16 @@ func TestRepetitions(t *testing.T) {
 		"code":      "```c\nint a[] = {" + strings.Repeat("0, ", 400) + "};\n```",
 		"thrice":    strings.Repeat("重要的事情说三遍！", 3),
 		"sentences": strings.Repeat("这是很长的回答。", 80),
-		"numbers": func() string {
-			var b strings.Builder
-			for i := range 900 {
-				fmt.Fprintf(&b, "%d. 第 %d 项已经完成\n", i, i)
-			}
-			return b.String()
-		}(),
+		"list":      numbered(100, func(i int) string { return fmt.Sprintf("%d. 第 %d 项已经完成\n", i, i) }),
+		"weeks": numbered(53, func(i int) string {
+			return fmt.Sprintf("### 第 %d 周\n\n- 目标：\n- 负责人：\n- 截止：待定\n- 进度：未开始，风险：无\n\n", i)
+		}),
+		"codes":    numbered(400, func(i int) string { return fmt.Sprintf("EBB-%03d\n", i) }),
+		"counting": numbered(2000, func(i int) string { return fmt.Sprintf("%d, ", i) }),
+		"data":     numbered(900, func(i int) string { return fmt.Sprintf("- 第 %d 台服务器用了 %d MB 内存\n", i, i*i%977) }),
+		"items": numbered(900, func(i int) string {
+			return fmt.Sprintf("%d. 接口 %s 已经完成\n", i, strings.Repeat("甲", i*i%977%7))
+		}),
 	} {
 		f := New(config)
 		if got := through(t, f, in, 11); got != in || f.Has(Repeated) {

@@ -1,6 +1,8 @@
 package written
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"ebb/sessions/sessionstest"
@@ -31,6 +33,22 @@ func TestGrowth(t *testing.T) {
 				k := min(12, len(s))
 				f.Push(s[:k])
 				s = s[k:]
+			}
+			f.Finish()
+		})
+	}
+}
+
+// A list that counts is compared with its beginning a few times.
+func TestGrowthOfLists(t *testing.T) {
+	for _, lead := range []string{"", "<tool_call>{", "```\n"} {
+		sessionstest.CheckGrowthOf(t, "list behind "+lead, 40<<10, map[string]string{"1": "1", "甲1、": "甲1、", "十": "十", "0. 甲\n": "0. 甲\n"}, func(text string) {
+			f := New(config)
+			f.Push(lead)
+			i := 0
+			for s := range strings.SplitAfterSeq(text, "\n") {
+				i++
+				f.Push(strings.ReplaceAll(s, "0", strconv.Itoa(i%500)))
 			}
 			f.Finish()
 		})

@@ -35,7 +35,7 @@ func (f *Filter) cutRepeats() bool {
 	recent := f.tail[max(0, len(f.tail)-window):]
 	unit, run := periodOf(recent)
 	if unit == 0 {
-		return false
+		return f.cutCounting(recent)
 	}
 	whole := recent
 	if run == len(recent) {
@@ -43,18 +43,40 @@ func (f *Filter) cutRepeats() bool {
 		for run = unit; run < len(whole) && whole[len(whole)-1-run] == whole[len(whole)-1-run+unit]; run++ {
 		}
 	}
-	factor := 1
-	if f.line.InCode() || !hasLetter(whole[len(whole)-unit:]) {
-		factor = leniency
-	}
-	times := run / unit
+	factor, times := f.factor(whole[len(whole)-unit:]), run/unit
 	if (times < factor*shortTimes || run < factor*shortRun) && (times < longTimes || run < factor*longRun) {
 		return false
 	}
-	f.out = f.out[:len(f.out)-len(string(whole[len(whole)-run+shownUnits*unit:]))]
+	f.loop(whole[len(whole)-run+shownUnits*unit:])
+	return true
+}
+
+func (f *Filter) factor(unit []rune) int {
+	if f.line.InCode() || !hasLetter(unit) {
+		return leniency
+	}
+	return 1
+}
+
+// loop cuts text off the end, and ends the answer.
+func (f *Filter) loop(behind []rune) {
+	f.out = f.out[:len(f.out)-len(string(behind))]
 	f.note(Repeated)
 	f.ended = true
-	return true
+}
+
+// endless reports whether text that is held back repeats without end. Such text is dropped.
+func (f *Filter) endless(s string) bool {
+	if f.held == nil {
+		f.held = New(Config{})
+	}
+	f.held.Push(s[min(f.looked, len(s)):])
+	f.looked = max(f.looked, len(s))
+	if f.held.Ended() {
+		f.note(Repeated)
+		f.ended = true
+	}
+	return f.ended
 }
 
 func hasLetter(rs []rune) bool {

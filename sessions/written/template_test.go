@@ -61,12 +61,12 @@ func TestTurnsOfTemplatesAreCut(t *testing.T) {
 		"周五三点。<|im_end|>\n那就这样定了":                                "周五三点。",
 		"ChatML 用 <|im_end|> 结束。<|im_end|>\n<|im_start|>user\n好": "ChatML 用 <|im_end|> 结束。",
 		// the bot's own turn
-		"<|im_start|>assistant\n周五三点<|im_end|>":                                         "周五三点",
-		"<|start_header_id|>assistant<|end_header_id|>\n\n周五三点":                         "周五三点",
-		"<|assistant|>\n周五三点":                                                           "周五三点",
-		"<start_of_turn>model\nEbb: 周五三点<end_of_turn>":                                  "周五三点",
+		"<|im_start|>assistant\n周五三点<|im_end|>":                                        "周五三点",
+		"<|start_header_id|>assistant<|end_header_id|>\n\n周五三点":                        "周五三点",
+		"<|assistant|>\n周五三点":                                                          "周五三点",
+		"<start_of_turn>model\nEbb: 周五三点<end_of_turn>":                                 "周五三点",
 		"<|im_end|>\n<|im_start|>assistant\n<tool_call>\n" + asJSON + "\n</tool_call>": "",
-		"<|im_start|>user\n好的": "",
+		"<|im_start|>user\n好的":                                                         "",
 	} {
 		f := New(config)
 		if got := through(t, f, text, 7); strings.TrimSpace(got) != want || !f.Has(Leaked) {

@@ -105,14 +105,15 @@ func (f *Filter) cutCall(s, value string, final bool) (n int, is, wait bool) {
 	if !isCut(value) {
 		return 0, false, false
 	}
-	if !final {
+	named := slices.ContainsFunc(f.cfg.Tools, func(t Tool) bool { return strings.Contains(s, t.Name) })
+	switch {
+	case named && f.endless(s):
+		return len(s), true, false
+	case !final:
 		return 0, false, true
-	}
-	for _, t := range f.cfg.Tools {
-		if strings.Contains(s, t.Name) {
-			f.take(nil, false)
-			return len(s), true, false
-		}
+	case named:
+		f.take(nil, false)
+		return len(s), true, false
 	}
 	return 0, false, false
 }
