@@ -109,7 +109,7 @@ type answer struct {
 	said     int   // bytes of text as the model wrote it
 	filter   reasoning.Filter
 	check    written.Filter
-	unread   written.Filter // reasoning and arguments, of which repetitions are looked for
+	unread   written.Filter // reasoning, text that is held back and arguments, of which repetitions are looked for
 	checks   written.Config
 	thoughts strings.Builder // reasoning_content
 	parts    []*callParts
@@ -161,9 +161,8 @@ func (a *answer) add(c chunk) (n news) {
 			idea := string(cmp.Or(d.Reasoning, d.Thinking)) // some send both
 			a.thoughts.WriteString(idea)
 			n.text += s
-			idea += a.filter.TakeThought()
-			n.idea += idea
-			a.unread.Push(idea)
+			a.unread.Push(idea + a.filter.TakeUnread())
+			n.idea += idea + a.filter.TakeThought()
 		}
 		if ended {
 			a.finish = string(ch.Finish)

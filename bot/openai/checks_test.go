@@ -66,6 +66,8 @@ func TestRepetitionsOutsideTheText(t *testing.T) {
 	endless := strings.Repeat("等等，再想想。", 8000)
 	for name, bad := range map[string]openaitest.Reply{
 		"reasoning": openaitest.Text("好").Thinking(endless),
+		"tagged":    openaitest.Text("<think>" + endless),
+		"channel":   openaitest.Text("<|channel|>analysis<|message|>" + endless),
 		"arguments": openaitest.Calls("memory_search", `{"query":"`+endless+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,11 +90,17 @@ func TestRepetitionsOutsideTheText(t *testing.T) {
 // Words in other names, and words without end, are cut while they come: the call ends.
 func TestAnswersThatGoOnAreEnded(t *testing.T) {
 	t.Parallel()
+	var counting strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&counting, "第%d次：等待发布完成。\n", i+1)
+	}
 	for name, c := range map[string]struct {
 		text, want string
 		finish     llm.Finish
 		kind       written.Kind
 	}{
+		"counting":     {counting.String(), "第1次：等待发布完成。\n第2次：等待发布完成。", llm.FinishRepeats, written.Repeated},
+		"a template":   {"周五三点<|im_end|>\n<|im_start|>user\n" + strings.Repeat("好的。", 8000), "周五三点", llm.FinishStop, written.Leaked},
 		"other people": {"Ebb: 周五三点\n\n张三(u2): 好的，那就这样定了\n\n" + strings.Repeat("Ebb: 不客气，还有别的吗\n", 2000), "周五三点", llm.FinishStop, written.Spoken},
 		"one word":     {"周五" + strings.Repeat("发布", 8000), "周五发布发布", llm.FinishRepeats, written.Repeated},
 	} {
@@ -120,5 +128,25 @@ func TestAnswersThatGoOnAreEnded(t *testing.T) {
 				t.Errorf("the next answer is %q, %v", resp.Text, err)
 			}
 		})
+	}
+}
+
+// The reasoning of gpt-oss is no part of the answer, however much of its template the server leaves, and a call in it is made.
+func TestOnlyTheFinalChannelIsRead(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"full", "headless", "bare"} {
+		s := openaitest.NewServer(t, openaitest.Calls("memory_search", `{"query":"发布会"}`), openaitest.Text("周五三点").Pieces(3), openaitest.Text("周五四点").Pieces(3))
+		s.Behave("harmony:" + form)
+		c := clientOf(t, 0, s)
+		var h heard
+		if resp, err := c.Generate(t.Context(), inGroup(&h)); err != nil || len(resp.ToolCalls) != 1 || resp.ToolCalls[0].Name != "memory_search" || h.text.String() != resp.Text {
+			t.Errorf("%s: got %+v, %v", form, resp, err)
+		}
+		for _, want := range []string{"周五三点", "周五四点"} {
+			h = heard{}
+			if resp, err := c.Generate(t.Context(), inGroup(&h)); err != nil || resp.Text != want || h.text.String() != want {
+				t.Errorf("%s: got %+v, %v; shown %q", form, resp, err, h.text.String())
+			}
+		}
 	}
 }

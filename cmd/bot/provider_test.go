@@ -33,6 +33,7 @@ var providers = []provider{
 	{name: "no_tool_role", behaviours: "no_tool_role", tool: "收到"},
 	{name: "parts", behaviours: "content_parts"},
 	{name: "text_calls", behaviours: "text_calls:hermes"},
+	{name: "gpt_oss", behaviours: "harmony:full template_end:<|end|><|start|>user<|message|>"},
 	{name: "talkative", behaviours: "labels speaks_for_others", talk: 90},
 	{name: "pictures", behaviours: "evil_picture html"},
 	{name: "summary_reply", behaviours: "summary_reply"},

@@ -14,6 +14,9 @@ type Filter struct {
 	tag     []byte // possible beginning of a tag
 	hold    []byte // text whose role is undecided
 	line    Line
+	unread  []byte // reasoning, and text whose role is undecided, that TakeUnread has not returned
+
+	channels channels
 
 	leading  bool // the reasoning precedes the answer
 	assumed  bool // no tag opened the reasoning
@@ -61,12 +64,19 @@ func (f *Filter) TakeThought() string {
 	return s
 }
 
+// TakeUnread returns all text since its last call that Push did not show: reasoning, and text whose role is undecided.
+func (f *Filter) TakeUnread() string {
+	s := string(f.unread)
+	f.unread = f.unread[:0]
+	return s
+}
+
 // Push adds a piece. show is text to pass on; undo retracts all shown text as reasoning.
 func (f *Filter) Push(s string) (show string, undo bool) {
 	from := f.out.Len()
 	f.dropped = false
 	for i := range len(s) {
-		f.add(s[i])
+		f.channel(s[i])
 	}
 	if f.dropped {
 		from = 0
@@ -78,6 +88,7 @@ func (f *Filter) Push(s string) (show string, undo bool) {
 // cut off. Within an answer it is text.
 func (f *Filter) Finish() string {
 	from := f.out.Len()
+	f.closeChannels()
 	f.flushTag()
 	if f.state == doubting || !f.leading || f.assumed || f.decided {
 		f.show(f.hold)
@@ -123,9 +134,12 @@ func (f *Filter) flushTag() {
 
 func (f *Filter) text(c byte) {
 	f.line.Add(c)
-	switch {
-	case f.state == answering:
+	if f.state == answering {
 		f.show([]byte{c})
+		return
+	}
+	f.unread = append(f.unread, c)
+	switch {
 	case f.state == doubting, !f.leading, f.assumed, f.decided:
 		f.hold = append(f.hold, c)
 	default:

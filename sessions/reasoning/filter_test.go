@@ -81,7 +81,8 @@ type fataler interface{ Fatalf(string, ...any) }
 func TestPiecesDoNotMatter(t *testing.T) {
 	t.Parallel()
 	part := rapid.SampledFrom([]string{
-		"<think>", "</think>", "<thinking>", "</thinking>", "<", "</thi", "`", "``", "```", "~~~", "\n", "> ", " ", "想", "答案", "x",
+		"<think>", "</think>", "<thinking>", "</thinking>", "<", "</thi", "<|channel|>", "analysis", "final", "<|message|>", "<|end|>", "<|start|>assistant", " to=functions.x", "：",
+		"<|end|><|start|>assistant<|channel|>final<|message|>", "<|channel|>analysis<|message|>", "<|call|>", "assistantfinal", "W", "`", "``", "```", "~~~", "\n", "> ", " ", "想", "答案", "x",
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(part, 0, 30).Draw(r, "parts"), "")

@@ -26,6 +26,7 @@ const (
 
 const minFence = 3
 
+// Add takes the next byte of the text.
 func (l *Line) Add(c byte) {
 	if c == '\n' {
 		l.next()
@@ -76,6 +77,7 @@ func (l *Line) next() {
 
 func (l *Line) blank() bool { return l.place == margin }
 
+// InCode reports whether the next byte stands in code.
 func (l *Line) InCode() bool {
 	l.endRun()
 	return l.fence.n > 0 || l.span > 0 || l.lead.n >= minFence

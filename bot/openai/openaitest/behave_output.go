@@ -2,6 +2,7 @@ package openaitest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,10 @@ var outputBehaviours = []Behaviour{
 	{Name: "end_words", Example: "end_turn", Change: func(word string, r Request, a Reply) Reply { return endingAs(r, a, word) }},
 	// The server does not read the model's calls. The argument is the form of the template, see textForms.
 	{Name: "text_calls", Example: "hermes", Change: writeCalls},
+	// The server leaves the template of gpt-oss in the text, see harmonyForms.
+	{Name: "harmony", Example: "full", Change: writeChannels},
+	// The model goes on with the marks of its template.
+	{Name: "template_end", Example: "</s>", Change: func(marks string, r Request, a Reply) Reply { return adding(r, a, marks) }},
 	// The model begins with its own name, as a request shows names.
 	{Name: "labels", Change: func(name string, r Request, a Reply) Reply {
 		if r.Kind != Chat || len(a.calls) > 0 {
@@ -32,6 +37,14 @@ var outputBehaviours = []Behaviour{
 	// The model repeats one word until its limit.
 	{Name: "repeats", Change: func(_ string, r Request, a Reply) Reply {
 		return adding(r, a, "\n\n"+strings.Repeat("发布", 4090)).Finish("length")
+	}},
+	// The model repeats one sentence until its limit, and counts.
+	{Name: "counts", Change: func(_ string, r Request, a Reply) Reply {
+		var b strings.Builder
+		for i := range 900 {
+			fmt.Fprintf(&b, "\n第%d次：等待发布完成。", i+1)
+		}
+		return adding(r, a, b.String()).Finish("length")
 	}},
 	// The summarizer goes on with the talk. With the argument always it does so although it was asked again.
 	{Name: "summary_reply", Change: replyToTranscript},

@@ -16,6 +16,7 @@ var textForms = map[string]string{
 	"llama":    "<|python_tag|>{\"name\":\"NAME\",\"parameters\":ARGS}",
 	"granite":  "<|tool_call|>[{\"name\":\"NAME\",\"arguments\":ARGS}]",
 	"json":     "```json\n{\"name\":\"NAME\",\"arguments\":ARGS}\n```",
+	"harmony":  "<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>ARGS<|call|>",
 	"cut":      "<tool_call>\n{\"name\":\"NAME\",\"arguments\":{\"query",
 }
 
@@ -31,6 +32,23 @@ func writeCalls(form string, _ Request, a Reply) Reply {
 	}
 	a.calls = nil
 	return a.WithContent(strings.Join(text, "\n"))
+}
+
+// Thought is the reasoning that the behaviour harmony writes into texts.
+const Thought = "先想一想，这一句是模型的想法。"
+
+// harmonyForms are the parts of gpt-oss's template that servers leave around reasoning and an answer.
+var harmonyForms = map[string]string{
+	"full":     "<|channel|>analysis<|message|>THOUGHT<|end|><|start|>assistant<|channel|>final<|message|>TEXT<|return|>",
+	"headless": "THOUGHT<|end|><|start|>assistant<|channel|>final<|message|>TEXT",
+	"bare":     "analysisTHOUGHTassistantfinalTEXT",
+}
+
+func writeChannels(form string, r Request, a Reply) Reply {
+	if len(a.calls) > 0 {
+		return writeCalls("harmony", r, a)
+	}
+	return a.WithContent(strings.NewReplacer("THOUGHT", Thought, "TEXT", a.text).Replace(harmonyForms[form]))
 }
 
 // asTags writes arguments as Qwen's coders do.
