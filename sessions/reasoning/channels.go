@@ -18,7 +18,7 @@ type channels struct {
 	mark    []byte // possible beginning of a header
 	hold    []byte // words behind "analysis", without marks
 	said    bool   // there was text
-	last    byte   // of the text, without blanks
+	last    byte   // last byte of the text, without blanks
 	seen    bool   // a header was read
 	ignores bool   // a header is text, and so are all
 }
@@ -41,7 +41,7 @@ const (
 var messageEnds = []string{"<|end|>", "<|return|>", "<|call|>"}
 
 type header struct {
-	end     string // of the message before
+	end     string // the end of the message before
 	start   bool
 	channel string
 	to      string
@@ -132,7 +132,7 @@ func (f *Filter) channel(c byte) {
 	}
 }
 
-// release makes words of the first n bytes of what is no header, and looks at the rest again. A thought may end without another message.
+// release makes words of the first n bytes of a text that is no header, and looks at the rest again. A thought may end without another message.
 func (f *Filter) release(n int) {
 	ch := &f.channels
 	held := string(ch.mark)

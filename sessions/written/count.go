@@ -14,9 +14,9 @@ const (
 // counted is a text with one rune for each number, so that units which differ by their numbers are equal.
 type counted struct {
 	runes []rune
-	value []int // of a number, else -1
+	value []int // value of a number, else -1
 	at    []int // index in the text, for each rune and the end
-	count int   // of numbers
+	count int   // amount of numbers
 }
 
 const anyNumber = unicode.MaxRune + 1

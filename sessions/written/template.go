@@ -20,9 +20,9 @@ type place uint8
 
 const (
 	atCall  place = iota
-	atEnd         // of a turn
-	atStart       // of a turn: its role follows
-	atRole        // of a turn: the mark is its role
+	atEnd         // end of a turn
+	atStart       // start of a turn: its role follows
+	atRole        // role of a turn
 )
 
 var marks = append([]mark{
@@ -143,7 +143,7 @@ var (
 // turn decides on a mark around turns and those behind it. A turn ended only at the end of the text, or where another one follows by its
 // form. All other marks are words about a template, and so is a template behind an introduction.
 func (f *Filter) turn(m mark, n int, final bool) int {
-	if m.open == "<s>" || m.open == "</s>" && bytes.Contains(f.out, []byte("<s>")) { // of HTML
+	if m.open == "<s>" || m.open == "</s>" && bytes.Contains(f.out, []byte("<s>")) { // HTML
 		return f.emit(f.buf[:n])
 	}
 	last, size := m, n
