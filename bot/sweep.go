@@ -56,21 +56,12 @@ func (b *Bot) sweep(ctx context.Context) error {
 // revive creates deleted sessions again. One with a turn is left to the replica that runs it, for the time in which a dead
 // replica's lease expires: every living one looks more often.
 func (b *Bot) revive(ctx context.Context) error {
-	turns, err := b.store.Revive(ctx, b.lost.expired(b.cfg.LeaseTTL))
+	turns, err := b.store.Revive(ctx, append(b.runner.Running(), b.lost.expired(b.cfg.LeaseTTL)...))
 	if err != nil {
 		return err
 	}
 	b.lost.note(turns)
-	var own []sessions.Lease
-	for _, key := range turns {
-		if l, ok := b.leases.Held(key); ok {
-			own = append(own, l)
-		}
-	}
-	if len(own) > 0 {
-		_, err = b.store.Revive(ctx, own)
-	}
-	return err
+	return nil
 }
 
 // lostSessions are deleted sessions with a message in a turn, by the time of the first look.

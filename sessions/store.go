@@ -79,7 +79,7 @@ type Turner interface {
 	// Requote replaces the quote and the content, which begins with the quote, of a pending message.
 	Requote(ctx context.Context, l Lease, event int64, content string, q Quote) error
 
-	// RecordRun stores a tool call before it runs, and again with its result.
+	// RecordRun stores a tool call before it runs, and again with its result. A deleted row is created again as by Commit.
 	RecordRun(ctx context.Context, l Lease, r ToolRun) error
 }
 
@@ -151,7 +151,8 @@ type Jobs interface {
 type Inbox interface {
 	// Accept stores a message as a pending event, creates the session if needed, and takes a free lease for owner. A
 	// stored message is not changed. After nil the message survives any crash. A new message with both ids of its
-	// sender is remembered for [Inbox.StaffIDs].
+	// sender is remembered for [Inbox.StaffIDs]. The lease has no owner if an outsider deleted the session's row under a turn,
+	// which [Inbox.Revive] returns to it.
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
 	// AcceptHere is Accept for key with all members in one session, in the same step as a look at the other places of q.

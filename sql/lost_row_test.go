@@ -9,6 +9,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -97,6 +98,29 @@ func TestLostRowIsReached(t *testing.T) {
 	}
 	must[int](t)(s.ExpireEvents(t.Context(), c.reader.Key, time.Duration(0)))
 	if _, err := s.Session(t.Context(), c.reader.Key); err != nil {
+		t.Error(err)
+	}
+}
+
+// A turn commits beside another restoration of its session's row.
+func TestLostRowRestoredTwice(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	other, pool := open(t, url)
+	trace := &late{word: "-- name: SessionsRevive"}
+	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 3}, trace))
+	t.Cleanup(s.Close)
+	c := newChat(t, s, "cid", "u", false)
+	must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "next", SenderID: "u", Text: "hi"}))
+	v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5))
+	loseRow(t, pool, c)
+	trace.do = func() {
+		must[[]sessions.Key](t)(other.Revive(t.Context(), []sessions.Lease{c.lease}))
+	}
+	if _, err := s.Commit(t.Context(), c.lease, sessions.Turn{
+		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, ViewVersion: v.Session.ViewVersion,
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}},
+	}); err != nil {
 		t.Error(err)
 	}
 }

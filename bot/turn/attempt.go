@@ -48,7 +48,7 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 	return more, err
 }
 
-func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Event, end error) error {
+func (r opening) abandon(ctx context.Context, l sessions.Lease, taken []sessions.Event, end error) error {
 	var guilty []int64
 	for _, e := range taken {
 		if countsAsAttempt(end) {

@@ -29,24 +29,51 @@ const (
 	stopWindow = 100
 )
 
-// running signals new messages to the turn of each session.
+// running signals new messages to the turn of each session, and knows its lease.
 type running struct {
 	mu    sync.Mutex
-	turns map[sessions.Key]chan struct{}
+	turns map[sessions.Key]*runningTurn
+}
+
+type runningTurn struct {
+	arrived chan struct{}
+	lease   sessions.Lease // its zero value: no message is marked yet
 }
 
 func (r *running) enter(key sessions.Key) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.turns == nil {
-		r.turns = map[sessions.Key]chan struct{}{}
+		r.turns = map[sessions.Key]*runningTurn{}
 	}
-	r.turns[key] = make(chan struct{}, 1)
+	r.turns[key] = &runningTurn{arrived: make(chan struct{}, 1)}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.turns, key)
 	}
+}
+
+// hold notes the lease under which a turn marked its messages.
+func (r *running) hold(l sessions.Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.turns[l.Key]; t != nil {
+		t.lease = l
+	}
+}
+
+// Running lists the leases of running turns. Other work of a session may lose its lease meanwhile, and forget it.
+func (r *Runner) Running() []sessions.Lease {
+	r.running.mu.Lock()
+	defer r.running.mu.Unlock()
+	var leases []sessions.Lease
+	for _, t := range r.running.turns {
+		if t.lease != (sessions.Lease{}) {
+			leases = append(leases, t.lease)
+		}
+	}
+	return leases
 }
 
 // note never blocks.
@@ -61,7 +88,10 @@ func (r *running) note(key sessions.Key) {
 func (r *running) arrivals(key sessions.Key) chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.turns[key]
+	if t := r.turns[key]; t != nil {
+		return t.arrived
+	}
+	return nil
 }
 
 func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }

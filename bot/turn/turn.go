@@ -93,6 +93,7 @@ func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
+	r.running.hold(lease)
 	ctx = withLease(ctx, lease)
 	if err := r.views.Quotes(ctx, lease, &view); err != nil {
 		return false, err
@@ -200,6 +201,7 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	switch t.plan.Kind {
 	case kindCommand:
 		o.text = r.handler.Command(work, &t.Exchange)
+		r.running.hold(t.Lease) // an erasure gave the turn another
 	case kindAsk:
 		attended, leave := r.attend(work, t)
 		var err error

@@ -67,13 +67,13 @@ func (s *sessionRows) turnTerm() (term int64) {
 	return term
 }
 
-// hasMarked reports whether a turn's messages wait with the marks of a term.
-func (s *sessionRows) hasMarked(t sessions.Turn, term int64) bool {
-	ids := slices.Concat(t.Taken, t.Dead)
-	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id int64) bool {
-		e := s.findEvent(id)
-		return e == nil || e.State != sessions.Pending || s.marks[id].attempt != term
-	})
+// restoreTurn restores a session under the lease of its newest turn.
+func (m *tables) restoreTurn(l sessions.Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if lost := m.lost[l.Key]; lost != nil && lost.turnTerm() == l.Term {
+		m.restore(lost, l)
+	}
 }
 
 func (s *sessionRows) waits() bool {

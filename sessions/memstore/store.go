@@ -105,10 +105,13 @@ func (m *Store) AcceptHere(
 			}
 		}
 	}
+	left := lost != nil && lost.turnTerm() > 0 // to the turn
 	switch {
 	case s != nil:
+	case left:
+		s = lost
 	case lost != nil:
-		s = m.restore(lost, sessions.Lease{Key: key, Owner: owner, Term: cmp.Or(lost.turnTerm(), m.lastID+1)})
+		s = m.restore(lost, sessions.Lease{Key: key, Term: m.lastID + 1})
 	default:
 		s = &sessionRows{
 			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]turnMark{},
@@ -119,17 +122,21 @@ func (m *Store) AcceptHere(
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)
 	s.learnStaff(msg.ConversationType)
-	m.takeLease(s, owner)
+	lease := sessions.Lease{Key: key}
+	if !left {
+		m.takeLease(s, owner)
+		lease = s.state.Lease
+	}
 	m.lastID++
 	s.events = append(s.events, &sessions.Event{
 		ID: m.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
 		SenderNick: msg.SenderNick, MsgID: msg.ID, State: sessions.Pending, CreatedAt: time.Now(), Message: &msg,
 	})
 	s.sent[m.lastID] = sentAt(msg)
-	if to := s.state.Lease.Owner; to != owner {
+	if to := lease.Owner; to != owner {
 		m.wakeListeners(to, key)
 	}
-	return sessions.Accepted{New: true, EventID: m.lastID, Lease: s.state.Lease, Clash: m.staff.learn(msg)}, nil
+	return sessions.Accepted{New: true, EventID: m.lastID, Lease: lease, Clash: m.staff.learn(msg)}, nil
 }
 
 // A group stays one, and shows nothing that a private chat had pinned.

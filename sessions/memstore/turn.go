@@ -221,11 +221,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if len(t.Taken) != len(t.TakenTokens) {
 		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
-	m.mu.Lock()
-	if lost := m.lost[l.Key]; lost != nil && lost.hasMarked(t, l.Term) {
-		m.restore(lost, l)
-	}
-	m.mu.Unlock()
+	m.restoreTurn(l)
 	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return c, err
@@ -341,6 +337,7 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 
 // RecordRun implements sessions.Store.
 func (m *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	m.restoreTurn(l)
 	s, err := m.lockSession(ctx, l)
 	if err != nil {
 		return err

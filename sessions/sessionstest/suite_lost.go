@@ -84,7 +84,18 @@ func testLostRowOfTurn(b *suite) {
 			}
 		},
 		"a message": func() {
-			b.acceptMessage(replicaA, 90)
+			if a := b.acceptMessage(replicaA, 90); !a.New || a.Lease.Owner != "" {
+				b.Errorf("without its row a session with a turn accepts %+v, want no owner", a)
+			}
+		},
+		"a message at another replica": func() {
+			b.sendBeat(replicaB)
+			if a := b.acceptMessage(replicaB, 91); !a.New || a.Lease.Owner != "" {
+				b.Errorf("without its row a session with a turn accepts %+v, want no owner", a)
+			}
+		},
+		"a call of a tool": func() {
+			b.checkError(b.Store.RecordRun(b.ctx, l, sessions.ToolRun{EventID: b.Log(b.T, key)[0].ID, Call: sessions.ToolCall{ID: "c", Name: "n"}}))
 		},
 	} {
 		before, err := b.Store.Session(b.ctx, key)

@@ -84,7 +84,7 @@ func (s *Store) acceptIn(
 		return sessions.Accepted{Elsewhere: true}, nil
 	}
 	if row.IsNew && row.Owner == "" { // an outsider deleted the session's row
-		if row.Owner, row.Term, err = restore(ctx, s.Q, db, owner, key, row.ID, id); err != nil {
+		if row.Owner, row.Term, err = restore(ctx, s, db, owner, key); err != nil {
 			return sessions.Accepted{}, err
 		}
 	}
@@ -99,18 +99,17 @@ func (s *Store) acceptIn(
 	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
 }
 
-// restore inserts the row of a session again, and returns its lease: that of the owner, or of another restoration.
-func restore(
-	ctx context.Context, q *dbsqlc.Queries, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, event int64, message string,
-) (string, int64, error) {
-	term, err := q.SessionRestore(ctx, db, &dbsqlc.SessionRestoreParams{
-		SessionKey: string(key), Owner: string(owner), Term: event, Messages: []int64{event},
-	})
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return string(owner), term, err
+// restore creates the row of a session again, and returns its lease, of owner if it is free. Without an owner the row is left to
+// the replica whose turn is open: see [sessions.Inbox].
+func restore(ctx context.Context, s *Store, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key) (string, int64, error) {
+	if err := s.DB.Revive(ctx, db); err != nil {
+		return "", 0, err
 	}
-	other, err := q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: message})
-	return other.Owner, other.LeaseTerm, err
+	row, err := s.Q.LeaseAcquire(ctx, db, &dbsqlc.LeaseAcquireParams{SessionKey: key, Owner: string(owner), TtlSeconds: s.TTL.Seconds()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", 0, nil
+	}
+	return row.Owner, row.Term, err
 }
 
 func waited(m sessions.Message) time.Duration {

@@ -118,10 +118,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	row, err := s.Q.TurnCommit(ctx, s.Pool, p)
 	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
-		_, err = s.Q.SessionRestore(ctx, s.Pool, &dbsqlc.SessionRestoreParams{
-			SessionKey: string(p.SessionKey), Owner: p.Owner, Term: p.Term, Messages: slices.Concat(p.Taken, p.Dead), IsTurn: true,
-		})
-		if err == nil {
+		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
 			row, err = s.Q.TurnCommit(ctx, s.Pool, p)
 		}
 	}
@@ -230,11 +227,17 @@ func observedEvents(events []sessions.Event) int {
 
 // RecordRun implements sessions.Store.
 func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
-	n, err := s.Q.ToolRunRecord(ctx, s.Pool, &dbsqlc.ToolRunRecordParams{
+	p := &dbsqlc.ToolRunRecordParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		EventID: r.EventID, CallID: pg.Clean(r.Call.ID), Name: pg.Clean(r.Call.Name), Arguments: pg.Clean(r.Call.Arguments),
 		Finished: r.Finished, Result: pg.Clean(r.Result),
-	})
+	}
+	n, err := s.Q.ToolRunRecord(ctx, s.Pool, p)
+	if n == 0 && err == nil { // as in commit
+		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
+			n, err = s.Q.ToolRunRecord(ctx, s.Pool, p)
+		}
+	}
 	if err := pg.Require(n, err, sessions.ErrLeaseLost); err != nil {
 		return fmt.Errorf("recording tool call %s: %w", r.Call.ID, pg.AsRefused(err))
 	}

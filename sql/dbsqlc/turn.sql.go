@@ -222,67 +222,6 @@ func (q *Queries) Requote(ctx context.Context, db DBTX, arg *RequoteParams) (int
 	return result.RowsAffected(), nil
 }
 
-const sessionRestore = `-- name: SessionRestore :one
-WITH log_end AS MATERIALIZED (
-    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
-        SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
-    FROM (SELECT
-        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq IS NOT NULL),
-            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text), 0)::bigint AS last_seq,
-        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text),
-            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $1::text), 0)::bigint AS flushed_seq,
-        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $1::text),
-            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $1::text),
-            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $1::text), -1)::int AS gen
-    ) n
-), inserted AS (
-    INSERT INTO dingtalk_sessions AS s (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term,
-        last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
-    SELECT e.session_key, coalesce(e.message ->> 'robot_code', ''), coalesce(e.message ->> 'conversation_id', ''),
-        coalesce(e.message ->> 'conversation_type', ''), coalesce(e.message ->> 'conversation_title', ''), $2::text,
-        CASE WHEN $3::boolean THEN $4::bigint ELSE coalesce((SELECT max(p.attempt_term) FROM dingtalk_session_events p
-            WHERE p.session_key = $1 AND p.state = 'pending'), $4::bigint) END,
-        n.last_seq, n.last_seq, n.last_seq, n.flushed_seq, n.gen, n.candidates, (n.last_seq % 1000000000)::int
-    FROM log_end n, dingtalk_session_events e
-    WHERE $2::text <> '' AND (NOT $3::boolean OR (SELECT count(*) FROM dingtalk_session_events p
-        WHERE p.session_key = $1 AND p.state = 'pending' AND p.attempt_term = $4::bigint
-          AND p.id = ANY($5::bigint[])) = cardinality($5::bigint[]))
-      AND e.session_key = $1 AND e.id = ($5::bigint[])[1]
-    ON CONFLICT (session_key) DO NOTHING
-    RETURNING s.lease_term
-), closed AS (
-    UPDATE session_summaries a SET status = 'closed'
-    WHERE (SELECT count(*) FROM inserted) > 0 AND a.session_key = $1 AND a.status = 'active'
-)
-SELECT inserted.lease_term FROM inserted
-`
-
-type SessionRestoreParams struct {
-	SessionKey string
-	Owner      string
-	IsTurn     bool
-	Term       int64
-	Messages   []int64
-}
-
-// SessionRestore inserts a session's row again that was deleted beside its log: see SessionsRevive for its numbers.
-//
-// is_turn: the row was deleted under a turn, which goes on under its lease. The lease can't fence that, but the marks of the turn's
-// messages do. A later turn marks them again, and an erasure removes them. Otherwise a message was stored without a row, and the
-// term is that of an open turn's marks, so that the turn still commits. Of two restorations, one finds the row.
-func (q *Queries) SessionRestore(ctx context.Context, db DBTX, arg *SessionRestoreParams) (int64, error) {
-	row := db.QueryRow(ctx, sessionRestore,
-		arg.SessionKey,
-		arg.Owner,
-		arg.IsTurn,
-		arg.Term,
-		arg.Messages,
-	)
-	var lease_term int64
-	err := row.Scan(&lease_term)
-	return lease_term, err
-}
-
 const suspectSessions = `-- name: SuspectSessions :one
 SELECT count(DISTINCT e.session_key)::int AS n
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
@@ -685,7 +624,7 @@ type TurnCommitRow struct {
 // The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
 // person.
 //
-// No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionRestore. When a message of the turn was no
+// No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionsRevive. When a message of the turn was no
 // longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
 //
 // A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no

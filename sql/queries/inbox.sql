@@ -14,7 +14,7 @@ LISTEN ebb;
 -- message was committed while this statement ran, where its snapshot cannot see it.
 --
 -- A session's first term is the id of the message that created it. So a session created again has another lease than
--- the workers of the deleted one. If the row alone was deleted, the message is stored without one, which SessionRestore inserts.
+-- the workers of the deleted one. If the row alone was deleted, the message is stored without one, which SessionsRevive inserts.
 --
 -- A time of sending that is an hour off or more can't be true, and NULL is an unknown one. The time of arrival, by this
 -- server's clock, takes its place: waited is the time since then.
@@ -160,7 +160,10 @@ ORDER BY k.staff_id;
 -- The first term is a message's id, as in MessageAccept. The version of the view is not one that an open turn has read.
 --
 -- A session with a message in a turn is created under a given lease of that term, so that the turn can commit, or under one
--- without an owner, by which the turn's process is presumed dead. Otherwise it is returned.
+-- without an owner, by which the turn's process is presumed dead. Otherwise it is returned. The lease can't fence a turn whose
+-- row is missing, but the marks of its messages do: a later turn marks them again, and an erasure removes them.
+--
+-- The order keeps two replicas that create the same sessions from a deadlock.
 WITH missing AS (
     SELECT w.session_key, max(w.term)::bigint AS term, bool_or(w.listed) AS listed
     FROM (
@@ -201,6 +204,7 @@ WITH missing AS (
                 (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = m.session_key), -1)::int AS gen
         ) n OFFSET 0) n
     WHERE m.term IS NULL OR h.session_key IS NOT NULL OR m.listed
+    ORDER BY m.session_key
     ON CONFLICT (session_key) DO NOTHING
     RETURNING session_key
 ), closed AS (
