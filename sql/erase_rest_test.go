@@ -10,7 +10,6 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -194,24 +193,4 @@ func TestErasedLetterKeepsNoWebhook(t *testing.T) {
 	waiting := c.speak("z1", zhangID, zhangNick, "我的储物柜是 KZ-88213", nil)
 	must[sessions.Erased](t)(s.EraseEvents(t.Context(), c.reader.Key, nil, []int64{waiting.EventID}))
 	gone(t, pool, "KZ-88213", "sendBySession")
-}
-
-// Attempts that the first release counted set no waiting message aside after the upgrade.
-func TestUpgradeForgetsOldAttempts(t *testing.T) {
-	t.Parallel()
-	url := sqltest.URL(t)
-	s, pool := open(t, url)
-	c := newChat(t, s, "cid", "u", false)
-	waiting := c.speak("z1", zhangID, zhangNick, "早上好", nil)
-	if err := sql.MigrateTo(t.Context(), url, 14); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, pool, "UPDATE dingtalk_session_events SET attempts = 4 WHERE id = $1", waiting.EventID)
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	const attempts = "SELECT attempts FROM dingtalk_session_events WHERE state = 'pending'"
-	if got := collect(t, pool, attempts, pgx.RowTo[int]); len(got) != 1 || got[0] != 1 {
-		t.Errorf("what waits has %v attempts, want one message with one", got)
-	}
 }

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync/atomic"
 
@@ -62,26 +61,4 @@ func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.read.Add(int64(n))
 	return n, err
-}
-
-// MigrateTo takes the schema up or down to a version; 0 removes it with everything in it.
-func MigrateTo(ctx context.Context, url string, version int64) error {
-	provider, closeDB, err := migrator(url)
-	if err != nil {
-		return err
-	}
-	defer closeDB()
-	current, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the version of the schema: %w", err)
-	}
-	if version < current {
-		_, err = provider.DownTo(ctx, version)
-	} else {
-		_, err = provider.UpTo(ctx, version)
-	}
-	if err != nil {
-		return fmt.Errorf("migrating the database from version %d to %d: %w", current, version, err)
-	}
-	return nil
 }

@@ -4,27 +4,50 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 )
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+const schemaName = "schema.sql"
 
-// Migrations is the folder of migrations, each named number_what.sql.
-func Migrations() fs.FS {
-	sub, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	return sub
+//go:embed schema.sql migrations/*.sql
+var schemaFiles embed.FS
+
+// SchemaFiles has schema.sql, the schema of a new database, and the folder migrations, each named number_what.sql, which bring an
+// older database to the same schema.
+func SchemaFiles() fs.FS { return schemaFiles }
+
+// Migrations begin after the schema of this version, which a release of this commit makes.
+const (
+	baseline       = 45
+	baselineCommit = "976f4093"
+)
+
+// ErrOldSchema reports a database that lacks migrations of this program.
+var ErrOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
+
+// TooOldError is an ErrOldSchema that no migration of this program mends. Nothing was changed in the database.
+type TooOldError struct {
+	Version int64
 }
+
+// Error names the way out.
+func (e TooOldError) Error() string {
+	return fmt.Sprintf("the database's schema has version %d, and this program migrates from version %d on: run bot migrate of commit %s first",
+		e.Version, baseline, baselineCommit)
+}
+
+// Is makes it an ErrOldSchema.
+func (TooOldError) Is(target error) bool { return target == ErrOldSchema }
 
 // Migration is one step.
 type Migration struct {
@@ -34,19 +57,23 @@ type Migration struct {
 	AppliedAt time.Time // zero until applied
 }
 
-// Migrate brings the schema up to date and returns the applied steps. Concurrent migrations wait for each other under
-// an advisory lock, so url must lead to the server itself, not to a transaction pooler.
+// Migrate brings the schema up to date and returns the applied steps. A new database gets the whole schema in one step, of the newest
+// version. Concurrent migrations wait for each other under an advisory lock, so url must lead to the server itself, not to a
+// transaction pooler. It fails with a TooOldError where no migration begins.
 func Migrate(ctx context.Context, url string) ([]Migration, error) {
-	provider, closeDB, err := migrator(url)
+	m, err := openMigrator(url)
 	if err != nil {
 		return nil, err
 	}
-	defer closeDB()
-	results, err := provider.Up(ctx)
+	defer m.close()
+	steps, err := m.create(ctx)
+	if err != nil || steps != nil {
+		return steps, err
+	}
+	results, err := m.provider.Up(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migrating the database: %w", err)
 	}
-	steps := make([]Migration, 0, len(results))
 	for _, r := range results {
 		steps = append(steps, Migration{
 			Version: r.Source.Version, Name: r.Source.Path, Applied: true, AppliedAt: time.Now(),
@@ -55,18 +82,29 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// Status lists all steps of the schema in order.
+// Status lists the steps after the baseline in order. It needs no rights to change anything. It fails with a TooOldError where no
+// migration begins.
 func Status(ctx context.Context, url string) ([]Migration, error) {
-	provider, closeDB, err := migrator(url)
+	m, err := openMigrator(url)
 	if err != nil {
 		return nil, err
 	}
-	defer closeDB()
-	all, err := provider.Status(ctx)
+	defer m.close()
+	version, err := m.version(ctx, m.db)
+	if err != nil {
+		return nil, err
+	}
+	var steps []Migration
+	if version == 0 { // goose would create its table
+		for _, s := range m.provider.ListSources() {
+			steps = append(steps, Migration{Version: s.Version, Name: s.Path})
+		}
+		return steps, nil
+	}
+	all, err := m.provider.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the status of migrations: %w", err)
 	}
-	steps := make([]Migration, 0, len(all))
 	for _, s := range all {
 		steps = append(steps, Migration{
 			Version: s.Source.Version, Name: s.Source.Path,
@@ -76,38 +114,115 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// Migrated reports whether any step of the schema was ever applied. It needs no rights to change anything.
-func Migrated(ctx context.Context, url string) (begun bool, err error) {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return false, fmt.Errorf("reading the database address: %w", err)
-	}
-	db := stdlib.OpenDB(*config)
-	defer db.Close() //nolint:errcheck // nothing was written
-	if err := db.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&begun); err != nil {
-		return false, fmt.Errorf("looking for the schema: %w", err)
-	}
-	return begun, nil
+type migrator struct {
+	db       *sql.DB
+	locker   lock.SessionLocker
+	store    database.StoreExtender
+	provider *goose.Provider
 }
 
-func migrator(url string) (*goose.Provider, func(), error) {
+func openMigrator(url string) (*migrator, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the database address: %w", err)
+		return nil, fmt.Errorf("reading the database address: %w", err)
 	}
-	db := stdlib.OpenDB(*config)
-	locker, err := lock.NewPostgresSessionLocker()
-	if err != nil {
-		return nil, nil, closing(db, fmt.Errorf("preparing the lock of migrations: %w", err))
+	m := &migrator{db: stdlib.OpenDB(*config)}
+	if err := m.prepare(); err != nil {
+		m.close()
+		return nil, fmt.Errorf("preparing migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, Migrations(), goose.WithSessionLocker(locker))
-	if err != nil {
-		return nil, nil, closing(db, fmt.Errorf("reading the migrations: %w", err))
-	}
-	return provider, func() { _ = db.Close() }, nil
+	return m, nil
 }
 
-func closing(db *sql.DB, err error) error {
-	_ = db.Close()
+func (m *migrator) prepare() error {
+	store, err := database.NewStore(database.DialectPostgres, goose.DefaultTablename)
+	if err != nil {
+		return err
+	}
+	m.store = store.(database.StoreExtender)                                                     //nolint:forcetypeassert // goose has it for PostgreSQL
+	if m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)); err != nil { // a try each second, for five minutes
+		return err
+	}
+	files, err := fs.Sub(schemaFiles, "migrations")
+	if err != nil {
+		return err
+	}
+	m.provider, err = goose.NewProvider(goose.DialectPostgres, m.db, files, goose.WithSessionLocker(m.locker))
 	return err
+}
+
+func (m *migrator) close() { _ = m.db.Close() }
+
+// version is that of the newest applied step, and 0 in a new database.
+func (m *migrator) version(ctx context.Context, db database.DBTxConn) (int64, error) {
+	var version int64
+	there, err := m.store.TableExists(ctx, db)
+	if err == nil && there {
+		version, err = m.store.GetLatestVersion(ctx, db)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the version of the schema: %w", err)
+	}
+	if 0 < version && version < baseline {
+		return 0, TooOldError{version}
+	}
+	return version, nil
+}
+
+// create gives a new database the schema, in one transaction, and returns no steps for any other database.
+func (m *migrator) create(ctx context.Context) (steps []Migration, err error) {
+	if version, err := m.version(ctx, m.db); err != nil || version > 0 {
+		return nil, err
+	}
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := m.locker.SessionLock(ctx, conn); err != nil {
+		return nil, fmt.Errorf("waiting for another migration: %w", err)
+	}
+	defer func() { _ = m.locker.SessionUnlock(context.WithoutCancel(ctx), conn) }() // the connection's end frees it, too
+	if version, err := m.version(ctx, conn); err != nil || version > 0 {            // another one was first
+		return nil, err
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // without effect after the commit
+	version, err := m.fill(ctx, tx)
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating the schema: %w", err)
+	}
+	return []Migration{{Version: version, Name: schemaName, Applied: true, AppliedAt: time.Now()}}, nil
+}
+
+// fill creates the schema and records all steps as applied.
+func (m *migrator) fill(ctx context.Context, tx *sql.Tx) (version int64, err error) {
+	schema, err := schemaFiles.ReadFile(schemaName)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, string(schema)); err != nil {
+		return 0, err
+	}
+	versions := []int64{baseline}
+	for _, s := range m.provider.ListSources() {
+		versions = append(versions, s.Version)
+	}
+	there, err := m.store.TableExists(ctx, tx)
+	if err == nil && !there {
+		versions = slices.Insert(versions, 0, 0) // goose expects it
+		err = m.store.CreateVersionTable(ctx, tx)
+	}
+	for _, version = range versions {
+		if err == nil {
+			err = m.store.Insert(ctx, tx, database.InsertRequest{Version: version})
+		}
+	}
+	return version, err
 }

@@ -1,212 +1,203 @@
 package sql_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 
-	"ebb/sessions"
+	"ebb/sessions/periodic"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
-func TestMigrateUpDownUp(t *testing.T) {
+// A new database gets the whole schema in one step. Status changes nothing.
+func TestMigrateNewDatabase(t *testing.T) {
 	t.Parallel()
 	url := sqltest.Empty(t)
 	all := versions(t)
-
 	status, err := sql.Status(t.Context(), url)
-	if err != nil || len(status) != len(all) {
-		t.Fatalf("an empty database has %d steps (%v), want %d", len(status), err, len(all))
+	if err != nil || len(status) != len(all) || slices.ContainsFunc(status, func(m sql.Migration) bool { return m.Applied }) {
+		t.Errorf("the status of an empty database is %+v (%v)", status, err)
 	}
-	for _, m := range status {
-		if m.Applied {
-			t.Errorf("step %s is applied to an empty database", m.Name)
-		}
+	if left := catalog(t, url); len(left) > 0 {
+		t.Errorf("the status left %q", left)
 	}
+	newest := status[len(status)-1].Version
 	done, err := sql.Migrate(t.Context(), url)
-	if err != nil || len(done) != len(all) {
-		t.Fatalf("migrating took %d steps (%v), want %d", len(done), err, len(all))
-	}
-	before := schema(t, url)
-	if err := sql.MigrateTo(t.Context(), url, 0); err != nil {
-		t.Fatal(err)
-	}
-	if left := schema(t, url); left != "" {
-		t.Errorf("migrating down left:\n%s", left)
-	}
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	if after := schema(t, url); after != before {
-		t.Errorf("up, down and up gave another schema:\n%s\nwant:\n%s", after, before)
+	if err != nil || len(done) != 1 || done[0].Name != "schema.sql" || done[0].Version != newest {
+		t.Fatalf("migrating took the steps %+v (%v)", done, err)
 	}
 	if done, err = sql.Migrate(t.Context(), url); err != nil || len(done) != 0 {
-		t.Errorf("migrating an up-to-date schema took %d steps (%v)", len(done), err)
+		t.Errorf("migrating an up-to-date schema took the steps %+v (%v)", done, err)
 	}
-	if status, err = sql.Status(t.Context(), url); err != nil || !status[0].Applied || status[0].AppliedAt.IsZero() {
+	status, err = sql.Status(t.Context(), url)
+	if err != nil || len(status) != len(all) || slices.ContainsFunc(status, func(m sql.Migration) bool { return !m.Applied || m.AppliedAt.IsZero() }) {
 		t.Errorf("the status after migrating is %+v (%v)", status, err)
 	}
 }
 
-// A replica of the first release may have filled the database before the newest one migrates it.
-func TestMigrateWithRows(t *testing.T) {
+// A change of the schema is a migration and the same change in schema.sql: a database of the baseline and a new one end up equal.
+func TestMigrationsLeadToSchema(t *testing.T) {
 	t.Parallel()
-	url := sqltest.Empty(t)
-	if err := sql.MigrateTo(t.Context(), url, 1); err != nil {
-		t.Fatal(err)
+	url := ofBaseline(t)
+	done, err := sql.Migrate(t.Context(), url)
+	if err != nil || len(done) != len(versions(t)) {
+		t.Fatalf("migrating took the steps %+v (%v)", done, err)
 	}
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
+	migrated, created := catalog(t, url), catalog(t, sqltest.URL(t))
+	if len(created) < 300 {
+		t.Fatalf("the catalog of a new database has only %d parts", len(created))
 	}
-	rows, err := fs.ReadFile(testdata, "testdata/v1.sql")
-	if err != nil {
-		t.Fatal(err)
+	for _, part := range migrated {
+		if !slices.Contains(created, part) {
+			t.Errorf("schema.sql lacks what migrations make or leave: %s", part)
+		}
 	}
-	if _, err := conn.Exec(t.Context(), string(rows)); err != nil {
-		t.Fatalf("filling the first release's tables: %v", err)
-	}
-	if err := conn.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-
-	s, _ := open(t, url)
-	if _, err := s.Beat(t.Context(), "new"); err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Acquire(t.Context(), "robot/cid==", "new")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := s.Begin(t.Context(), l, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(v.Summaries) != 1 || len(v.Tail) != 1 || len(v.Pending) != 1 || v.Pending[0].Message == nil || l.Term != 8 {
-		t.Errorf("the old rows are seen as %+v under term %d", v, l.Term)
-	}
-	if unsent, err := s.Unsent(t.Context(), l); err != nil || len(unsent) != 1 || !unsent[0].Maybe {
-		t.Errorf("the old release's open reply is seen as %+v (%v)", unsent, err)
-	}
-	// A compaction of the old release can be followed by another, but not undone: it kept no view to go back to.
-	rolling := summaryOf(2, 3, "They asked again.")
-	rolling.Summaries[0].StartSeq = 1
-	if _, err := s.Compact(t.Context(), l, rolling); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Undo(t.Context(), l, 0, 0); err != nil {
-		t.Error(err)
-	}
-	if v, err = s.Begin(t.Context(), l, 0); err != nil || len(v.Summaries) != 1 || v.Summaries[0].Text != "They asked and were answered." || len(v.Tail) != 1 {
-		t.Errorf("after an undo the old rows are seen as %+v (%v)", v, err)
-	}
-	if _, err := s.Undo(t.Context(), l, 0, 0); !errors.Is(err, sessions.ErrNotFound) {
-		t.Errorf("undoing the old release's compaction gave %v", err)
+	for _, part := range created {
+		if !slices.Contains(migrated, part) {
+			t.Errorf("no migration makes what schema.sql has: %s", part)
+		}
 	}
 }
 
-// A reason that an older release stored may quote a message that is erased later.
-func TestMigrateClearsReasons(t *testing.T) {
+// A database from before the baseline stays as it is, and the error names the commit to pass through.
+func TestMigrateRefusesOlderDatabase(t *testing.T) {
 	t.Parallel()
-	url := sqltest.Empty(t)
-	if err := sql.MigrateTo(t.Context(), url, 18); err != nil {
-		t.Fatal(err)
+	url := ofBaseline(t)
+	_, pool := open(t, url)
+	execute(t, pool, "DELETE FROM goose_db_version WHERE version_id > 44")
+	before := catalog(t, url)
+	_, err := sql.Migrate(t.Context(), url)
+	_, err2 := sql.Status(t.Context(), url)
+	for _, err := range []error{err, err2} {
+		if old, ok := errors.AsType[sql.TooOldError](err); !ok || old.Version != 44 || !strings.HasSuffix(err.Error(), "run bot migrate of commit 976f4093 first") {
+			t.Errorf("a database of version 44 gave %v", err)
+		}
 	}
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	if _, err := conn.Exec(t.Context(), `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES
-		('a', 0, 2, 3, 'model error: refused "my code is 48213"'), ('b', 1, 4, 0, 'the process stopped')`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	var left string
-	row := conn.QueryRow(t.Context(), `SELECT string_agg(concat_ws(' ', session_key, from_seq, through_seq, failures) || ':' || reason, ', ' ORDER BY session_key) FROM flush_debts`)
-	if err := row.Scan(&left); err != nil || left != "a 0 2 3:, b 1 4 0:" {
-		t.Errorf("the debts are %q after migrating (%v)", left, err)
+	if !slices.Equal(catalog(t, url), before) {
+		t.Error("the refused database was changed")
 	}
 }
 
-// The way down keeps what the first release knows: the log, and summaries that lie end to end.
-func TestMigrateDownWithRows(t *testing.T) {
+// A release of the baseline neither migrates a newer database nor takes it for its own.
+func TestOlderReleaseEndsOnNewerDatabase(t *testing.T) {
 	t.Parallel()
-	url := sqltest.URL(t)
-	s, pool := open(t, url)
-	c := newChat(t, s, "cid", "u", false)
-	c.result("said by a tool")
-	shown := sessions.Compaction{Shown: []sessions.Shown{{Seq: 4, Text: "cut", Tokens: 1, Blob: sessions.BlobOf("said by a tool")}}}
-	for _, step := range []func() error{
-		func() error { _, err := s.Compact(t.Context(), c.lease, shown); return err },
-		func() error { _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 3, "undone")); return err },
-		func() error { _, err := s.Undo(t.Context(), c.lease, 0, 0); return err },
-		func() error { _, err := s.Compact(t.Context(), c.lease, summaryOf(0, 2, "closed")); return err },
-		func() error { return s.Renew(t.Context(), c.lease) },
-		func() error { c.say("u", "again"); return nil },
-		func() error {
-			last := summaryOf(5, 6, "active")
-			last.Gen = 1
-			_, err := s.Compact(t.Context(), c.lease, last)
-			return err
-		},
-		func() error { return sql.MigrateTo(t.Context(), url, 1) },
-	} {
-		if err := step(); err != nil {
+	files := fstest.MapFS{}
+	for v := 1; v <= 45; v++ {
+		files[fmt.Sprintf("%05d_step.sql", v)] = &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE wrong ();\n")}
+	}
+	upgraded := ofBaseline(t)
+	if _, err := sql.Migrate(t.Context(), upgraded); err != nil {
+		t.Fatal(err)
+	}
+	for name, url := range map[string]string{"an upgraded database": upgraded, "a new database": sqltest.URL(t)} {
+		config, err := pgx.ParseConfig(url)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for query, want := range map[string]string{
-		`SELECT string_agg(content, '|' ORDER BY seq) FROM dingtalk_session_events WHERE seq IS NOT NULL`:                                             "hello|ok||said by a tool|ok|again|ok",
-		`SELECT string_agg(concat_ws(':', summary, status), ' ' ORDER BY id) FROM session_summaries`:                                                  "undone:superseded closed:superseded active:active",
-		`SELECT string_agg(concat_ws(':', outcome, summary_id IS NOT NULL), ' ' ORDER BY id) FROM compaction_log`:                                     "committed:t committed:t committed:t",
-		`SELECT concat_ws(' ', last_seq, compacted_seq, compaction_count) FROM dingtalk_sessions`:                                                     "7 6 3",
-		`SELECT count(*)::text FROM information_schema.tables WHERE table_name IN ('blobs', 'compaction_jobs')`:                                       "0",
-		`SELECT count(*)::text FROM information_schema.columns WHERE column_name IN ('shown', 'base_seq', 'view_version', 'view_before', 'asked_by')`: "0",
-	} {
-		var got string
-		if err := pool.QueryRow(t.Context(), query).Scan(&got); err != nil || got != want {
-			t.Errorf("%s\ngave %q (%v), want %q", query, got, err, want)
+		db := stdlib.OpenDB(*config)
+		defer db.Close()
+		before := catalog(t, url)
+		older, err := goose.NewProvider(goose.DialectPostgres, db, files)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
-		t.Error(err)
+		if _, err := older.Up(t.Context()); err == nil || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("the older release migrates %s: %v", name, err)
+		}
+		status, err := older.Status(t.Context())
+		if err != nil || !slices.ContainsFunc(status, func(s *goose.MigrationStatus) bool { return s.State == goose.StatePending }) {
+			t.Errorf("the older release takes %s for its own (%v)", name, err)
+		}
+		if !slices.Equal(catalog(t, url), before) {
+			t.Errorf("the older release changed %s", name)
+		}
 	}
 }
 
 func TestMigrateAtOnce(t *testing.T) {
 	t.Parallel()
-	url := sqltest.Empty(t)
-	var wg sync.WaitGroup
-	steps := make([]int, 4)
-	for i := range steps {
-		wg.Go(func() {
-			done, err := sql.Migrate(t.Context(), url)
-			if err != nil {
-				t.Errorf("replica %d: %v", i, err)
-			}
-			steps[i] = len(done)
-		})
+	for url, want := range map[string]int{sqltest.Empty(t): 1, ofBaseline(t): len(versions(t))} {
+		var wg sync.WaitGroup
+		steps := make([]int, 4)
+		for i := range steps {
+			wg.Go(func() {
+				done, err := sql.Migrate(t.Context(), url)
+				if err != nil {
+					t.Errorf("replica %d: %v", i, err)
+				}
+				steps[i] = len(done)
+			})
+		}
+		wg.Wait()
+		total := 0
+		for _, n := range steps {
+			total += n
+		}
+		if total != want {
+			t.Errorf("four replicas took %v steps together, want %d", steps, want)
+		}
 	}
-	wg.Wait()
-	total := 0
-	for _, n := range steps {
-		total += n
-	}
-	if want := len(versions(t)); total != want {
-		t.Errorf("four replicas took %v steps together, want %d", steps, want)
+}
+
+// A migration that is cut off leaves a database that the next one brings up to date.
+func TestMigrateAfterACut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		url     string
+		barrier string // holds the migration up: its own CREATE TABLE, or a build of an index
+	}{
+		"a new database":             {sqltest.Empty(t), "CREATE TABLE audit ()"},
+		"a database of the baseline": {ofBaseline(t), "SELECT pg_current_snapshot()"},
+	} {
+		_, pool := open(t, c.url)
+		tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), c.barrier); err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := sql.Migrate(t.Context(), c.url)
+			failed <- err
+		}()
+		waiting := func() (bool, error) {
+			var n int
+			err := pool.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()`).Scan(&n)
+			return n > 0, err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := periodic.Poll(ctx, 10*time.Millisecond, waiting); err != nil {
+			t.Fatalf("%s: the migration never waited: %v", name, err)
+		}
+		if err := <-failed; err == nil {
+			t.Fatalf("%s: the migration outlived its connection", name)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sql.Migrate(t.Context(), c.url); err != nil {
+			t.Fatalf("%s: migrating after a cut: %v", name, err)
+		}
+		if got, want := catalog(t, c.url), catalog(t, sqltest.URL(t)); !slices.Equal(got, want) {
+			t.Errorf("%s has after a cut the parts\n%s", name, strings.Join(got, "\n"))
+		}
 	}
 }
 
@@ -274,7 +265,7 @@ func TestSessionKeyLeadsEveryKey(t *testing.T) {
 func TestMigrationsSayWhatRunsOnThem(t *testing.T) {
 	t.Parallel()
 	for _, name := range versions(t) {
-		content, err := fs.ReadFile(sql.Migrations(), name)
+		content, err := fs.ReadFile(sql.SchemaFiles(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,99 +278,33 @@ func TestMigrationsSayWhatRunsOnThem(t *testing.T) {
 
 func versions(t *testing.T) []string {
 	t.Helper()
-	names, err := fs.Glob(sql.Migrations(), "*.sql")
+	names, err := fs.Glob(sql.SchemaFiles(), "migrations/*.sql")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("there are no migrations (%v)", err)
 	}
 	return names
 }
 
-// schema lists columns and constraints, one a line, goose's own table aside.
-func schema(t *testing.T, url string) string {
+// ofBaseline returns the address of a database as the baseline's release left it, with rows in each table.
+func ofBaseline(t *testing.T) string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	url := sqltest.Empty(t)
+	_, pool := open(t, url)
+	dump, err := testdata.ReadFile("testdata/976f4093.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	var s string
-	err = conn.QueryRow(t.Context(), `
-		SELECT coalesce(string_agg(line, E'\n' ORDER BY line), '') FROM (
-			SELECT c.table_name || '.' || c.column_name || ' ' || c.data_type || ' ' || c.is_nullable AS line
-			FROM information_schema.columns c WHERE c.table_schema = 'public' AND c.table_name NOT LIKE 'goose%'
-			UNION ALL
-			SELECT r.conrelid::regclass || ' ' || r.conname || ' ' || pg_get_constraintdef(r.oid)
-			FROM pg_constraint r WHERE r.connamespace = 'public'::regnamespace AND r.conrelid::regclass::text NOT LIKE 'goose%'
-			UNION ALL
-			SELECT i.indexdef FROM pg_indexes i WHERE i.schemaname = 'public' AND i.tablename NOT LIKE 'goose%'
-		) x`).Scan(&s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	execute(t, pool, string(dump))
+	return url
 }
 
-// The move to one table of usage changes no sum of a session, day and kind, and neither does the way back. Usage that the older table
-// alone has is of an unknown model and person. An older replica, which writes both tables, goes on meanwhile.
-func TestMigrateUsage(t *testing.T) {
-	t.Parallel()
-	url := sqltest.Empty(t)
-	if err := sql.MigrateTo(t.Context(), url, 44); err != nil {
-		t.Fatal(err)
-	}
+// catalog lists the parts of a schema.
+func catalog(t *testing.T, url string) []string {
+	t.Helper()
 	_, pool := open(t, url)
-	execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-		SELECT 's' || i % 7, date '2026-01-01' + i % 11, (ARRAY['turn', 'flush', 'summary', 'digest', 'consolidation'])[1 + i % 5], i % 3, i * 7 % 1000, i % 13, i % 17, i % 19 / 7.0
-		FROM generate_series(0, 384) i`)
-	// Usage that both tables have, that has lost tokens, turns or costs in the newer one, or is missing there.
-	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-		SELECT session_key, day, kind, CASE session_key WHEN 's2' THEN '' ELSE 'm' || p END, CASE session_key WHEN 's2' THEN '' ELSE 'p' || p END,
-			CASE WHEN p = 1 AND session_key <> 's3' THEN turns ELSE 0 END,
-			CASE WHEN session_key IN ('s1', 's2') THEN prompt_tokens / 3 ELSE div(3 - p + prompt_tokens, 3) END, div(3 - p + cached_tokens, 3), div(3 - p + completion_tokens, 3),
-			CASE session_key WHEN 's4' THEN 0 ELSE 1.0 / 3 * cost END
-		FROM model_spend, generate_series(1, 3) p WHERE session_key NOT IN ('s5', 's6') AND (session_key <> 's2' OR p = 1)`)
-	sums := func(table string) []string {
-		t.Helper()
-		return collect(t, pool, `SELECT concat_ws(' ', session_key, day, kind, sum(turns), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), round(sum(cost)::numeric, 9))
-			FROM `+table+` GROUP BY session_key, day, kind ORDER BY session_key, day, kind`, pgx.RowTo[string])
-	}
-	spent := sums("model_spend")
-	if len(spent) != 385 || slices.Equal(sums("model_usage"), spent) {
-		t.Fatalf("the tables have %d sums before the move, want 385 that differ", len(spent))
-	}
-	named := func() []string {
-		return collect(t, pool, "SELECT concat_ws(' ', u.*) FROM model_usage u WHERE person <> '' ORDER BY 1", pgx.RowTo[string])
-	}
-	people := named()
-	if _, err := sql.Migrate(t.Context(), url); err != nil {
+	query, err := testdata.ReadFile("testdata/catalog.sql")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := sums("model_usage"); !slices.Equal(got, spent) {
-		t.Errorf("after the move the sums are\n%q, want\n%q", got, spent)
-	}
-	if !slices.Equal(named(), people) {
-		t.Error("the move changed usage of a known person")
-	}
-	if n := collect(t, pool, "SELECT count(*) FROM model_usage WHERE session_key = 's0' AND person = ''", pgx.RowTo[int64]); n[0] != 0 {
-		t.Errorf("%d remainders are of a session that both tables have", n[0])
-	}
-
-	const spends = `INSERT INTO model_spend AS m (session_key, day, kind, prompt_tokens) VALUES ('s5', '2026-01-01', 'turn', 30)
-		ON CONFLICT (session_key, day, kind) DO UPDATE SET prompt_tokens = m.prompt_tokens + EXCLUDED.prompt_tokens`
-	const used = `INSERT INTO model_usage AS u (session_key, day, kind, model, person, prompt_tokens) VALUES ('s5', '2026-01-01', 'turn', 'm', 'p', 30)
-		ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens`
-	execute(t, pool, "WITH spent AS ("+spends+") "+used) // an older replica
-	execute(t, pool, used)                               // a new one
-	now := sums("model_usage")
-	for _, version := range []int64{44, 45} {
-		if err := sql.MigrateTo(t.Context(), url, version); err != nil {
-			t.Fatal(err)
-		}
-		if got := sums("model_usage"); !slices.Equal(got, now) {
-			t.Errorf("at version %d the sums are\n%q, want\n%q", version, got, now)
-		}
-		if got := sums("model_spend"); !slices.Equal(got, now) {
-			t.Errorf("at version %d the older table has\n%q, want\n%q", version, got, now)
-		}
-	}
+	return collect(t, pool, string(query), pgx.RowTo[string])
 }

@@ -80,7 +80,6 @@ var personColumns = map[string]cover{
 	"blobs.session_key":                   ofDerived,
 	"embedding_cursors.session_key":       ofChats,
 	"cards.session_key":                   ofChats,
-	"model_spend.session_key":             ofChats,
 	"model_usage.session_key":             ofUses,
 	"model_usage.person":                  ofUses,
 	"schedules.session_key":               ofTimes,
@@ -127,7 +126,6 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	for _, k := range []string{string(key), "robot/cid"} {
 		execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 			VALUES ($1, 1, 'remind', now() + interval '1 day', 'x', $2, $3, jsonb_build_object('sender_nick', $4::text), 'm')`, k, "交 "+secret, zhangID, zhangNick)
-		execute(t, pool, `INSERT INTO model_spend (session_key, day, kind, prompt_tokens) VALUES ($1, current_date, 'turn', 70) ON CONFLICT DO NOTHING`, k)
 		execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, zhangID)
 	}
 	execute(t, pool, "UPDATE compaction_log SET focus = $1, requested_by = $2 WHERE session_key = 'robot/cid'", secret, zhangID)

@@ -47,7 +47,7 @@ func (p Privacy) stored() []storedData {
 		{"schedules", "schedules", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"ids", "sender_ids", 0},
-		{"usage", "model_usage, model_spend, limit_windows", 0},
+		{"usage", "model_usage, limit_windows", 0},
 		{"audit", "audit", r.Audit},
 		{"logins", "console_logins, console_login_states", loginTTL},
 	}

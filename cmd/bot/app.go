@@ -105,7 +105,7 @@ func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
 	}
-	if old := gateway.OldSchema(ctx, url); errors.Is(old, gateway.ErrOldSchema) {
+	if old := gateway.OldSchema(ctx, url); errors.Is(old, sql.ErrOldSchema) {
 		return old
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 
 const cardClicked = `-- name: CardClicked :one
 SELECT
-    c.session_key, c.out_track_id, c.state, c.turn_event_id, c.next_at, c.prepaid, c.rating, c.created_at, c.settled_at, c.kind, c.tries, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     EXISTS (
@@ -60,15 +60,15 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 	err := row.Scan(
 		&i.Card.SessionKey,
 		&i.Card.OutTrackID,
+		&i.Card.Kind,
 		&i.Card.State,
 		&i.Card.TurnEventID,
-		&i.Card.NextAt,
 		&i.Card.Prepaid,
+		&i.Card.Tries,
+		&i.Card.NextAt,
 		&i.Card.Rating,
 		&i.Card.CreatedAt,
 		&i.Card.SettledAt,
-		&i.Card.Kind,
-		&i.Card.Tries,
 		&i.RobotCode,
 		&i.ConversationID,
 		&i.ConversationType,

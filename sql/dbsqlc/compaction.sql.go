@@ -13,7 +13,7 @@ import (
 )
 
 const compactionFind = `-- name: CompactionFind :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
 
 func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (CompactionLog, error) {
@@ -27,27 +27,27 @@ func (q *Queries) CompactionFind(ctx context.Context, db DBTX, id int64) (Compac
 		&i.Mode,
 		&i.Model,
 		&i.Focus,
-		&i.TokensBefore,
-		&i.TokensAfter,
+		&i.RequestedBy,
+		&i.AskedBy,
+		&i.Gen,
 		&i.StartSeq,
 		&i.EndSeq,
-		&i.SummaryID,
+		&i.TokensBefore,
+		&i.TokensAfter,
 		&i.FlushOutcome,
+		&i.FlushID,
+		&i.SummaryID,
+		&i.ViewBefore,
+		&i.UndoneAt,
 		&i.Audit,
 		&i.DurationMs,
-		&i.Cost,
 		&i.PromptTokens,
 		&i.CachedTokens,
 		&i.CompletionTokens,
+		&i.Cost,
 		&i.Outcome,
 		&i.Error,
 		&i.CreatedAt,
-		&i.Gen,
-		&i.UndoneAt,
-		&i.AskedBy,
-		&i.ViewBefore,
-		&i.FlushID,
-		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -134,7 +134,7 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoable = `-- name: CompactionUndoable :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c
 WHERE c.session_key = $1 AND c.gen = $2 AND c.outcome = 'committed' AND c.undone_at IS NULL
   AND c.view_before IS NOT NULL
 ORDER BY c.id DESC LIMIT 1
@@ -158,27 +158,27 @@ func (q *Queries) CompactionUndoable(ctx context.Context, db DBTX, arg *Compacti
 		&i.Mode,
 		&i.Model,
 		&i.Focus,
-		&i.TokensBefore,
-		&i.TokensAfter,
+		&i.RequestedBy,
+		&i.AskedBy,
+		&i.Gen,
 		&i.StartSeq,
 		&i.EndSeq,
-		&i.SummaryID,
+		&i.TokensBefore,
+		&i.TokensAfter,
 		&i.FlushOutcome,
+		&i.FlushID,
+		&i.SummaryID,
+		&i.ViewBefore,
+		&i.UndoneAt,
 		&i.Audit,
 		&i.DurationMs,
-		&i.Cost,
 		&i.PromptTokens,
 		&i.CachedTokens,
 		&i.CompletionTokens,
+		&i.Cost,
 		&i.Outcome,
 		&i.Error,
 		&i.CreatedAt,
-		&i.Gen,
-		&i.UndoneAt,
-		&i.AskedBy,
-		&i.ViewBefore,
-		&i.FlushID,
-		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -198,7 +198,7 @@ func (q *Queries) CompactionUndone(ctx context.Context, db DBTX, arg *Compaction
 }
 
 const compactionUndoneBy = `-- name: CompactionUndoneBy :one
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c
 WHERE c.session_key = $1 AND c.trigger = 'undo' AND c.asked_by = $2
 ORDER BY c.id DESC LIMIT 1
 `
@@ -220,27 +220,27 @@ func (q *Queries) CompactionUndoneBy(ctx context.Context, db DBTX, arg *Compacti
 		&i.Mode,
 		&i.Model,
 		&i.Focus,
-		&i.TokensBefore,
-		&i.TokensAfter,
+		&i.RequestedBy,
+		&i.AskedBy,
+		&i.Gen,
 		&i.StartSeq,
 		&i.EndSeq,
-		&i.SummaryID,
+		&i.TokensBefore,
+		&i.TokensAfter,
 		&i.FlushOutcome,
+		&i.FlushID,
+		&i.SummaryID,
+		&i.ViewBefore,
+		&i.UndoneAt,
 		&i.Audit,
 		&i.DurationMs,
-		&i.Cost,
 		&i.PromptTokens,
 		&i.CachedTokens,
 		&i.CompletionTokens,
+		&i.Cost,
 		&i.Outcome,
 		&i.Error,
 		&i.CreatedAt,
-		&i.Gen,
-		&i.UndoneAt,
-		&i.AskedBy,
-		&i.ViewBefore,
-		&i.FlushID,
-		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -281,7 +281,7 @@ func (q *Queries) CompactionsEnds(ctx context.Context, db DBTX, ids []int64) ([]
 }
 
 const compactionsList = `-- name: CompactionsList :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c
 WHERE $1::text = '' OR c.session_key = $1::text
 ORDER BY c.created_at DESC, c.id DESC
 LIMIT $2::int
@@ -310,27 +310,27 @@ func (q *Queries) CompactionsList(ctx context.Context, db DBTX, arg *Compactions
 			&i.Mode,
 			&i.Model,
 			&i.Focus,
-			&i.TokensBefore,
-			&i.TokensAfter,
+			&i.RequestedBy,
+			&i.AskedBy,
+			&i.Gen,
 			&i.StartSeq,
 			&i.EndSeq,
-			&i.SummaryID,
+			&i.TokensBefore,
+			&i.TokensAfter,
 			&i.FlushOutcome,
+			&i.FlushID,
+			&i.SummaryID,
+			&i.ViewBefore,
+			&i.UndoneAt,
 			&i.Audit,
 			&i.DurationMs,
-			&i.Cost,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
+			&i.Cost,
 			&i.Outcome,
 			&i.Error,
 			&i.CreatedAt,
-			&i.Gen,
-			&i.UndoneAt,
-			&i.AskedBy,
-			&i.ViewBefore,
-			&i.FlushID,
-			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -616,7 +616,7 @@ func (q *Queries) SessionsBacklog(ctx context.Context, db DBTX, arg *SessionsBac
 }
 
 const summariesActive = `-- name: SummariesActive :many
-SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at, a.withheld FROM session_summaries a
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.withheld, a.created_at FROM session_summaries a
 WHERE a.session_key = $1 AND a.status = 'active'
 ORDER BY a.start_seq
 `
@@ -646,8 +646,8 @@ func (q *Queries) SummariesActive(ctx context.Context, db DBTX, sessionKey sessi
 			&i.Model,
 			&i.Status,
 			&i.SupersededBy,
-			&i.CreatedAt,
 			&i.Withheld,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -735,7 +735,7 @@ func (q *Queries) SummaryActivate(ctx context.Context, db DBTX, arg *SummaryActi
 }
 
 const summaryFind = `-- name: SummaryFind :one
-SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.created_at, a.withheld FROM session_summaries a WHERE a.session_key = $1 AND a.id = $2
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.withheld, a.created_at FROM session_summaries a WHERE a.session_key = $1 AND a.id = $2
 `
 
 type SummaryFindParams struct {
@@ -761,8 +761,8 @@ func (q *Queries) SummaryFind(ctx context.Context, db DBTX, arg *SummaryFindPara
 		&i.Model,
 		&i.Status,
 		&i.SupersededBy,
-		&i.CreatedAt,
 		&i.Withheld,
+		&i.CreatedAt,
 	)
 	return i, err
 }

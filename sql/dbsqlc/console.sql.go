@@ -186,7 +186,7 @@ func (q *Queries) PageAudit(ctx context.Context, db DBTX, arg *PageAuditParams) 
 }
 
 const pageCompactions = `-- name: PageCompactions :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM compaction_log c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.created_at, c.id) < ($1::timestamptz, $2::bigint)
@@ -252,27 +252,27 @@ func (q *Queries) PageCompactions(ctx context.Context, db DBTX, arg *PageCompact
 			&i.CompactionLog.Mode,
 			&i.CompactionLog.Model,
 			&i.CompactionLog.Focus,
-			&i.CompactionLog.TokensBefore,
-			&i.CompactionLog.TokensAfter,
+			&i.CompactionLog.RequestedBy,
+			&i.CompactionLog.AskedBy,
+			&i.CompactionLog.Gen,
 			&i.CompactionLog.StartSeq,
 			&i.CompactionLog.EndSeq,
-			&i.CompactionLog.SummaryID,
+			&i.CompactionLog.TokensBefore,
+			&i.CompactionLog.TokensAfter,
 			&i.CompactionLog.FlushOutcome,
+			&i.CompactionLog.FlushID,
+			&i.CompactionLog.SummaryID,
+			&i.CompactionLog.ViewBefore,
+			&i.CompactionLog.UndoneAt,
 			&i.CompactionLog.Audit,
 			&i.CompactionLog.DurationMs,
-			&i.CompactionLog.Cost,
 			&i.CompactionLog.PromptTokens,
 			&i.CompactionLog.CachedTokens,
 			&i.CompactionLog.CompletionTokens,
+			&i.CompactionLog.Cost,
 			&i.CompactionLog.Outcome,
 			&i.CompactionLog.Error,
 			&i.CompactionLog.CreatedAt,
-			&i.CompactionLog.Gen,
-			&i.CompactionLog.UndoneAt,
-			&i.CompactionLog.AskedBy,
-			&i.CompactionLog.ViewBefore,
-			&i.CompactionLog.FlushID,
-			&i.CompactionLog.RequestedBy,
 			&i.Title,
 			&i.ConversationType,
 		); err != nil {
@@ -334,7 +334,7 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 }
 
 const pageCuts = `-- name: PageCuts :many
-SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.tokens_before, c.tokens_after, c.start_seq, c.end_seq, c.summary_id, c.flush_outcome, c.audit, c.duration_ms, c.cost, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.outcome, c.error, c.created_at, c.gen, c.undone_at, c.asked_by, c.view_before, c.flush_id, c.requested_by FROM compaction_log c
+SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c
 WHERE c.session_key = $1 AND c.outcome = 'committed' AND c.trigger <> 'rewrite' AND c.end_seq BETWEEN $2::bigint AND $3::bigint
 ORDER BY c.id DESC
 LIMIT $4::int
@@ -371,27 +371,27 @@ func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([
 			&i.Mode,
 			&i.Model,
 			&i.Focus,
-			&i.TokensBefore,
-			&i.TokensAfter,
+			&i.RequestedBy,
+			&i.AskedBy,
+			&i.Gen,
 			&i.StartSeq,
 			&i.EndSeq,
-			&i.SummaryID,
+			&i.TokensBefore,
+			&i.TokensAfter,
 			&i.FlushOutcome,
+			&i.FlushID,
+			&i.SummaryID,
+			&i.ViewBefore,
+			&i.UndoneAt,
 			&i.Audit,
 			&i.DurationMs,
-			&i.Cost,
 			&i.PromptTokens,
 			&i.CachedTokens,
 			&i.CompletionTokens,
+			&i.Cost,
 			&i.Outcome,
 			&i.Error,
 			&i.CreatedAt,
-			&i.Gen,
-			&i.UndoneAt,
-			&i.AskedBy,
-			&i.ViewBefore,
-			&i.FlushID,
-			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -580,7 +580,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.content, e.tokens, e.created_at, e.is_archived, e.msg_id, e.sender_id, e.sender_nick, e.sent_at, e.message, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.tool_calls, e.tool_call_id, e.tool_name, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version, e.candidate FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -607,30 +607,30 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 			&i.Seq,
 			&i.Role,
 			&i.State,
-			&i.Attempts,
 			&i.Content,
+			&i.Tokens,
+			&i.CreatedAt,
+			&i.IsArchived,
+			&i.MsgID,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.MsgID,
+			&i.SentAt,
+			&i.Message,
+			&i.Attempts,
+			&i.AttemptTerm,
+			&i.CountedTerm,
+			&i.Width,
+			&i.Admitted,
 			&i.ToolCalls,
 			&i.ToolCallID,
 			&i.ToolName,
-			&i.Tokens,
-			&i.IsArchived,
-			&i.Message,
-			&i.CreatedAt,
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
-			&i.Terms,
-			&i.Candidate,
-			&i.AttemptTerm,
-			&i.CountedTerm,
-			&i.SentAt,
-			&i.TermsVersion,
-			&i.Width,
-			&i.Admitted,
 			&i.Withheld,
+			&i.Terms,
+			&i.TermsVersion,
+			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}
@@ -872,7 +872,7 @@ func (q *Queries) PageReplicas(ctx context.Context, db DBTX) ([]PageReplicasRow,
 }
 
 const pageSaved = `-- name: PageSaved :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.subject_id, m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen, m.superseded_at, m.promoted_by, m.consolidated, m.terms, m.terms_version, m.withheld FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
+SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_session, m.source_group, m.start_seq, m.end_seq, m.promoted_by, m.consolidated, m.superseded_by, m.superseded_at, m.created_at, m.last_seen_at, m.seen, m.expires_at, m.withheld, m.terms, m.terms_version FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
 `
 
 // PageSaved lists memories by their ids, also superseded ones.
@@ -892,25 +892,25 @@ func (q *Queries) PageSaved(ctx context.Context, db DBTX, ids []int64) ([]Memory
 			&i.Kind,
 			&i.Content,
 			&i.NormHash,
-			&i.SubjectID,
-			&i.SourceSession,
-			&i.StartSeq,
-			&i.EndSeq,
-			&i.SupersededBy,
-			&i.CreatedAt,
 			&i.FactKey,
+			&i.SubjectID,
 			&i.SaidBy,
 			&i.SaidAt,
+			&i.SourceSession,
 			&i.SourceGroup,
-			&i.ExpiresAt,
-			&i.LastSeenAt,
-			&i.Seen,
-			&i.SupersededAt,
+			&i.StartSeq,
+			&i.EndSeq,
 			&i.PromotedBy,
 			&i.Consolidated,
+			&i.SupersededBy,
+			&i.SupersededAt,
+			&i.CreatedAt,
+			&i.LastSeenAt,
+			&i.Seen,
+			&i.ExpiresAt,
+			&i.Withheld,
 			&i.Terms,
 			&i.TermsVersion,
-			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}
@@ -1082,7 +1082,7 @@ func (q *Queries) PageSchedulesEnded(ctx context.Context, db DBTX, arg *PageSche
 
 const pageSessions = `-- name: PageSessions :many
 
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending')::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
@@ -1151,46 +1151,46 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 			&i.Session.ConversationID,
 			&i.Session.ConversationType,
 			&i.Session.Title,
-			&i.Session.TotalTokens,
-			&i.Session.CompactionCount,
-			&i.Session.FlushCount,
+			&i.Session.Settings,
+			&i.Session.CreatedAt,
+			&i.Session.UpdatedAt,
+			&i.Session.LastActiveAt,
 			&i.Session.LeaseOwner,
 			&i.Session.LeaseTerm,
+			&i.Session.FallenTerm,
 			&i.Session.LastSeq,
 			&i.Session.Gen,
+			&i.Session.BaseSeq,
 			&i.Session.CompactedSeq,
-			&i.Session.FlushedSeq,
-			&i.Session.FlushEpoch,
-			&i.Session.FlushFailures,
-			&i.Session.CompactFailures,
-			&i.Session.CompactRetryAt,
-			&i.Session.RearmTokens,
+			&i.Session.ViewVersion,
+			&i.Session.TotalTokens,
+			&i.Session.Pinned,
+			&i.Session.PinnedDue,
+			&i.Session.Suspicion,
 			&i.Session.ObservedTokens,
 			&i.Session.ObservedSeq,
 			&i.Session.Calibration,
-			&i.Session.Pinned,
+			&i.Session.Model,
 			&i.Session.PromptTokens,
 			&i.Session.CachedTokens,
 			&i.Session.CompletionTokens,
-			&i.Session.Model,
-			&i.Session.LastActiveAt,
-			&i.Session.CreatedAt,
-			&i.Session.UpdatedAt,
-			&i.Session.BaseSeq,
-			&i.Session.ViewVersion,
+			&i.Session.FlushedSeq,
+			&i.Session.Candidates,
+			&i.Session.FlushEpoch,
+			&i.Session.FlushCount,
+			&i.Session.FlushFailures,
+			&i.Session.CompactionCount,
 			&i.Session.CompactedAt,
+			&i.Session.CompactFailures,
+			&i.Session.CompactRetryAt,
 			&i.Session.CompactError,
+			&i.Session.RearmTokens,
 			&i.Session.SpentOn,
 			&i.Session.SpentTokens,
-			&i.Session.Candidates,
-			&i.Session.PinnedDue,
-			&i.Session.FallenTerm,
-			&i.Session.Settings,
-			&i.Session.CutTurns,
 			&i.Session.UpkeepTerm,
 			&i.Session.UpkeepUntil,
+			&i.Session.CutTurns,
 			&i.Session.CutUpkeep,
-			&i.Session.Suspicion,
 			&i.SpentToday,
 			&i.Waiting,
 			&i.Dead,
@@ -1231,7 +1231,7 @@ func (q *Queries) PageSpoke(ctx context.Context, db DBTX, person string) (PageSp
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, e.tokens, e.is_archived, e.message, e.created_at, e.shown, e.shown_tokens, e.blob_id, e.terms, e.candidate, e.attempt_term, e.counted_term, e.sent_at, e.terms_version, e.width, e.admitted, e.withheld FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.seq, e.role, e.state, e.content, e.tokens, e.created_at, e.is_archived, e.msg_id, e.sender_id, e.sender_nick, e.sent_at, e.message, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.tool_calls, e.tool_call_id, e.tool_name, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version, e.candidate FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1259,30 +1259,30 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 			&i.Seq,
 			&i.Role,
 			&i.State,
-			&i.Attempts,
 			&i.Content,
+			&i.Tokens,
+			&i.CreatedAt,
+			&i.IsArchived,
+			&i.MsgID,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.MsgID,
+			&i.SentAt,
+			&i.Message,
+			&i.Attempts,
+			&i.AttemptTerm,
+			&i.CountedTerm,
+			&i.Width,
+			&i.Admitted,
 			&i.ToolCalls,
 			&i.ToolCallID,
 			&i.ToolName,
-			&i.Tokens,
-			&i.IsArchived,
-			&i.Message,
-			&i.CreatedAt,
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
-			&i.Terms,
-			&i.Candidate,
-			&i.AttemptTerm,
-			&i.CountedTerm,
-			&i.SentAt,
-			&i.TermsVersion,
-			&i.Width,
-			&i.Admitted,
 			&i.Withheld,
+			&i.Terms,
+			&i.TermsVersion,
+			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}

@@ -880,7 +880,6 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     debts AS (DELETE FROM flush_debts d WHERE d.session_key = $1),
     digests AS (DELETE FROM memory_digests g WHERE g.session_key = $1),
     flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = $1),
-    spent AS (DELETE FROM model_spend m WHERE m.session_key = $1),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = $1),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = $1),
     times AS (DELETE FROM schedules t WHERE t.session_key = $1),
@@ -890,7 +889,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
 DELETE FROM dingtalk_sessions s WHERE s.session_key = $1
 `
 
-// SessionDelete deletes a session with the rows that are not counted. Older releases write model_spend. Open cards stay until they are closed.
+// SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
 func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, sessionDelete, sessionKey)
 	return err
@@ -945,7 +944,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.total_tokens, s.compaction_count, s.flush_count, s.lease_owner, s.lease_term, s.last_seq, s.gen, s.compacted_seq, s.flushed_seq, s.flush_epoch, s.flush_failures, s.compact_failures, s.compact_retry_at, s.rearm_tokens, s.observed_tokens, s.observed_seq, s.calibration, s.pinned, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.model, s.last_active_at, s.created_at, s.updated_at, s.base_seq, s.view_version, s.compacted_at, s.compact_error, s.spent_on, s.spent_tokens, s.candidates, s.pinned_due, s.fallen_term, s.settings, s.cut_turns, s.upkeep_term, s.upkeep_until, s.cut_upkeep, s.suspicion FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock locks the session's row until the transaction ends, under any lease.
@@ -958,46 +957,46 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.ConversationID,
 		&i.ConversationType,
 		&i.Title,
-		&i.TotalTokens,
-		&i.CompactionCount,
-		&i.FlushCount,
+		&i.Settings,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.LastActiveAt,
 		&i.LeaseOwner,
 		&i.LeaseTerm,
+		&i.FallenTerm,
 		&i.LastSeq,
 		&i.Gen,
+		&i.BaseSeq,
 		&i.CompactedSeq,
-		&i.FlushedSeq,
-		&i.FlushEpoch,
-		&i.FlushFailures,
-		&i.CompactFailures,
-		&i.CompactRetryAt,
-		&i.RearmTokens,
+		&i.ViewVersion,
+		&i.TotalTokens,
+		&i.Pinned,
+		&i.PinnedDue,
+		&i.Suspicion,
 		&i.ObservedTokens,
 		&i.ObservedSeq,
 		&i.Calibration,
-		&i.Pinned,
+		&i.Model,
 		&i.PromptTokens,
 		&i.CachedTokens,
 		&i.CompletionTokens,
-		&i.Model,
-		&i.LastActiveAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.BaseSeq,
-		&i.ViewVersion,
+		&i.FlushedSeq,
+		&i.Candidates,
+		&i.FlushEpoch,
+		&i.FlushCount,
+		&i.FlushFailures,
+		&i.CompactionCount,
 		&i.CompactedAt,
+		&i.CompactFailures,
+		&i.CompactRetryAt,
 		&i.CompactError,
+		&i.RearmTokens,
 		&i.SpentOn,
 		&i.SpentTokens,
-		&i.Candidates,
-		&i.PinnedDue,
-		&i.FallenTerm,
-		&i.Settings,
-		&i.CutTurns,
 		&i.UpkeepTerm,
 		&i.UpkeepUntil,
+		&i.CutTurns,
 		&i.CutUpkeep,
-		&i.Suspicion,
 	)
 	return i, err
 }

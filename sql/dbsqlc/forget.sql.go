@@ -190,15 +190,15 @@ WITH RECURSIVE derived AS (
     UNION
     SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
     FROM derived o CROSS JOIN LATERAL (
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms, c.terms_version, c.withheld FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE c.id = o.superseded_by
           AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
         UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms, c.terms_version, c.withheld FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
           AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
         UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.subject_id, c.source_session, c.start_seq, c.end_seq, c.superseded_by, c.created_at, c.fact_key, c.said_by, c.said_at, c.source_group, c.expires_at, c.last_seen_at, c.seen, c.superseded_at, c.promoted_by, c.consolidated, c.terms, c.terms_version, c.withheld FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
     ) n
 )

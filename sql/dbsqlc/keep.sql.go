@@ -14,7 +14,7 @@ import (
 )
 
 const compactionFlushes = `-- name: CompactionFlushes :many
-SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.completion_tokens, f.created_at, f.cached_tokens, f.cost FROM compaction_log c
+SELECT f.session_key, f.id, f.trigger, f.gen, f.epoch, f.from_seq, f.through_seq, f.saved, f.duplicate, f.superseded, f.model, f.prompt_tokens, f.cached_tokens, f.completion_tokens, f.cost, f.created_at FROM compaction_log c
 JOIN memory_flushes l ON l.session_key = c.session_key AND l.id = c.flush_id
 JOIN memory_flushes f ON f.session_key = l.session_key AND f.gen = l.gen AND f.epoch = l.epoch AND f.id <= l.id
 WHERE c.session_key = $1 AND c.id = $2
@@ -49,10 +49,10 @@ func (q *Queries) CompactionFlushes(ctx context.Context, db DBTX, arg *Compactio
 			&i.Superseded,
 			&i.Model,
 			&i.PromptTokens,
-			&i.CompletionTokens,
-			&i.CreatedAt,
 			&i.CachedTokens,
+			&i.CompletionTokens,
 			&i.Cost,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

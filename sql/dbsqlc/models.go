@@ -52,15 +52,15 @@ type Blob struct {
 type Card struct {
 	SessionKey  sessions.Key
 	OutTrackID  string
+	Kind        string
 	State       string
 	TurnEventID int64
-	NextAt      time.Time
 	Prepaid     bool
+	Tries       int
+	NextAt      time.Time
 	Rating      string
 	CreatedAt   time.Time
 	SettledAt   *time.Time
-	Kind        string
-	Tries       int
 }
 
 type CompactionJob struct {
@@ -84,46 +84,46 @@ type CompactionLog struct {
 	Mode             string
 	Model            string
 	Focus            string
-	TokensBefore     int
-	TokensAfter      int
+	RequestedBy      string
+	AskedBy          *int64
+	Gen              int
 	StartSeq         int64
 	EndSeq           int64
-	SummaryID        *int64
+	TokensBefore     int
+	TokensAfter      int
 	FlushOutcome     string
+	FlushID          *int64
+	SummaryID        *int64
+	ViewBefore       []byte
+	UndoneAt         *time.Time
 	Audit            []byte
 	DurationMs       int64
-	Cost             float64
 	PromptTokens     int
 	CachedTokens     int
 	CompletionTokens int
+	Cost             float64
 	Outcome          string
 	Error            string
 	CreatedAt        time.Time
-	Gen              int
-	UndoneAt         *time.Time
-	AskedBy          *int64
-	ViewBefore       []byte
-	FlushID          *int64
-	RequestedBy      string
 }
 
 type CompactionRequest struct {
 	SessionKey  sessions.Key
 	Settings    string
 	Focus       string
+	RequestedBy string
 	RequestedAt time.Time
 	StartedAt   *time.Time
 	Attempts    int
-	RequestedBy string
 }
 
 type ConsoleLogin struct {
 	TokenHash []byte
 	Role      string
 	Actor     string
+	Nick      string
 	CreatedAt time.Time
 	ExpiresAt time.Time
-	Nick      string
 }
 
 type ConsoleLoginState struct {
@@ -159,30 +159,30 @@ type Event struct {
 	Seq          *int64
 	Role         sessions.Role
 	State        sessions.State
-	Attempts     int
 	Content      string
+	Tokens       int
+	CreatedAt    time.Time
+	IsArchived   bool
+	MsgID        *sessions.MessageID
 	SenderID     sessions.UserID
 	SenderNick   string
-	MsgID        *sessions.MessageID
+	SentAt       time.Time
+	Message      []byte
+	Attempts     int
+	AttemptTerm  *int64
+	CountedTerm  *int64
+	Width        *int
+	Admitted     pgtype.Bool
 	ToolCalls    []byte
 	ToolCallID   string
 	ToolName     string
-	Tokens       int
-	IsArchived   bool
-	Message      []byte
-	CreatedAt    time.Time
 	Shown        *string
 	ShownTokens  *int
 	BlobID       *string
-	Terms        []int64
-	Candidate    bool
-	AttemptTerm  *int64
-	CountedTerm  *int64
-	SentAt       time.Time
-	TermsVersion int16
-	Width        *int
-	Admitted     pgtype.Bool
 	Withheld     []byte
+	Terms        []int64
+	TermsVersion int16
+	Candidate    bool
 }
 
 type FlushDebt struct {
@@ -215,25 +215,25 @@ type Memory struct {
 	Kind          memory.Kind
 	Content       string
 	NormHash      []byte
-	SubjectID     sessions.UserID
-	SourceSession sessions.Key
-	StartSeq      int64
-	EndSeq        int64
-	SupersededBy  *int64
-	CreatedAt     time.Time
 	FactKey       string
+	SubjectID     sessions.UserID
 	SaidBy        sessions.UserID
 	SaidAt        *time.Time
+	SourceSession sessions.Key
 	SourceGroup   string
-	ExpiresAt     *time.Time
-	LastSeenAt    time.Time
-	Seen          int
-	SupersededAt  *time.Time
+	StartSeq      int64
+	EndSeq        int64
 	PromotedBy    sessions.UserID
 	Consolidated  bool
+	SupersededBy  *int64
+	SupersededAt  *time.Time
+	CreatedAt     time.Time
+	LastSeenAt    time.Time
+	Seen          int
+	ExpiresAt     *time.Time
+	Withheld      []byte
 	Terms         []int64
 	TermsVersion  int16
-	Withheld      []byte
 }
 
 type MemoryDigest struct {
@@ -259,22 +259,10 @@ type MemoryFlush struct {
 	Superseded       []int64
 	Model            string
 	PromptTokens     int64
+	CachedTokens     int64
 	CompletionTokens int64
+	Cost             float64
 	CreatedAt        time.Time
-	CachedTokens     int64
-	Cost             float64
-}
-
-// Written by older releases only; model_usage has the same usage.
-type ModelSpend struct {
-	SessionKey       sessions.Key
-	Day              pgtype.Date
-	Kind             string
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	Cost             float64
-	Turns            int64
 }
 
 type ModelUsage struct {
@@ -283,11 +271,11 @@ type ModelUsage struct {
 	Kind             string
 	Model            string
 	Person           string
+	Turns            int64
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
-	Turns            int64
 }
 
 type Outbox struct {
@@ -298,17 +286,17 @@ type Outbox struct {
 	Nonce      string
 	State      string
 	Sender     sessions.ReplicaID
+	InFlight   bool
 	Resumed    bool
 	Attempts   int
 	Part       int
+	Joint      string
+	Refusals   int
 	Via        string
 	Error      string
 	NextAt     time.Time
 	CreatedAt  time.Time
 	SettledAt  *time.Time
-	Joint      string
-	InFlight   bool
-	Refusals   int
 }
 
 type PersonErasure struct {
@@ -374,46 +362,46 @@ type Session struct {
 	ConversationID   sessions.ConversationID
 	ConversationType sessions.ConversationType
 	Title            string
-	TotalTokens      int
-	CompactionCount  int
-	FlushCount       int
+	Settings         []byte
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+	LastActiveAt     time.Time
 	LeaseOwner       *sessions.ReplicaID
 	LeaseTerm        int64
+	FallenTerm       int64
 	LastSeq          int64
 	Gen              int
+	BaseSeq          int64
 	CompactedSeq     int64
-	FlushedSeq       int64
-	FlushEpoch       *int
-	FlushFailures    int
-	CompactFailures  int
-	CompactRetryAt   *time.Time
-	RearmTokens      int
+	ViewVersion      int
+	TotalTokens      int
+	Pinned           string
+	PinnedDue        bool
+	Suspicion        []byte
 	ObservedTokens   int
 	ObservedSeq      int64
 	Calibration      float64
-	Pinned           string
+	Model            string
 	PromptTokens     int64
 	CachedTokens     int64
 	CompletionTokens int64
-	Model            string
-	LastActiveAt     time.Time
-	CreatedAt        time.Time
-	UpdatedAt        time.Time
-	BaseSeq          int64
-	ViewVersion      int
+	FlushedSeq       int64
+	Candidates       int
+	FlushEpoch       *int
+	FlushCount       int
+	FlushFailures    int
+	CompactionCount  int
 	CompactedAt      *time.Time
+	CompactFailures  int
+	CompactRetryAt   *time.Time
 	CompactError     string
+	RearmTokens      int
 	SpentOn          *time.Time
 	SpentTokens      int64
-	Candidates       int
-	PinnedDue        bool
-	FallenTerm       int64
-	Settings         []byte
-	CutTurns         int
 	UpkeepTerm       int64
 	UpkeepUntil      *time.Time
+	CutTurns         int
 	CutUpkeep        int
-	Suspicion        []byte
 }
 
 type SessionSummary struct {
@@ -431,8 +419,8 @@ type SessionSummary struct {
 	Model        string
 	Status       sessions.SummaryStatus
 	SupersededBy *int64
-	CreatedAt    time.Time
 	Withheld     []byte
+	CreatedAt    time.Time
 }
 
 type ToolRun struct {

@@ -59,7 +59,7 @@ func (q *Queries) CompactionRequestEnd(ctx context.Context, db DBTX, arg *Compac
 }
 
 const compactionRequestFind = `-- name: CompactionRequestFind :one
-SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts, q.requested_by FROM compaction_requests q WHERE q.session_key = $1
+SELECT q.session_key, q.settings, q.focus, q.requested_by, q.requested_at, q.started_at, q.attempts FROM compaction_requests q WHERE q.session_key = $1
 `
 
 func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey sessions.Key) (CompactionRequest, error) {
@@ -69,10 +69,10 @@ func (q *Queries) CompactionRequestFind(ctx context.Context, db DBTX, sessionKey
 		&i.SessionKey,
 		&i.Settings,
 		&i.Focus,
+		&i.RequestedBy,
 		&i.RequestedAt,
 		&i.StartedAt,
 		&i.Attempts,
-		&i.RequestedBy,
 	)
 	return i, err
 }
@@ -117,7 +117,7 @@ func (q *Queries) CompactionRequestStart(ctx context.Context, db DBTX, arg *Comp
 }
 
 const compactionRequestsDue = `-- name: CompactionRequestsDue :many
-SELECT q.session_key, q.settings, q.focus, q.requested_at, q.started_at, q.attempts, q.requested_by FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
+SELECT q.session_key, q.settings, q.focus, q.requested_by, q.requested_at, q.started_at, q.attempts FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
 WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR NOT EXISTS (
     SELECT 1 FROM replicas r
     WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8)
@@ -145,10 +145,10 @@ func (q *Queries) CompactionRequestsDue(ctx context.Context, db DBTX, arg *Compa
 			&i.SessionKey,
 			&i.Settings,
 			&i.Focus,
+			&i.RequestedBy,
 			&i.RequestedAt,
 			&i.StartedAt,
 			&i.Attempts,
-			&i.RequestedBy,
 		); err != nil {
 			return nil, err
 		}

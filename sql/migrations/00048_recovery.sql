@@ -5,7 +5,3 @@
 -- width bounds the suspects that a process has in progress together with this one; NULL: not narrowed down yet. admitted: the
 -- limits counted the message's turn, so that its next attempt is not counted again.
 ALTER TABLE dingtalk_session_events ADD COLUMN width int, ADD COLUMN admitted boolean;
-
--- +goose Down
-
-ALTER TABLE dingtalk_session_events DROP COLUMN admitted, DROP COLUMN width;

@@ -9,10 +9,3 @@ ALTER TABLE memories ADD COLUMN withheld jsonb;
 
 -- The rows of a refused request until those at fault are found.
 ALTER TABLE dingtalk_sessions ADD COLUMN suspicion jsonb;
-
--- +goose Down
-
-ALTER TABLE dingtalk_sessions DROP COLUMN suspicion;
-ALTER TABLE memories DROP COLUMN withheld;
-ALTER TABLE session_summaries DROP COLUMN withheld;
-ALTER TABLE dingtalk_session_events DROP COLUMN withheld;

@@ -5,7 +5,3 @@
 
 DROP INDEX CONCURRENTLY IF EXISTS events_withheld;
 CREATE INDEX CONCURRENTLY events_withheld ON dingtalk_session_events (session_key, seq) WHERE withheld IS NOT NULL;
-
--- +goose Down
-
-DROP INDEX CONCURRENTLY IF EXISTS events_withheld;

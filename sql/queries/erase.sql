@@ -361,12 +361,11 @@ DELETE FROM outbox o WHERE o.session_key = @session_key AND NOT EXISTS (
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role <> 'user' AND e.created_at = o.created_at);
 
 -- name: SessionDelete :exec
--- SessionDelete deletes a session with the rows that are not counted. Older releases write model_spend. Open cards stay until they are closed.
+-- SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
 WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     debts AS (DELETE FROM flush_debts d WHERE d.session_key = @session_key),
     digests AS (DELETE FROM memory_digests g WHERE g.session_key = @session_key),
     flushes AS (DELETE FROM memory_flushes f WHERE f.session_key = @session_key),
-    spent AS (DELETE FROM model_spend m WHERE m.session_key = @session_key),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = @session_key),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = @session_key),
     times AS (DELETE FROM schedules t WHERE t.session_key = @session_key),

@@ -200,10 +200,10 @@ func sweep() {
 	}
 }
 
-// The template is named by the hash of the migrations. It gets its name when it is complete, since several test
+// The template is named by the hash of the schema's files. It gets its name when it is complete, since several test
 // processes may share a server.
 func makeTemplate(ctx context.Context, base string) (string, error) {
-	sum, err := hashMigrations()
+	sum, err := hashSchema()
 	if err != nil {
 		return "", err
 	}
@@ -235,13 +235,13 @@ func makeTemplate(ctx context.Context, base string) (string, error) {
 	return name, nil
 }
 
-func hashMigrations() (string, error) {
+func hashSchema() (string, error) {
 	h := sha256.New()
-	err := fs.WalkDir(sql.Migrations(), ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(sql.SchemaFiles(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(sql.Migrations(), path)
+		content, err := fs.ReadFile(sql.SchemaFiles(), path)
 		fmt.Fprintf(h, "%s %d\n", path, len(content))
 		h.Write(content)
 		return err

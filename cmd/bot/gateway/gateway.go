@@ -197,7 +197,7 @@ func (g *gateway) schema(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
 		err := OldSchema(ctx, url)
-		if err == nil || errors.Is(err, ErrOldSchema) || pg.Unavailable(err) {
+		if err == nil || errors.Is(err, sql.ErrOldSchema) || pg.Unavailable(err) {
 			return err
 		}
 		log.Warn().Err(err).Msg("Migrations could not be looked at; the schema is taken to be up to date")

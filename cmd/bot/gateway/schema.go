@@ -29,25 +29,12 @@ func DatabaseFault(err error) error {
 	return err
 }
 
-// ErrOldSchema reports a database that lacks migrations of this program.
-var ErrOldSchema = errors.New("the database's schema is older than this program: run bot migrate")
-
-// OldSchema returns ErrOldSchema if the database at url, a direct address, lacks a migration. Any other error
-// means that the check failed.
+// OldSchema returns a sql.ErrOldSchema if the database at url, a direct address, lacks a migration. Any other error means that the
+// check failed.
 func OldSchema(ctx context.Context, url string) error {
-	begun, err := sql.Migrated(ctx, url)
-	if err != nil {
-		return err
-	}
-	if !begun { // Status would create the table of migrations
-		return ErrOldSchema
-	}
 	all, err := sql.Status(ctx, url)
-	if err != nil {
-		return err
+	if err == nil && slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
+		return sql.ErrOldSchema
 	}
-	if slices.ContainsFunc(all, func(m sql.Migration) bool { return !m.Applied }) {
-		return ErrOldSchema
-	}
-	return nil
+	return err
 }
