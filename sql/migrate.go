@@ -15,6 +15,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
+
+	"ebb/sql/citus"
 )
 
 const schemaName = "schema.sql"
@@ -59,7 +61,8 @@ type Migration struct {
 
 // Migrate brings the schema up to date and returns the applied steps. A new database gets the whole schema in one step, of the newest
 // version. Concurrent migrations wait for each other under an advisory lock, so url must lead to the server itself, not to a
-// transaction pooler. It fails with a TooOldError where no migration begins.
+// transaction pooler. New tables of a distributed installation are distributed. It fails with a TooOldError where no migration
+// begins.
 func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	m, err := openMigrator(url)
 	if err != nil {
@@ -73,6 +76,11 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	results, err := m.provider.Up(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migrating the database: %w", err)
+	}
+	if len(results) > 0 {
+		if err := onConn(ctx, url, citus.Complete); err != nil {
+			return nil, err
+		}
 	}
 	for _, r := range results {
 		steps = append(steps, Migration{

@@ -36,7 +36,7 @@ var audited = map[string]struct{ args, action string }{
 // unaudited are the other commands.
 var unaudited = map[string]string{
 	"serve": "its turns are in the log", "chat": "its turns are in the log", "migrate up": "the schema, before there is an audit",
-	"migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads",
+	"migrate distribute": "the place of tables", "migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads",
 	"compactions cost": "reads", "debts": "reads", "deadletters list": "reads", "calls list": "reads", "restarts": "reads",
 	"memory list": "reads", "config check": "reads a file", "config print": "reads a file",
 	"healthcheck": "reads", "version": "reads",

@@ -8,6 +8,7 @@ import (
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/sql"
+	"ebb/sql/citus"
 )
 
 func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
@@ -32,6 +33,16 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	}
 	if pending > 0 && !cfg.Database.Migrate {
 		return "", fmt.Errorf("%s pending and database.migrate is false: run bot migrate", countOf(pending, "migration"))
+	}
+	how, err := sql.Distribution(ctx, url)
+	if err == nil {
+		err = misplaced(how)
+	}
+	if err != nil {
+		return "", err
+	}
+	if how.Distributed() {
+		where += fmt.Sprintf(", %d tables distributed", how.Count(citus.Distributed))
 	}
 	return fmt.Sprintf("%s, %s pending", where, countOf(pending, "migration")), nil
 }

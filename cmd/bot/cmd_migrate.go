@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
 	"ebb/sql"
+	"ebb/sql/citus"
 )
 
 type migrateCmd struct {
 	Up     migrateUpCmd     `cmd:"" default:"withargs" help:"Bring the schema up to date."`
-	Status migrateStatusCmd `cmd:"" help:"List the migrations and which are done."`
+	Status migrateStatusCmd `cmd:"" help:"List the migrations and which are done, and how the tables are distributed."`
+
+	Distribute migrateDistributeCmd `cmd:"" help:"Distribute the tables over the nodes of a Citus cluster. Stop the gateways first: a table is locked while its rows move."`
 }
 
 type migrateUpCmd struct{ configFlag }
@@ -49,8 +53,65 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 			}
 			fmt.Fprintf(app.Stdout, "%s %05d %s\n", state, m.Version, m.Name)
 		}
+		how, err := sql.Distribution(ctx, url)
+		if err != nil {
+			return gateway.DatabaseFault(err)
+		}
+		fmt.Fprintln(app.Stdout, distribution(how))
 		return nil
 	})
+}
+
+type migrateDistributeCmd struct{ configFlag }
+
+// Run distributes tables that are not distributed.
+func (c migrateDistributeCmd) Run(ctx context.Context, app *App) error {
+	return withDatabase(ctx, app, c.configFlag, func(_ *config.Config, url string) error {
+		moved := 0
+		_, err := sql.Distribute(ctx, url, func(p citus.Place) {
+			moved++
+			if p.Kind == citus.Reference {
+				fmt.Fprintf(app.Stdout, "done     %s: a copy on each node\n", p.Table)
+				return
+			}
+			fmt.Fprintf(app.Stdout, "done     %s: by %s\n", p.Table, p.Key)
+		})
+		if err != nil {
+			return gateway.DatabaseFault(err)
+		}
+		if moved == 0 {
+			fmt.Fprintln(app.Stdout, "nothing to do: the tables are distributed")
+		}
+		return nil
+	})
+}
+
+// distribution says in one line how the tables are distributed.
+func distribution(s *citus.State) string {
+	switch {
+	case !s.Distributed() && s.Cluster:
+		return "tables   not distributed: bot migrate distribute does it"
+	case !s.Distributed():
+		return "tables   on one server"
+	}
+	text := fmt.Sprintf("tables   %d distributed in %s each, %d with a copy on each node, %d on the coordinator",
+		s.Count(citus.Distributed), countOf(s.Shards, "shard"), s.Count(citus.Reference), s.Count(citus.Local))
+	if err := misplaced(s); err != nil {
+		text += "; " + err.Error()
+	}
+	return text
+}
+
+// misplaced names the tables that are not distributed though others are.
+func misplaced(s *citus.State) error {
+	if !s.Distributed() || len(s.Missing) == 0 {
+		return nil
+	}
+	names := make([]string, len(s.Missing))
+	for i, p := range s.Missing {
+		names[i] = p.Table
+	}
+	return fmt.Errorf("not distributed: %s: run bot migrate distribute", strings.Join(names, ", "))
 }
 
 // withNewDatabase may create a private database.

@@ -81,6 +81,7 @@ var importRules = []struct {
 	{"sql", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
 	{"sql/dbsqlc", []string{"sessions", "memory"}},
 	{"sql/localpg", nil},
+	{"sql/citus", nil},
 	{"sql/pg", []string{"sessions", "sql/dbsqlc"}},
 	{"sql/convert", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/index", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/pg"}},
@@ -104,7 +105,7 @@ var importRules = []struct {
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/local", []string{"bot", "bot/chat", "sql", "sql/localpg"}},
 	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/local", "cmd/lab/rig", "cmd/lab/replay"}},
-	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
+	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/citus", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 
 // owners maps a third-party package, and those below it, to the packages that alone may import it.

@@ -52,6 +52,12 @@ func playScripts(t *testing.T, dir string) {
 		Dir:   filepath.Join("testdata", dir),
 		Setup: setUp,
 		Cmds:  scriptCommands(),
+		Condition: func(name string) (bool, error) {
+			if name != "cluster" {
+				return false, fmt.Errorf("%s is no condition", name)
+			}
+			return sqltest.OnCluster(), nil
+		},
 	})
 }
 
@@ -63,7 +69,7 @@ var server struct {
 	private *localpg.Server
 }
 
-// useServer starts the server, unless EBB_TEST_DATABASE_URL names one.
+// useServer starts the server, unless EBB_TEST_DATABASE_URL or EBB_TEST_CITUS_URL names one.
 func useServer(t *testing.T) {
 	t.Helper()
 	server.once.Do(func() { server.err = startServer() })
@@ -74,7 +80,7 @@ func useServer(t *testing.T) {
 
 func startServer() (err error) {
 	const variable = "EBB_TEST_DATABASE_URL"
-	if os.Getenv(variable) != "" {
+	if os.Getenv(variable) != "" || sqltest.OnCluster() {
 		return nil
 	}
 	if server.dir, err = sqltest.OpenDir("ebb-script-"); err != nil {

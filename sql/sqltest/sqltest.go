@@ -1,7 +1,7 @@
 // Package sqltest gives each test a PostgreSQL database of its own, with the schema in place.
 //
 // The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or one that the test process
-// starts and ends. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
+// starts and ends. EBB_TEST_CITUS_URL names the coordinator of a Citus cluster instead: databases are distributed over its nodes. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
 // which stops the server; on Linux it ends with its process anyhow.
 package sqltest
 
@@ -35,12 +35,18 @@ const startTime = 2 * time.Minute
 // The first test that needs a server starts the one of this process.
 var server struct {
 	sync.Mutex
-	url      string         // database to create others from
-	idle     chan *pgx.Conn // to url
+	url      string // database to create others from
+	nodes    []node // each has all databases; the first is at url
 	template string
 	private  *localpg.Server
 	dir      string
 	err      error
+}
+
+// node is a server of a cluster, or the only one.
+type node struct {
+	url  string
+	idle chan *pgx.Conn
 }
 
 // Main runs a package's tests and stops the server after them. It is meant for TestMain, and does not return.
@@ -97,7 +103,7 @@ func create(tb testing.TB, statement func(name, template string) string) string 
 			return
 		}
 		ctx := context.WithoutCancel(tb.Context())
-		if err := order(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := drop(ctx, name); err != nil {
 			tb.Errorf("removing the test's database: %v", err)
 		}
 	})
@@ -112,7 +118,6 @@ func start() (base, template string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	server.idle = make(chan *pgx.Conn, 8)
 	if server.err = startServer(ctx); server.err == nil {
 		server.template, server.err = makeTemplate(ctx, server.url)
 	}
@@ -120,7 +125,11 @@ func start() (base, template string, err error) {
 }
 
 func startServer(ctx context.Context) error {
+	if url := os.Getenv(ClusterVariable); url != "" {
+		return joinCluster(ctx, url)
+	}
 	if server.url = os.Getenv("EBB_TEST_DATABASE_URL"); server.url != "" {
+		server.nodes = []node{newNode(server.url)}
 		return nil
 	}
 	sweep()
@@ -133,6 +142,7 @@ func startServer(ctx context.Context) error {
 		return err
 	}
 	server.url = server.private.URL()
+	server.nodes = []node{newNode(server.url)}
 	return nil
 }
 
@@ -141,8 +151,10 @@ func stop() error {
 	defer server.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	for range len(server.idle) {
-		_ = (<-server.idle).Close(ctx) // the server may be gone
+	for _, n := range server.nodes {
+		for range len(n.idle) {
+			_ = (<-n.idle).Close(ctx) // the server may be gone
+		}
 	}
 	if server.private != nil {
 		if err := server.private.Stop(ctx); err != nil {
@@ -208,6 +220,9 @@ func makeTemplate(ctx context.Context, base string) (string, error) {
 		return "", err
 	}
 	name := "ebb_template_" + sum
+	if len(server.nodes) > 1 {
+		name += "_cluster"
+	}
 	conn, err := pgx.Connect(ctx, base)
 	if err != nil {
 		return "", fmt.Errorf("connecting to the test server: %w", err)
@@ -221,15 +236,20 @@ func makeTemplate(ctx context.Context, base string) (string, error) {
 	if err != nil || there {
 		return name, err
 	}
-	for _, statement := range []string{"DROP DATABASE IF EXISTS " + name + "_new", "CREATE DATABASE " + name + "_new"} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
+	for _, statement := range []string{"DROP DATABASE IF EXISTS " + name + "_new WITH (FORCE)", "CREATE DATABASE " + name + "_new"} {
+		if err := order(ctx, statement); err != nil {
 			return "", fmt.Errorf("making the template: %w", err)
 		}
 	}
 	if _, err := sql.Migrate(ctx, onDatabase(base, name+"_new")); err != nil {
 		return "", err
 	}
-	if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+"_new RENAME TO "+name); err != nil {
+	if len(server.nodes) > 1 {
+		if err := distribute(ctx, name+"_new"); err != nil {
+			return "", fmt.Errorf("distributing the template: %w", err)
+		}
+	}
+	if err := order(ctx, "ALTER DATABASE "+name+"_new RENAME TO "+name); err != nil {
 		return "", fmt.Errorf("naming the template: %w", err)
 	}
 	return name, nil
@@ -249,14 +269,38 @@ func hashSchema() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), err
 }
 
-// order keeps its connections, since a new one takes more CPU than the statement.
+// order executes a statement on each node, at the same time.
 func order(ctx context.Context, statement string) error {
+	errs := make([]error, len(server.nodes))
+	var all sync.WaitGroup
+	for i, n := range server.nodes {
+		all.Go(func() { errs[i] = n.order(ctx, statement) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// drop begins with the coordinator, which would open connections to the others again.
+func drop(ctx context.Context, name string) error {
+	statement := "DROP DATABASE " + name + " WITH (FORCE)"
+	for i, n := range server.nodes {
+		if err := n.order(ctx, statement); err != nil {
+			return fmt.Errorf("node %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func newNode(url string) node { return node{url, make(chan *pgx.Conn, 8)} }
+
+// order keeps its connections, since a new one takes more CPU than the statement.
+func (n node) order(ctx context.Context, statement string) error {
 	var conn *pgx.Conn
 	select {
-	case conn = <-server.idle:
+	case conn = <-n.idle:
 	default:
 		var err error
-		if conn, err = pgx.Connect(ctx, server.url); err != nil {
+		if conn, err = pgx.Connect(ctx, n.url); err != nil {
 			return err
 		}
 	}
@@ -265,7 +309,7 @@ func order(ctx context.Context, statement string) error {
 		return err
 	}
 	select {
-	case server.idle <- conn:
+	case n.idle <- conn:
 	default:
 		err = errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}

@@ -1,0 +1,1 @@
+SELECT create_reference_table($1::text::regclass);
