@@ -108,33 +108,41 @@ func TestFullWindowNamesPaths(t *testing.T) {
 	})
 }
 
+// rowOf is a line of a large result.
+func rowOf(n, i int) string {
+	return fmt.Sprintf("row %d of result %d: the gateway answered after %d ms", i, n, i*7)
+}
+
+// slowSummaries is a world with three large results, whose summaries take a time for each chunk.
+func slowSummaries(t *testing.T, each time.Duration) *world {
+	t.Helper()
+	return start(t, setup{model: &script{chat: looks(3), summary: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		select {
+		case <-time.After(each):
+		case <-ctx.Done():
+			return llm.Response{}, ctx.Err()
+		}
+		return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "fake"}, nil
+	}}, config: func(c *Config) {
+		c.Compaction, c.Language = smallOf("offload"), "en"
+		n := -1
+		c.Tools = []chat.Tool{handTool{name: sessions.GetTool, reads: true}, handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
+			var b strings.Builder
+			n++
+			for i := range 900 {
+				b.WriteString(rowOf(n, i) + "\n")
+			}
+			return b.String(), nil
+		}}}
+	}})
+}
+
 // An offloaded result is summarized whole, in requests that fit the window. The compaction has time for all of them: they
 // take longer than an attempt may by itself.
 func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		row := func(n, i int) string {
-			return fmt.Sprintf("row %d of result %d: the gateway answered after %d ms", i, n, i*7)
-		}
-		w := start(t, setup{model: &script{chat: looks(3), summary: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-			select {
-			case <-time.After(20 * time.Second):
-			case <-ctx.Done():
-				return llm.Response{}, ctx.Err()
-			}
-			return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "fake"}, nil
-		}}, config: func(c *Config) {
-			c.Compaction, c.Language = smallOf("offload"), "en"
-			n := -1
-			c.Tools = []chat.Tool{handTool{name: sessions.GetTool, reads: true}, handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
-				var b strings.Builder
-				n++
-				for i := range 900 {
-					b.WriteString(row(n, i) + "\n")
-				}
-				return b.String(), nil
-			}}}
-		}})
+		w := slowSummaries(t, 20*time.Second)
 		w.say("q", "alice", "look it up")
 		for i := range 12 {
 			w.say(fmt.Sprint("m", i), "alice", prose(i, 300))
@@ -154,8 +162,8 @@ func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 		}
 		for n := range 3 {
 			for i := range 900 {
-				if !strings.Contains(read.String(), row(n, i)) {
-					t.Fatalf("no request has %q", row(n, i))
+				if !strings.Contains(read.String(), rowOf(n, i)) {
+					t.Fatalf("no request has %q", rowOf(n, i))
 				}
 			}
 		}
@@ -168,6 +176,26 @@ func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 		if last := made[len(made)-1]; !strings.Contains(last.Audit, `"offloads_deleted":3`) {
 			t.Errorf("the last attempt deleted %s", last.Audit)
 		}
+	})
+}
+
+// A stop in the time that large results add to a compaction is no failure of the compaction.
+func TestStopOfALongCompactionIsNoFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := slowSummaries(t, 50*time.Second)
+		w.say("q", "alice", "look it up")
+		for i := range 12 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 300))
+		}
+		after(w.bot.cfg.CompactDeadline + time.Minute) // it begins after 40 s, in which answers waited
+		before := len(attempts(t, w.store.mem))
+		w.stop()
+		made := attempts(t, w.store.mem)
+		if len(made) != before+1 || made[before].Outcome != upkeep.OutcomeFailed || made[before].Duration < w.bot.cfg.CompactDeadline {
+			t.Fatalf("attempts are %+v, want one more that the stop ended", made)
+		}
+		want(t, "failures in a row", w.state(group).CompactFailures, 0)
 	})
 }
 

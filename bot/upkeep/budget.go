@@ -2,8 +2,11 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"ebb/bot/llm"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
@@ -61,6 +64,16 @@ func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.C
 	limit := time.Duration(1+more) * r.cfg.CompactDeadline
 	_ = r.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
 	return context.WithTimeout(whole, limit)
+}
+
+// isCut reports whether a stop ended an attempt, or the answer that waited for it. The deadline of an extended attempt is
+// later than that of its context, which then does not have the cause.
+func isCut(ctx context.Context) bool {
+	if whole, extends := ctx.Value(unboundedKey{}).(context.Context); extends {
+		ctx = whole
+	}
+	cause := context.Cause(ctx)
+	return errors.Is(cause, llm.ErrStop) || errors.Is(cause, view.ErrInline)
 }
 
 // paidContext outlives ctx: a summary that a model wrote is not lost.

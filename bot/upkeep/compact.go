@@ -448,7 +448,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	switch {
 	case NothingToCompact(cause):
 		e.Outcome, e.Rearm = OutcomeNothing, grown
-	case errors.Is(cause, sessions.ErrConflict), errors.Is(context.Cause(ctx), llm.ErrStop), errors.Is(context.Cause(ctx), view.ErrInline):
+	case errors.Is(cause, sessions.ErrConflict), isCut(ctx):
 		e.Outcome = OutcomeFailed
 	default:
 		e.Failures = s.CompactFailures + 1
