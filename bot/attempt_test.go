@@ -72,6 +72,36 @@ func TestHangingSuspectHoldsUpOthersForAMoment(t *testing.T) {
 	})
 }
 
+// A suspect that waits beside a turn is in the log once, when it is taken, however many commands come before it.
+func TestCommandsBeforeAWaitingSuspect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shelf := newShelf()
+		for i := range 2 {
+			w := start(t, setup{name: sessions.ReplicaID(fmt.Sprint("r", i)), shelf: shelf, model: &script{chat: hang}})
+			if i == 0 {
+				w.post(elsewhere(0, "q0"))
+			}
+			after(6 * time.Second)
+			w.kill()
+		}
+		c := start(t, setup{name: "c", shelf: shelf, model: &script{chat: hang}})
+		c.post(elsewhere(1, "q1"))
+		after(6 * time.Second)
+		for i := range 3 {
+			m := elsewhere(0, "/status")
+			m.ID = sessions.MessageID(fmt.Sprint("status", i))
+			c.post(m)
+			after(time.Second)
+		}
+		want(t, "answers", len(c.wire.texts()), 3)
+		want(t, "lines before it is taken", len(c.log.lines(t, takenAlone)), 0)
+		after(2 * suspectAlone)
+		want(t, "requests of the model", len(c.model.requests("chat")), 2)
+		want(t, "lines then", len(c.log.lines(t, takenAlone)), 1)
+	})
+}
+
 // A /stop ends a question that waits for its place among suspects, without a request of the model.
 func TestStopOfAWaitingSuspect(t *testing.T) {
 	t.Parallel()

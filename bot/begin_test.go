@@ -36,6 +36,8 @@ func TestBeginFaultsCountNoAttempt(t *testing.T) {
 	}
 }
 
+const takenAlone = "Message of broken turns was taken alone"
+
 // A message whose turn panics, or whose data the storage refuses, is set aside after three turns; its neighbour is answered.
 func TestBrokenTurnsAreCounted(t *testing.T) {
 	t.Parallel()
@@ -65,6 +67,10 @@ func TestBrokenTurnsAreCounted(t *testing.T) {
 				events := w.store.mem.Events(t.Context(), group)
 				want(t, "state of the message that breaks", events[0].State, sessions.Dead)
 				want(t, "attempts", events[0].Attempts, maxBroken)
+				alone := w.log.lines(t, takenAlone)
+				if len(alone) != 1 || alone[0]["attempts"] != 2. {
+					t.Errorf("lines of the message that breaks are %v", alone)
+				}
 				want(t, "replies", len(w.wire.sends()), 2)
 				want(t, "the neighbour's answer", w.wire.texts()[1], "re: bob(u-bob): q1")
 			})

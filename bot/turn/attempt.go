@@ -77,7 +77,6 @@ func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease,
 			return l, v, place{leave: func() {}}, err
 		}
 		e.width = widthAmong(n, v)
-		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int("attempts", v.Suspect).Int("width", e.width).Msg("Message was in progress when processes died")
 	}
 	c := joining{begun: make(chan struct{})}
 	defer close(c.begun)
@@ -87,6 +86,10 @@ func (r opening) begin(ctx context.Context, l sessions.Lease) (_ sessions.Lease,
 	l, v, p, err = r.beginWith(ctx, l, e)
 	if c.lease = l; err == nil && len(v.Pending) == 1 {
 		c.event = v.Pending[0].ID
+	}
+	// The attempts may be panics, and data that the storage refused.
+	if err == nil && e.width > 0 && v.Suspect > 0 && p.command == 0 && p.stop == 0 {
+		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int("attempts", v.Suspect).Int("width", e.width).Msg("Message of broken turns was taken alone")
 	}
 	return l, v, p, err
 }
