@@ -33,3 +33,28 @@ func TestMentionsAreNamedBySpeakers(t *testing.T) {
 		}
 	}
 }
+
+// The names in a quoted message are missing from its words, too.
+func TestMentionsInQuotesAreNamed(t *testing.T) {
+	t.Parallel()
+	said := Event{Role: RoleUser, SenderID: "u2", SenderNick: "张三"}
+	for _, c := range []struct {
+		quoted string
+		in     []UserID
+		own    []UserID
+		want   string
+	}{
+		{"周五前给出来", []UserID{"u2"}, nil, " (the quoted message mentions 张三(u2))"},
+		{"周五前给出来", []UserID{"u2", Everyone}, []UserID{"u3"}, " (mentions u3; the quoted message mentions 张三(u2), 所有人)"},
+		{"@张三 周五前给出来", []UserID{"u2"}, nil, ""},
+		{ErasedText, []UserID{"u2"}, nil, ""},
+	} {
+		q := Quote{Nick: "李四", Text: c.quoted, Mentioned: c.in}
+		e := Event{Role: RoleUser, SenderID: "u1", Content: q.Lead("Ebb") + "好的", Message: &Message{Mentioned: c.own, Quote: &q}}
+		s := NewSpeakers([]Event{e})
+		s.Add(said)
+		if got := s.Note(e); got != c.want {
+			t.Errorf("of %q: %q, want %q", c.quoted, got, c.want)
+		}
+	}
+}

@@ -77,6 +77,8 @@ type Quote struct {
 	Text     string    `json:"text,omitempty"` // empty if the frame has no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
 	SentAt   time.Time `json:"sent_at,omitzero"` // by DingTalk's clock
+	// Mentioned is like that of [Message].
+	Mentioned []UserID `json:"mentioned,omitempty"`
 
 	// The speaker and the words for the model. A turn fills them in, from the log if it has the message.
 	Who   string `json:"who,omitempty"`

@@ -62,7 +62,7 @@ type Speakers struct{ names, nicks map[UserID]string }
 func NewSpeakers(lists ...[]Event) (s Speakers) {
 	for _, events := range lists {
 		for _, e := range events {
-			if e.Message != nil && len(e.Message.Mentioned) > 0 {
+			if own, quoted := mentioned(e); len(own)+len(quoted) > 0 {
 				return Speakers{names: map[UserID]string{}, nicks: map[UserID]string{}}
 			}
 		}
@@ -84,14 +84,38 @@ func (s Speakers) Add(e Event) {
 	}
 }
 
-// Note names the people that a message mentions, for the end of its text: DingTalk leaves their names out. Names that the
-// text has are not repeated. A person who did not speak is named by the id.
+// mentioned are the people that a message and its quote mention.
+func mentioned(e Event) (own, quoted []UserID) {
+	if e.Message == nil || e.Content == ErasedText {
+		return nil, nil
+	}
+	if q := e.Message.Quote; q != nil && q.Text != ErasedText {
+		quoted = q.Mentioned
+	}
+	return e.Message.Mentioned, quoted
+}
+
+// Note names the people that a message and its quote mention, for the end of its text: DingTalk leaves their names out.
+// Names that the text has are not repeated. A person who did not speak is named by the id.
 func (s Speakers) Note(e Event) string {
-	if e.Message == nil || len(e.Message.Mentioned) == 0 || e.Content == ErasedText {
+	own, quoted := mentioned(e)
+	var notes []string
+	if names := s.unwritten(e, own); names != "" {
+		notes = append(notes, "mentions "+names)
+	}
+	if names := s.unwritten(e, quoted); names != "" {
+		notes = append(notes, "the quoted message mentions "+names)
+	}
+	if len(notes) == 0 {
 		return ""
 	}
+	return " (" + strings.Join(notes, "; ") + ")"
+}
+
+// unwritten joins the names that the text of a message lacks.
+func (s Speakers) unwritten(e Event, ids []UserID) string {
 	var names []string
-	for _, id := range e.Message.Mentioned {
+	for _, id := range ids {
 		name, known := s.names[id]
 		switch {
 		case id == Everyone:
@@ -105,8 +129,5 @@ func (s Speakers) Note(e Event) string {
 		}
 		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return " (mentions " + strings.Join(names, ", ") + ")"
+	return strings.Join(names, ", ")
 }

@@ -241,7 +241,7 @@ func TestDecodeReadsQuotes(t *testing.T) {
 		m := mustDecode(t, c.over)
 		if m.Quote == nil {
 			t.Errorf("%s: no quote", c.name)
-		} else if *m.Quote != c.want {
+		} else if !reflect.DeepEqual(*m.Quote, c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.name, *m.Quote, c.want)
 		}
 	}

@@ -48,6 +48,42 @@ func TestDecodeReadsWhoIsMentioned(t *testing.T) {
 	}
 }
 
+func TestDecodeReadsMentionsOfAll(t *testing.T) {
+	t.Parallel()
+	everyone := []sessions.UserID{sessions.Everyone}
+	for name, c := range map[string]struct {
+		all  any
+		at   any
+		want []sessions.UserID
+	}{
+		"alone":        {true, nil, everyone},
+		"in words":     {"true", nil, everyone},
+		"the robot":    {true, atUsers(), everyone},
+		"and a person": {true, atUsers("u2"), []sessions.UserID{sessions.Everyone, "u2"}},
+		"no":           {false, atUsers(), nil},
+		"odd":          {dict{}, atUsers(), nil},
+	} {
+		over := words("周五前给出来")
+		over["isAtAll"], over["atUsers"] = c.all, c.at
+		if got := mustDecode(t, over); !reflect.DeepEqual(got.Mentioned, c.want) || got.Text != "周五前给出来" {
+			t.Errorf("%s: %v, want %v", name, got.Mentioned, c.want)
+		}
+	}
+}
+
+func TestDecodeReadsMentionsInQuotes(t *testing.T) {
+	t.Parallel()
+	for name, quoted := range map[string]dict{
+		"beside the words": {"msgId": "q1", "msgType": "text", "content": dict{"text": "周五前给出来"}, "atUsers": atUsers("u2", "u3")},
+		"in the words":     {"msgId": "q1", "msgType": "text", "content": dict{"text": "周五前给出来", "atUsers": atUsers("u2", "u3")}},
+	} {
+		got := mustDecode(t, dict{"text": dict{"content": "好的", "isReplyMsg": true, "repliedMsg": quoted}, "atUsers": atUsers("u4")})
+		if got.Quote == nil || !reflect.DeepEqual(got.Quote.Mentioned, []sessions.UserID{"u2", "u3"}) || !reflect.DeepEqual(got.Mentioned, []sessions.UserID{"u4"}) {
+			t.Errorf("%s: %v and %+v", name, got.Mentioned, got.Quote)
+		}
+	}
+}
+
 func TestDecodeFindsCommandsBehindMentions(t *testing.T) {
 	t.Parallel()
 	for _, others := range [][]string{nil, {"u2"}} {

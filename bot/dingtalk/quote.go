@@ -43,6 +43,9 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
 		SentAt:   r.millis("createdAt"),
 	}
+	if q.Mentioned = mentionsOf(r, bot).people; q.Mentioned == nil {
+		q.Mentioned = mentionsOf(body, bot).people
+	}
 	var files []sessions.Attachment
 	// The frame lacks a card's words; a text in their place would prevent the look-up.
 	if len(body) > 0 || !strings.EqualFold(q.Kind, "interactiveCard") && q.Kind != "text" && q.Kind != "unknown" {

@@ -65,6 +65,9 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 		q.Who, q.FromBot = b.cfg.Name, true
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
+		if original.Message != nil {
+			q.Mentioned = original.Message.Mentioned
+		}
 		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); s.ConversationType == sessions.Private {
 			q.Who = sessions.Nick(original.SenderNick)
 		}

@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -412,7 +413,7 @@ func testQuoted(b *suite) {
 	b.wantError(b.Store.Requote(b.ctx, other, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting under another lease")
 	b.checkError(b.Store.Requote(b.ctx, l, a.EventID, content, quote))
 	v := b.beginTurn(l, 5)
-	if len(v.Pending) != 1 || v.Pending[0].Content != "[引用 张三(staff-1): 问题 1]\n问题 2" || *v.Pending[0].Message.Quote != quote {
+	if len(v.Pending) != 1 || v.Pending[0].Content != "[引用 张三(staff-1): 问题 1]\n问题 2" || !reflect.DeepEqual(*v.Pending[0].Message.Quote, quote) {
 		b.Fatalf("what waits: %+v", v.Pending)
 	}
 	waits := newAnswer(v)

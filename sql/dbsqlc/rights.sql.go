@@ -986,9 +986,12 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 
 const mentionsUnname = `-- name: MentionsUnname :exec
 UPDATE dingtalk_session_events e SET
-    message = jsonb_set(e.message, '{mentioned}', (e.message -> 'mentioned') - $1::text[])
-WHERE e.session_key = $2 AND e.message -> 'mentioned' IS NOT NULL
-  AND jsonb_exists_any(e.message -> 'mentioned', $1::text[])
+    message = CASE WHEN e.message #> '{quote,mentioned}' IS NULL THEN e.message
+        ELSE jsonb_set(e.message, '{quote,mentioned}', (e.message #> '{quote,mentioned}') - $1::text[]) END
+        || CASE WHEN e.message -> 'mentioned' IS NULL THEN '{}' ELSE jsonb_build_object('mentioned', (e.message -> 'mentioned') - $1::text[]) END
+WHERE e.session_key = $2
+  AND (e.message -> 'mentioned' IS NOT NULL AND jsonb_exists_any(e.message -> 'mentioned', $1::text[])
+    OR e.message #> '{quote,mentioned}' IS NOT NULL AND jsonb_exists_any(e.message #> '{quote,mentioned}', $1::text[]))
 `
 
 type MentionsUnnameParams struct {
@@ -996,7 +999,7 @@ type MentionsUnnameParams struct {
 	SessionKey sessions.Key
 }
 
-// MentionsUnname removes a person from the mentions of others' messages.
+// MentionsUnname removes a person from the mentions of others' messages, and of the quotes in them.
 func (q *Queries) MentionsUnname(ctx context.Context, db DBTX, arg *MentionsUnnameParams) error {
 	_, err := db.Exec(ctx, mentionsUnname, arg.People, arg.SessionKey)
 	return err

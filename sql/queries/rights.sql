@@ -256,11 +256,14 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: MentionsUnname :exec
--- MentionsUnname removes a person from the mentions of others' messages.
+-- MentionsUnname removes a person from the mentions of others' messages, and of the quotes in them.
 UPDATE dingtalk_session_events e SET
-    message = jsonb_set(e.message, '{mentioned}', (e.message -> 'mentioned') - @people::text[])
-WHERE e.session_key = @session_key AND e.message -> 'mentioned' IS NOT NULL
-  AND jsonb_exists_any(e.message -> 'mentioned', @people::text[]);
+    message = CASE WHEN e.message #> '{quote,mentioned}' IS NULL THEN e.message
+        ELSE jsonb_set(e.message, '{quote,mentioned}', (e.message #> '{quote,mentioned}') - @people::text[]) END
+        || CASE WHEN e.message -> 'mentioned' IS NULL THEN '{}' ELSE jsonb_build_object('mentioned', (e.message -> 'mentioned') - @people::text[]) END
+WHERE e.session_key = @session_key
+  AND (e.message -> 'mentioned' IS NOT NULL AND jsonb_exists_any(e.message -> 'mentioned', @people::text[])
+    OR e.message #> '{quote,mentioned}' IS NOT NULL AND jsonb_exists_any(e.message #> '{quote,mentioned}', @people::text[]));
 
 -- name: AskingUnname :exec
 -- AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
