@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,13 @@ var alarmPhrases = map[llm.ErrorClass]wording.Phrase{
 	llm.Denied: wording.ModelDenied, llm.Unpaid: wording.ModelUnpaid, llm.Missing: wording.ModelMissing, llm.Malformed: wording.ModelMalformed,
 }
 
+// The endpoint of embeddings needs administrators, too. Its model may have the name of another one.
+const vectorsOf = "embeddings/"
+
+var vectorPhrases = map[llm.ErrorClass]wording.Phrase{
+	llm.Denied: wording.VectorsRefused, llm.Unpaid: wording.VectorsRefused, llm.Missing: wording.VectorsRefused,
+}
+
 func newAlarm(b *Bot) *alarm {
 	return &alarm{
 		robot: b.cfg.Robot, name: b.cfg.Name, now: b.now, location: b.cfg.Location, language: b.languages.Choose,
@@ -65,29 +73,48 @@ func newAlarm(b *Bot) *alarm {
 // watch looks at the outcome of a call.
 func (a *alarm) watch(ctx context.Context, parts []llm.Part) {
 	for _, p := range parts {
-		if class, notice := a.note(p, a.now().In(a.location)); notice != "" {
-			log := zerolog.Ctx(ctx).With().Str("model", p.Model).Str("class", string(class)).Logger()
-			life := log.WithContext(context.WithoutCancel(ctx))
-			a.work.Go(func() { a.raise(life, p.Model, class, notice) })
+		a.observe(ctx, p.Model, p.Err, alarmPhrases)
+	}
+}
+
+// watchVectors looks at the outcome of requests for vectors. Endpoints refuse single texts and numbers of them, too.
+func (a *alarm) watchVectors(ctx context.Context, parts []llm.Part) {
+	for _, p := range parts {
+		if p.Err == nil || p.Err.Class != llm.Malformed {
+			a.observe(ctx, vectorsOf+p.Model, p.Err, vectorPhrases)
 		}
 	}
 }
 
+// observe notes that a model answered, or failed with err.
+func (a *alarm) observe(ctx context.Context, model string, err *llm.CallError, phrases map[llm.ErrorClass]wording.Phrase) {
+	class, notice := a.note(model, err, a.now().In(a.location))
+	if notice == "" {
+		return
+	}
+	log := zerolog.Ctx(ctx).With().Str("model", model).Str("class", string(class)).Logger()
+	life := log.WithContext(context.WithoutCancel(ctx))
+	text := func(lang string) string {
+		return wording.Say(phrases[class], lang, strings.TrimPrefix(model, vectorsOf))
+	}
+	a.work.Go(func() { a.raise(life, model, notice, text) })
+}
+
 // note returns the id of a notice that is due; empty for none.
-func (a *alarm) note(p llm.Part, now time.Time) (class llm.ErrorClass, notice string) {
+func (a *alarm) note(model string, err *llm.CallError, now time.Time) (class llm.ErrorClass, notice string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	m := a.models[p.Model]
+	m := a.models[model]
 	if m == nil {
 		m = &ailing{}
-		a.models[p.Model] = m
+		a.models[model] = m
 	}
-	if p.Err == nil {
+	if err == nil {
 		m.again = m.again || m.down != ""
 		m.invalid, m.down = 0, ""
 		return "", ""
 	}
-	switch p.Err.Class {
+	switch err.Class {
 	case llm.Denied, llm.Unpaid, llm.Missing:
 	case llm.Malformed:
 		if m.invalid++; m.invalid < refusesAll {
@@ -99,12 +126,12 @@ func (a *alarm) note(p llm.Part, now time.Time) (class llm.ErrorClass, notice st
 	if day := now.Format(time.DateOnly); m.day != day {
 		m.day, m.again, m.stored, m.tried = day, false, map[string]bool{}, map[string]time.Time{}
 	}
-	class, m.down = p.Err.Class, p.Err.Class
+	class, m.down = err.Class, err.Class
 	n := 1
 	if m.again {
 		n = 2
 	}
-	notice = fmt.Sprintf("alarm:%s:%s:%s:%d", p.Model, class, m.day, n)
+	notice = fmt.Sprintf("alarm:%s:%s:%s:%d", model, class, m.day, n)
 	if m.stored[notice] || now.Sub(m.tried[notice]) < alarmRest {
 		return "", ""
 	}
@@ -112,7 +139,7 @@ func (a *alarm) note(p llm.Part, now time.Time) (class llm.ErrorClass, notice st
 	return class, notice
 }
 
-func (a *alarm) raise(ctx context.Context, model string, class llm.ErrorClass, notice string) {
+func (a *alarm) raise(ctx context.Context, model, notice string, text func(lang string) string) {
 	log := zerolog.Ctx(ctx)
 	log.Error().Msg("Model needs an administrator")
 	ctx, stop := context.WithTimeout(ctx, alarmTime)
@@ -123,7 +150,7 @@ func (a *alarm) raise(ctx context.Context, model string, class llm.ErrorClass, n
 			if a.robot == "" {
 				return nil
 			}
-			return a.write(ctx, admin, notice, func(lang string) string { return wording.Say(alarmPhrases[class], lang, model) })
+			return a.write(ctx, admin, notice, text)
 		})
 		if err != nil {
 			log.Warn().Err(err).Msg("Notice to an administrator not stored")

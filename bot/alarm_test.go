@@ -72,3 +72,33 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 		ids[n.ID] = true
 	}
 }
+
+// An endpoint of embeddings needs administrators for its key, money and name, and for nothing that a text may cause.
+func TestAdministratorsReadOfEmbeddings(t *testing.T) {
+	t.Parallel()
+	var notices []string
+	a := &alarm{
+		robot: "bot1", now: time.Now, location: time.UTC, models: map[string]*ailing{},
+		language: func(sessions.ConversationID, string) string { return "en" },
+		admins:   func() []sessions.UserID { return []sessions.UserID{"u-root"} },
+		accept: func(_ context.Context, _ sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+			notices = append(notices, m.Text)
+			return sessions.Accepted{}, nil
+		},
+		accepted: func(sessions.Accepted) {},
+	}
+	for _, class := range []llm.ErrorClass{llm.Malformed, llm.Refused, llm.Busy, llm.Denied, llm.Denied} {
+		for range 9 {
+			a.watchVectors(t.Context(), []llm.Part{{Model: "main", Err: &llm.CallError{Class: class, Model: "main", Err: errors.New("provider's words")}}})
+			a.work.Wait()
+		}
+	}
+	if len(notices) != 1 || !strings.Contains(notices[0], "embeddings (model main)") || strings.Contains(notices[0], "provider") {
+		t.Errorf("notices: %q", notices)
+	}
+	a.watch(t.Context(), []llm.Part{{Model: "main", Err: &llm.CallError{Class: llm.Denied, Model: "main"}}})
+	a.work.Wait()
+	if len(notices) != 2 || strings.Contains(notices[1], "embeddings") {
+		t.Errorf("after a refusal of the model with that name: %q", notices)
+	}
+}

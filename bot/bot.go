@@ -58,6 +58,11 @@ type Config struct {
 	// Values are the settings that [Bot.Reload] replaces.
 	reload.Values
 
+	// Embeddings reports refusals that administrators read of; nil: there is no endpoint.
+	Embeddings interface {
+		Report(watch func(context.Context, []llm.Part))
+	}
+
 	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
 	CallBudget func() command.CallBudget
 
@@ -234,6 +239,9 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.stats.metrics = b.metrics
 	b.alarm = newAlarm(b)
 	b.gate.Report(b.metrics.models, b.alarm.watch)
+	if b.cfg.Embeddings != nil {
+		b.cfg.Embeddings.Report(b.alarm.watchVectors)
+	}
 	if t, ok := b.cfg.Transport.(chat.Clickable); ok {
 		t.OnClick(b.click)
 	}

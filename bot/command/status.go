@@ -43,6 +43,9 @@ func (r reporting) plain(ctx context.Context) string {
 	if c := r.withheld(ctx); c.Events > 0 {
 		line(wording.StatusWithheld, c.Events, r.newest(c))
 	}
+	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
+		line(wording.StatusNoTools)
+	}
 	switch {
 	case h.worker.Busy(t.Key):
 		line(wording.StatusBusy)
@@ -100,6 +103,9 @@ func (r reporting) figures(ctx context.Context) string {
 	}
 	if c := r.withheld(ctx); c.Events > 0 {
 		rows = append(rows, row("不发给模型的消息（服务商拒绝）", "messages kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldCount, t.Lang, c.Events, r.newest(c))))
+	}
+	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
+		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
 	if h.worker.Busy(t.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))

@@ -42,6 +42,11 @@ type States interface {
 	States() map[string]State
 }
 
+// Toolless knows the models that were found to work without tools. An empty name is the default's.
+type Toolless interface {
+	WithoutTools(model string) bool
+}
+
 // NewMetrics registers the metrics of m's calls. It panics if they are registered before.
 func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {

@@ -74,6 +74,12 @@ func (c *Client) States() map[string]llm.State {
 	return states
 }
 
+// WithoutTools implements llm.Toolless.
+func (c *Client) WithoutTools(name string) bool {
+	order, err := c.order(name)
+	return err == nil && order[0].learned.Load().has(noTools)
+}
+
 func (c *Client) order(name string) ([]*model, error) {
 	first := c.models[0]
 	if name != "" {

@@ -36,6 +36,7 @@ type Embedder struct {
 	client *Client
 	conf   EmbedConfig
 	most   atomic.Int64 // texts of a request, by the endpoint's refusal; 0: no bound is known
+	watch  atomic.Pointer[func(context.Context, []llm.Part)]
 }
 
 const defaultEmbedTimeout = 30 * time.Second
@@ -61,6 +62,9 @@ func (e *Embedder) Model() string {
 	}
 	return e.conf.Model
 }
+
+// Report passes the outcome of each request to watch, from now on.
+func (e *Embedder) Report(watch func(context.Context, []llm.Part)) { e.watch.Store(&watch) }
 
 // Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
@@ -106,6 +110,9 @@ func (e *Embedder) learnMost(ctx context.Context, n int, err error) bool {
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	for n := 0; ; n++ {
 		vectors, err := e.attempt(ctx, texts)
+		if watch := e.watch.Load(); watch != nil {
+			(*watch)(ctx, []llm.Part{{Model: e.conf.Model, Requests: 1, Err: err}})
+		}
 		if err == nil {
 			return vectors, nil
 		}

@@ -35,6 +35,31 @@ func newEmbedServer(t *testing.T, o openaitest.Options) *openaitest.Server {
 
 var _ memory.Embedder = (*Embedder)(nil)
 
+// The outcome of each request is reported, so that a refused key is noticed.
+func TestEmbedReportsOutcomes(t *testing.T) {
+	t.Parallel()
+	s := newEmbedServer(t, openaitest.Options{})
+	e := newEmbedder(t, s.URL, EmbedConfig{})
+	var got []string
+	e.Report(func(_ context.Context, parts []llm.Part) {
+		for _, p := range parts {
+			class := llm.ErrorClass("")
+			if p.Err != nil {
+				class = p.Err.Class
+			}
+			got = append(got, p.Model+" "+string(class))
+		}
+	})
+	_, _ = e.Embed(t.Context(), []string{"a"})
+	s.Behave("embed_denied")
+	if _, err := e.Embed(t.Context(), []string{"b"}); err == nil || strings.Contains(err.Error(), "sk-provider") {
+		t.Errorf("the error of a refused key is %v", err)
+	}
+	if want := []string{"embed-1 ", "embed-1 " + string(llm.Denied)}; !slices.Equal(got, want) {
+		t.Errorf("reported %q, want %q", got, want)
+	}
+}
+
 func TestEmbed(t *testing.T) {
 	t.Parallel()
 	s := newEmbedServer(t, openaitest.Options{APIKey: "sk-right"})

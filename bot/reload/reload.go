@@ -118,6 +118,12 @@ func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 	return v.Model.Generate(ctx, r)
 }
 
+// WithoutTools implements llm.Toolless.
+func (c *Current) WithoutTools(model string) bool {
+	m, ok := c.Get().Model.(llm.Toolless)
+	return ok && m.WithoutTools(model)
+}
+
 // States implements llm.States.
 func (c *Current) States() map[string]llm.State {
 	if m, ok := c.Get().Model.(llm.States); ok {

@@ -40,6 +40,7 @@ const (
 	ModelUnpaid
 	ModelMissing
 	ModelMalformed
+	VectorsRefused
 	NothingToCompact
 	NoGain
 	StillFull
@@ -197,6 +198,7 @@ const (
 	StatusFacts
 	StatusOwed
 	StatusWithheld
+	StatusNoTools
 	WithheldCount
 	WithheldMember
 	WithheldTool
@@ -244,6 +246,7 @@ var phrases = map[Phrase]Text{
 	ModelUnpaid:       {"模型 %s 的账户余额或额度已用完，现在由其他模型代替，没有其他模型时大家得不到回答。请充值或提高额度。", "The account of model %s has no money or quota left. Other models stand in for it; without one, people get no answer. Please top it up or raise the quota."},
 	ModelMissing:      {"找不到模型 %s，现在由其他模型代替，没有其他模型时大家得不到回答。请检查它的地址和模型名。", "Model %s can't be found. Other models stand in for it; without one, people get no answer. Please check its address and its model name."},
 	ModelMalformed:    {"模型 %s 拒绝了我最近的每一个请求，大家可能得不到回答。请运行 bot doctor 查看原因。", "Model %s refuses each of my latest requests, and people may get no answer. Please run bot doctor for the reason."},
+	VectorsRefused:    {"向量接口（模型 %s）拒绝访问、余额不足或找不到，现在只按字词查找记忆，回答照常。请检查 agent.memory.embeddings 的地址、密钥和余额，或运行 bot doctor。", "The endpoint of embeddings (model %s) denies access, has no money left, or can't be found. Memory is searched by words alone; answers go on. Please check the address, the key and the account of agent.memory.embeddings, or run bot doctor."},
 	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands still work."},
 	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d questions an hour in groups; I answer again after %s."},
 	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands still work."},
@@ -398,6 +401,7 @@ var phrases = map[Phrase]Text{
 	StatusRoom:     {"这个对话占用了可用空间的 %d%%。用满时，较早的内容会自动概括，原话仍可查到。", "This conversation takes %d%% of its room. When the room is full, older messages are summarized; the originals can still be looked up."},
 	StatusSummed:   {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
 	StatusFacts:    {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
+	StatusNoTools:  {"现在的模型不能使用工具：回答前会自动查找记忆，要记住的照常记住；设置提醒请用 /提醒。", "The current model works without tools: memory is searched before each answer, and facts are saved as usual; please set reminders by /remind."},
 	StatusWithheld: {"有 %d 条消息没有发给模型，因为服务商拒绝它；最新一条来自%s。换模型后会再试。", "%d messages are kept from the model, since its provider refuses them; the newest is by %s. Another model is asked again."},
 	WithheldCount:  {"%d 条，最新一条来自%s", "%d, the newest by %s"},
 	WithheldMember: {"一位成员", "a member"},

@@ -24,6 +24,9 @@ var refusalBehaviours = []Behaviour{
 	{Name: "embed_limit", Example: "10", RefuseEmbed: func(most string, r EmbedRequest) (Reply, bool) {
 		return refuse(http.StatusBadRequest, `{"error":{"message":"batch size is invalid, it should not be larger than `+most+`.: input.contents"}}`), len(r.Texts) > intOf(most)
 	}},
+	{Name: "embed_denied", RefuseEmbed: func(string, EmbedRequest) (Reply, bool) {
+		return refuse(http.StatusUnauthorized, `{"error":{"message":"Incorrect API key provided: sk-provider-secret-text","type":"invalid_request_error","code":"invalid_api_key"}}`), true
+	}},
 	// The same without the number.
 	{Name: "embed_limit_silent", Example: "10", RefuseEmbed: func(most string, r EmbedRequest) (Reply, bool) {
 		return refuse(http.StatusBadRequest, `{"error":{"message":"too many inputs"}}`), len(r.Texts) > intOf(most)

@@ -265,7 +265,7 @@ func (g *gateway) openBot(o Options) error {
 	if o.Transport == nil {
 		robot = sessions.RobotCode(g.cfg.DingTalk.ClientID)
 	}
-	g.bot, err = bot.New(bot.Config{
+	conf := bot.Config{
 		Robot: robot,
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
@@ -280,7 +280,11 @@ func (g *gateway) openBot(o Options) error {
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
-	})
+	}
+	if g.embedder != nil {
+		conf.Embeddings = g.embedder
+	}
+	g.bot, err = bot.New(conf)
 	return err
 }
 
