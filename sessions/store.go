@@ -432,6 +432,7 @@ type Outgoing struct {
 	Maybe    bool   // an attempt may have arrived: its process died before the mark, or DingTalk's answer was lost
 	Took     bool   // another process had it before this one
 	Due      bool   // its pause is over, and the next attempt has not begun
+	Via      string // openapi: it waits for calls to the open API
 	Created  time.Time
 	NextAt   time.Time
 	Joined   []Reply
@@ -477,7 +478,7 @@ type Settled struct {
 	Maybe   bool // the attempt failed, and may have arrived
 	Refused bool // DingTalk definitely refused this text, under a code without a cause
 	Part    int
-	Via     string    // webhook, openapi or card
+	Via     string    // webhook, openapi or card; after a failure, openapi if it waits for calls
 	Card    CardState // new state of the reply's card; empty: unchanged
 	Error   string
 	NextAt  time.Time // next try, if neither Sent nor Failed

@@ -57,7 +57,7 @@ type SendError struct {
 	Maybe bool
 	// Refused: the reply did not arrive, for an unknown reason. Another reply may succeed.
 	Refused bool
-	// Aside: the wait concerns this reply alone. Replies that go another way may pass it.
+	// Aside: the reply has no webhook of use, and waits for calls to the open API. A newer webhook takes none.
 	Aside bool
 	// Said is the platform's own text, for an operator's terminal; empty for none. It is never logged or stored: it may
 	// repeat what people wrote.

@@ -77,6 +77,29 @@ func TestCardOfAWaitingTurn(t *testing.T) {
 	}
 }
 
+// A turn that goes on with a card shows no words there before the earlier answers are sent. Its answer ends the card all the same.
+func TestNoWordsOnACardBeforeEarlierAnswers(t *testing.T) {
+	t.Parallel()
+	w := onCards(t, card.Auto)
+	leave, s, o := w.waits(cardKey)
+	await(t, "the card of the waiting turn", func() bool { return len(w.s.Cards("")) == 1 })
+	leave()
+	var asked atomic.Bool
+	late := make(chan struct{})
+	s.Sent = func(context.Context) bool { asked.Store(true); <-late; return false }
+	live := w.g.Display().Show(t.Context(), s)
+	await(t, "the question whether earlier answers are sent", asked.Load)
+	live.Text("whole", false)
+	close(late)
+	o = w.commit(o, live.Stop())
+	if c := w.s.Cards("")[0]; strings.Contains(c.Content, "whole") || !live.Visible() {
+		t.Errorf("before the earlier answers the card shows %q", c.Content)
+	}
+	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
+		t.Errorf("the answer went by %s", sent.Via)
+	}
+}
+
 // A waiting turn gets no card, and no call is counted, where cards are not streamed, calls are scarce, earlier answers are not
 // sent, or the lease is lost.
 func TestWaitingTurnWithoutACard(t *testing.T) {

@@ -71,18 +71,8 @@ func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
 	if err != nil {
 		return err
 	}
-	var cards, others []*pending
-	took := map[int64]bool{}
-	for _, out := range outs {
-		took[out.ID] = out.Took
-		if p := newPending(zerolog.Ctx(ctx), l, out); p.card {
-			cards = append(cards, p)
-		} else {
-			others = append(others, p)
-		}
-	}
-	for _, p := range append(o.push(cards), o.push(others)...) { // the others follow the cards
-		if took[p.id] {
+	for _, out := range outs { // in order: each one follows those before it, whatever their queues
+		if added := o.push([]*pending{newPending(zerolog.Ctx(ctx), l, out)}); len(added) > 0 && out.Took {
 			o.stats.ReplyResumed()
 		}
 	}
@@ -113,6 +103,9 @@ func (o *Outbox) push(replies []*pending) (added []*pending) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, p := range replies {
+		defer o.lend(p.channel, p.webhook) // also to themselves
+	}
 	c := o.behind(replies[0].channel, replies[0].key)
 	if added = o.unknown(c, replies); len(added) == 0 {
 		return nil
@@ -129,10 +122,10 @@ func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if o.closed {
 		return nil // the rows wait for the next process
 	}
-	q = &queue{card: c.card, wake: make(chan struct{}, 1), replies: added}
+	q = &queue{channel: c, wake: make(chan struct{}, 1), replies: added}
 	o.queues[c] = q
 	o.wg.Add(1)
-	go o.run(c, q)
+	go o.run(q)
 	return added
 }
 
@@ -158,10 +151,10 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	}
 }
 
-func (o *Outbox) run(c channel, q *queue) {
+func (o *Outbox) run(q *queue) {
 	defer o.wg.Done()
 	for {
-		batch, wait, ok := o.next(c, q)
+		batch, wait, ok := o.next(q)
 		if !ok {
 			return
 		}
@@ -178,19 +171,25 @@ func (o *Outbox) run(c channel, q *queue) {
 
 const trustRecheck = 250 * time.Millisecond
 
+// heldRecheck is for a queue whose replies are all held back: the other queue wakes it.
+const heldRecheck = time.Minute
+
 // next reports false if the queue is empty and removed, or the process ends with unsent replies.
-func (o *Outbox) next(c channel, q *queue) (batch []*pending, wait time.Duration, ok bool) {
+func (o *Outbox) next(q *queue) (batch []*pending, wait time.Duration, ok bool) {
 	now := o.now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(q.replies) == 0 {
-		delete(o.queues, c)
+		delete(o.queues, q.channel)
 		return nil, 0, false
 	}
 	if o.ctx.Err() != nil {
 		return nil, 0, false
 	}
-	batch, due := q.nextBatch()
+	batch, due := q.nextBatch(o.messages(q.channel).blocks)
+	if len(batch) == 0 {
+		return nil, heldRecheck, true
+	}
 	return batch, due.Sub(now), true
 }
 
@@ -207,15 +206,17 @@ func (o *Outbox) pause(q *queue, d time.Duration) bool {
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
+	waited := false
 	select {
 	case <-t.C:
-		q.waited = true
+		waited = true
 	case <-q.wake:
 	case <-o.ctx.Done():
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	q.waited = q.waited || waited
 	return !o.closed
 }
 
@@ -348,7 +349,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 		return false
 	})
 	o.wakeTurnedAway(q)
-	o.signalLeft()
+	o.signalLeft(q)
 	o.mu.Unlock()
 	for _, p := range dropped {
 		if slices.Contains(lost, p.lease) {
@@ -380,7 +381,7 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 	if v.done {
 		q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool { return slices.Contains(batch, p) })
 		o.wakeTurnedAway(q)
-		o.signalLeft()
+		o.signalLeft(q)
 		return
 	}
 	failed := failures(batch)
@@ -413,8 +414,9 @@ func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
 			}
 		}
 	}
+	q.lend() // a webhook may have come during the attempt
 	if v.refused || aside {
 		o.wakeTurnedAway(q)
-		o.signalLeft()
+		o.signalLeft(q)
 	}
 }

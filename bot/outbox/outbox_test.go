@@ -46,6 +46,8 @@ func TestUnsentRepliesAreReadOncePerTerm(t *testing.T) {
 	}
 }
 
+func free(sessions.Key) bool { return false }
+
 // A pause of one session's message leaves no card of another session unfinished. Without cards, a conversation is one line.
 func TestPausedMessageHoldsBackItsOwnSession(t *testing.T) {
 	t.Parallel()
@@ -58,12 +60,12 @@ func TestPausedMessageHoldsBackItsOwnSession(t *testing.T) {
 		q    queue
 		want []*pending
 	}{
-		"cards":         {queue{card: true, replies: []*pending{paused, behind, card, message}}, []*pending{card}},
+		"cards":         {queue{channel: channel{card: true}, replies: []*pending{paused, behind, card, message}}, []*pending{card}},
 		"messages":      {queue{replies: []*pending{paused, behind, message}}, []*pending{paused}},
-		"joined, cards": {queue{card: true, waited: true, replies: []*pending{behind, card, message}}, []*pending{behind}},
+		"joined, cards": {queue{channel: channel{card: true}, waited: true, replies: []*pending{behind, card, message}}, []*pending{behind}},
 		"joined":        {queue{waited: true, replies: []*pending{behind, message}}, []*pending{behind, message}},
 	} {
-		if batch, _ := c.q.nextBatch(); !slices.Equal(batch, c.want) {
+		if batch, _ := c.q.nextBatch(free); !slices.Equal(batch, c.want) {
 			t.Errorf("%s: the next message has %d replies, the first of %s", name, len(batch), batch[0].key)
 		}
 	}
@@ -81,10 +83,10 @@ func TestPauseEndsInTheStorage(t *testing.T) {
 	}{
 		{&pending{rowID: first.rowID}, until}, {&pending{rowID: second.rowID, due: true}, until}, {&pending{rowID: first.rowID, due: true}, time.Time{}},
 	} {
-		if _, due := q.nextBatch(); !q.renew(tt.read) || !due.Equal(until) {
+		if _, due := q.nextBatch(free); !q.renew(tt.read) || !due.Equal(until) {
 			t.Errorf("reply %d is not known, or due at %v", tt.read.id, due)
 		}
-		if _, due := q.nextBatch(); !due.Equal(tt.due) {
+		if _, due := q.nextBatch(free); !due.Equal(tt.due) {
 			t.Errorf("after reply %d was read, due %v, the next message goes at %v, want %v", tt.read.id, tt.read.due, due, tt.due)
 		}
 	}

@@ -14,8 +14,9 @@ import (
 
 // queue has the unsent replies of one conversation, in order. Their texts are in the storage only.
 type queue struct {
-	card       bool // replies on cards, whose order matters within each session alone
+	channel    // on cards, the order matters within each session alone
 	replies    []*pending
+	newest     webhook        // conversation's newest since the queue began
 	until      time.Time      // no message goes before
 	waited     bool           // replies that gathered during the wait go out as one message
 	wake       chan struct{}  // another reply came, or the outbox closes
@@ -28,6 +29,8 @@ type pending struct {
 	channel  channel
 	nonce    string
 	card     bool               // begins on a card
+	webhook  webhook            // its own, or that of a later message in place of one without use
+	lent     bool               // it is that of a later message
 	log      *zerolog.Logger    // logger of the turn that committed it
 	then     func()             // after the first attempt
 	fresh    *sessions.Outgoing // as committed, for the attempt that the commit claimed
@@ -37,7 +40,8 @@ type pending struct {
 	part     int                // index of the part that arrived, of the joined or its own message
 	maybe    bool               // an attempt may have arrived
 	alone    bool               // a joined message was refused
-	aside    bool               // the transport makes this reply wait, and no other
+	aside    bool               // it waits for calls: its webhook is of no use
+	reminder bool               // needs more remaining calls than an answer
 	refusals int
 	failures int               // attempts that failed without a refusal or a pause by the transport
 	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
@@ -47,12 +51,12 @@ type pending struct {
 func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
 	p := &pending{
 		rowID: rowID{out.Key, out.ID}, lease: l, channel: channelOf(out), nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt, due: out.Due,
-		part: out.Part, maybe: out.Maybe, refusals: out.Refusals,
+		part: out.Part, maybe: out.Maybe, refusals: out.Refusals, webhook: webhookOf(out.Reply.Target), reminder: out.Reply.Target.Scheduled,
 	}
 	if out.Maybe {
 		p.joint = out.Joint
 	}
-	p.aside = out.Reply.Target.Webhook == "" && !out.NextAt.IsZero() // the rows do not say whose the pause is
+	p.aside = out.Via == chat.ViaOpenAPI && !out.NextAt.IsZero()
 	return p
 }
 
@@ -76,7 +80,11 @@ const MaxBlocking = 3
 // that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
 const maxFailures = 8
 
-func (p *pending) passed() bool { return p.refused() || p.aside || p.failures >= maxFailures }
+// passed reports whether later replies go first. An answer without calls is not passed: a later one has no other way, or its
+// webhook serves both. A reminder without calls is: an answer may still have some.
+func (p *pending) passed() bool {
+	return p.refused() || p.aside && p.reminder || p.failures >= maxFailures
+}
 
 func failures(batch []*pending) int {
 	n := 0
@@ -99,6 +107,11 @@ func (q *queue) notify() {
 
 func (q *queue) holds(key sessions.Key) bool {
 	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
+}
+
+// blocks reports whether the queue has replies of the session that no other passes. A nil queue has none.
+func (q *queue) blocks(key sessions.Key) bool {
+	return q != nil && slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key && !p.passed() })
 }
 
 // renew gives a session's queued replies a newer lease, and ends a pause that the storage has ended. It reports whether
@@ -126,6 +139,18 @@ func (q *queue) endPause(p *pending) {
 	p.next = time.Time{}
 }
 
+// lend gives replies that wait for calls the newest webhook of their conversation: it takes none.
+func (q *queue) lend() {
+	for _, p := range q.replies {
+		if p.aside && q.newest.isAfter(p.webhook) {
+			p.webhook, p.lent, p.aside = q.newest, true, false
+			q.endPause(p)
+			q.waited = true
+			q.notify()
+		}
+	}
+}
+
 // length leaves out replies that are refused repeatedly, or wait aside. Failed replies count even if others pass them: in an outage
 // all replies fail, and the queue has to stay short.
 func (q *queue) length() int {
@@ -138,13 +163,14 @@ func (q *queue) length() int {
 	return n
 }
 
-// nextBatch takes the first reply of a line, or a passed one that is due earlier.
-func (q *queue) nextBatch() (batch []*pending, due time.Time) {
+// nextBatch takes the first reply of a line, or a passed one that is due earlier. It is empty if all are held back: the session has
+// an earlier reply in another queue.
+func (q *queue) nextBatch(held func(sessions.Key) bool) (batch []*pending, due time.Time) {
 	var first *pending
 	lined := map[sessions.Key]bool{}
 	for _, p := range q.replies {
 		line := q.line(p)
-		if !p.passed() && lined[line] {
+		if !p.passed() && lined[line] || q.card && held(p.key) {
 			continue
 		}
 		lined[line] = lined[line] || !p.passed()
@@ -155,6 +181,9 @@ func (q *queue) nextBatch() (batch []*pending, due time.Time) {
 		if first == nil || at.Before(due) {
 			first, due = p, at
 		}
+	}
+	if first == nil {
+		return nil, time.Time{}
 	}
 	return q.batchOf(first), due
 }
@@ -214,12 +243,24 @@ func jointKey(batch []*pending) string {
 
 // channel is one conversation of one robot, whose replies share a rate. Replies on cards have a channel of their own,
 // since the pause of a message must not leave a card unfinished. A session's replies are in order across both. A turn
-// opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. A Markdown reply follows the session's
-// unsent card.
+// opens no card before the earlier replies are sent, see [Outbox.AwaitSent]. The end of a card that was opened before waits for
+// the session's messages. A Markdown reply follows the session's unsent card.
 type channel struct {
 	robot sessions.RobotCode
 	id    sessions.ConversationID
 	card  bool
+}
+
+// webhook is an address for messages to a conversation.
+type webhook struct {
+	address string
+	end     time.Time // zero: unknown
+}
+
+func webhookOf(t sessions.Target) webhook { return webhook{t.Webhook, t.WebhookExpires} }
+
+func (w webhook) isAfter(x webhook) bool {
+	return w.address != "" && w != x && !w.end.Before(x.end)
 }
 
 func channelOf(o sessions.Outgoing) channel {

@@ -39,6 +39,7 @@ const expiryMargin = time.Minute
 
 // sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
 func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions.Outgoing) sendResult {
+	o.useLent(batch, outs)
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -72,6 +73,9 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 		v = sendResult{split: true, maybe: v.maybe, retry: o.now()}
 	}
 	s := sessions.Settled{Failed: v.done, Maybe: v.maybe, Refused: v.refused, Part: sent.Part, Via: sent.Via, Error: err.Error(), NextAt: v.retry}
+	if v.aside {
+		s.Via = chat.ViaOpenAPI // the next attempt's way
+	}
 	level := zerolog.WarnLevel
 	if v.done {
 		level, s.NextAt = zerolog.ErrorLevel, time.Time{}
@@ -80,6 +84,17 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 		Int("attempt", out.Attempts).Int("refusals", out.Refusals).Msg("Reply did not arrive")
 	o.recordOutcome(batch, outs, s)
 	return v
+}
+
+// useLent puts the webhooks of later messages in place of those without use.
+func (o *Outbox) useLent(batch []*pending, outs []sessions.Outgoing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, p := range batch {
+		if t := &outs[i].Reply.Target; p.lent {
+			t.Webhook, t.WebhookExpires = p.webhook.address, p.webhook.end
+		}
+	}
 }
 
 // countDoubles counts the sent replies that may have arrived before. DingTalk does not report whether it showed them

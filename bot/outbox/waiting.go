@@ -25,9 +25,13 @@ func (o *Outbox) holds(key sessions.Key) bool {
 }
 
 // AwaitSent implements turn.Outbox. It waits for no reply that others pass: a reminder without calls may wait for a day.
-func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool {
+func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, atMost)
 	defer stop()
+	robot, id := key.Conversation()
+	o.mu.Lock()
+	o.lend(channel{robot: robot, id: id}, webhookOf(to))
+	o.mu.Unlock()
 	for {
 		o.mu.Lock()
 		held, left := o.blocks(key), o.left
@@ -46,17 +50,41 @@ func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, atMost time.Du
 // blocks reports whether the session has unsent replies that no other passes. The lock is held.
 func (o *Outbox) blocks(key sessions.Key) bool {
 	for _, q := range o.queues {
-		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key && !p.passed() }) {
+		if q.blocks(key) {
 			return true
 		}
 	}
 	return false
 }
 
-// signalLeft needs the lock.
-func (o *Outbox) signalLeft() {
+// messages is the queue of a conversation without cards, or nil. The lock is held.
+func (o *Outbox) messages(c channel) *queue {
+	c.card = false
+	return o.queues[c]
+}
+
+// lend offers a webhook to the replies of its conversation. The lock is held.
+func (o *Outbox) lend(c channel, w webhook) {
+	if !w.end.IsZero() && o.now().Add(expiryMargin).After(w.end) {
+		return
+	}
+	for _, c.card = range []bool{false, true} {
+		if q := o.queues[c]; q != nil && w.isAfter(q.newest) {
+			q.newest = w
+			q.lend()
+		}
+	}
+}
+
+// signalLeft needs the lock. Cards may wait for a message that left q.
+func (o *Outbox) signalLeft(q *queue) {
 	close(o.left)
 	o.left = make(chan struct{})
+	c := q.channel
+	c.card = true
+	if cards := o.queues[c]; cards != nil && cards != q {
+		cards.notify()
+	}
 }
 
 // HasUnmarked reports whether the outcome of a waiting reply's last attempt is not stored.
@@ -87,7 +115,8 @@ func (o *Outbox) Queued(key sessions.Key, card bool) bool {
 	robot, id := key.Conversation()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.queues[o.behind(channel{robot, id, card}, key)] != nil
+	c := channel{robot, id, card}
+	return o.queues[o.behind(c, key)] != nil || card && o.messages(c).blocks(key)
 }
 
 const maxQueued = 2 * maxJoined

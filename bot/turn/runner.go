@@ -113,8 +113,9 @@ type Outbox interface {
 	// others.
 	Backpressured(key sessions.Key) bool
 	Queued(key sessions.Key, card bool) bool
-	// AwaitSent reports false if replies of the session that no other passes are unsent after atMost, or ctx ends.
-	AwaitSent(ctx context.Context, key sessions.Key, atMost time.Duration) bool
+	// AwaitSent reports false if replies of the session that no other passes are unsent after atMost, or ctx ends. Replies that wait
+	// for calls go by the webhook of to, a newer target in the conversation.
+	AwaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool
 	// Send queues replies that were committed under l; then runs after the first attempt, or at once without replies.
 	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
 	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.

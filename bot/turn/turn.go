@@ -176,7 +176,9 @@ func shown(r *Runner, l sessions.Lease, asked []sessions.Event, lang string) cha
 	s := chat.Shown{
 		Lease: l, Asked: asked, Target: chat.TargetOf(asked), Lang: lang,
 		Owned: func() bool { return r.leases.Owns(l) },
-		Sent:  func(ctx context.Context) bool { return r.outbox.AwaitSent(ctx, l.Key, sentPatience) },
+		Sent: func(ctx context.Context) bool {
+			return r.outbox.AwaitSent(ctx, l.Key, chat.TargetOf(asked), sentPatience)
+		},
 	}
 	for _, e := range asked {
 		s.Tracks = append(s.Tracks, chat.ReplyKey(l.Key, e))

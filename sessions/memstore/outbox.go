@@ -112,6 +112,7 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 				o.settled, o.sent, o.ended = true, t.Sent, time.Now()
 			}
 			o.sending, o.inFlight, o.NextAt, o.Part, o.Maybe = false, false, t.NextAt, max(o.Part, t.Part), o.Maybe || t.Maybe
+			o.Via = t.Via
 			if !t.Maybe {
 				o.Joint = ""
 			}

@@ -33,10 +33,10 @@ func testOutbox(b *suite) {
 		b.Errorf("the list has %+v, want the place and the key, and no words", r)
 	}
 	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: next}))
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Via: "openapi", Error: "no calls", NextAt: next}))
 	list = b.unsentReplies(l)
-	if len(list) != 1 || list[0].Part != 2 || !list[0].NextAt.Equal(next) {
-		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v", list, next)
+	if len(list) != 1 || list[0].Part != 2 || list[0].Via != "openapi" || !list[0].NextAt.Equal(next) {
+		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v, for lack of calls", list, next)
 	}
 	due := []bool{list[0].Due}
 	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))

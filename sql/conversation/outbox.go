@@ -28,7 +28,7 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	})
 	unsent, err := outgoing(l, rows, err, func(r dbsqlc.OutboxUnsentRow) (sessions.Outgoing, []byte) {
 		o := sessions.Outgoing{
-			ID: r.ID, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took, Due: r.Due, Created: r.CreatedAt,
+			ID: r.ID, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took, Due: r.Due, Via: r.Via, Created: r.CreatedAt,
 			Reply: sessions.Reply{Nonce: r.Nonce},
 		}
 		if r.State == waiting {

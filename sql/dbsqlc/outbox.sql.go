@@ -216,7 +216,7 @@ WITH held AS (
             THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = $1 AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> $2::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+    RETURNING o.id, last.sender <> $2::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.via, o.resumed, o.part, o.refusals,
         o.next_at, o.created_at
 )
 SELECT
@@ -225,6 +225,7 @@ SELECT
     coalesce(l.nonce, '')::text AS nonce,
     coalesce(l.joint, '')::text AS joint,
     coalesce(l.state, '')::text AS state,
+    coalesce(l.via, '')::text AS via,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
     coalesce(l.due, false)::boolean AS due,
@@ -249,6 +250,7 @@ type OutboxUnsentRow struct {
 	Nonce     string
 	Joint     string
 	State     string
+	Via       string
 	Resumed   bool
 	Took      bool
 	Due       bool
@@ -282,6 +284,7 @@ func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentPa
 			&i.Nonce,
 			&i.Joint,
 			&i.State,
+			&i.Via,
 			&i.Resumed,
 			&i.Took,
 			&i.Due,

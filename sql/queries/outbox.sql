@@ -69,7 +69,7 @@ WITH held AS (
             THEN now() + interval '1 second' * @hand_seconds::float8 ELSE o.next_at END
     FROM held, last
     WHERE o.session_key = @session_key AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> @owner::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.resumed, o.part, o.refusals,
+    RETURNING o.id, last.sender <> @owner::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.via, o.resumed, o.part, o.refusals,
         o.next_at, o.created_at
 )
 SELECT
@@ -78,6 +78,7 @@ SELECT
     coalesce(l.nonce, '')::text AS nonce,
     coalesce(l.joint, '')::text AS joint,
     coalesce(l.state, '')::text AS state,
+    coalesce(l.via, '')::text AS via,
     coalesce(l.resumed, false)::boolean AS resumed,
     coalesce(l.took, false)::boolean AS took,
     coalesce(l.due, false)::boolean AS due,

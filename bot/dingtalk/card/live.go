@@ -141,7 +141,7 @@ func (l *live) open(ctx context.Context) bool {
 	if delivered {
 		l.deliveredAs(track)
 		l.changed() // it may show that the turn waits, or words of a turn that was killed
-		return true
+		return l.shown.Sent(ctx)
 	}
 	if !l.shown.Sent(ctx) {
 		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
