@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -62,3 +63,5 @@ func (c *counted) Read(b []byte) (int, error) {
 	c.read.Add(int64(n))
 	return n, err
 }
+
+func init() { stopWait = 4 * time.Second }

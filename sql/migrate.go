@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +18,9 @@ import (
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
+	"ebb/sessions/periodic"
 	"ebb/sql/citus"
+	"ebb/sql/dbsqlc"
 )
 
 const schemaName = "schema.sql"
@@ -51,6 +55,17 @@ func (e TooOldError) Error() string {
 // Is makes it an ErrOldSchema.
 func (TooOldError) Is(target error) bool { return target == ErrOldSchema }
 
+// RunningError reports replicas that a pending migration would break. Nothing was changed in the database.
+type RunningError struct {
+	Replicas int
+	Step     string
+}
+
+// Error names the way out.
+func (e RunningError) Error() string {
+	return fmt.Sprintf("no older release can run on the schema after %s, and %d of its replicas run: stop them first", e.Step, e.Replicas)
+}
+
 // Migration is one step.
 type Migration struct {
 	Version   int64
@@ -62,7 +77,7 @@ type Migration struct {
 // Migrate brings the schema up to date and returns the applied steps. A new database gets the whole schema in one step, of the newest
 // version. Concurrent migrations wait for each other under an advisory lock, so url must lead to the server itself, not to a
 // transaction pooler. New tables of a distributed installation are distributed. It fails with a TooOldError where no migration
-// begins.
+// begins, and with a RunningError while replicas run that a migration would break.
 func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	m, err := openMigrator(url)
 	if err != nil {
@@ -72,6 +87,9 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	steps, err := m.create(ctx)
 	if err != nil || steps != nil {
 		return steps, err
+	}
+	if err := m.awaitStop(ctx, url); err != nil {
+		return nil, err
 	}
 	results, err := m.provider.Up(ctx)
 	if err != nil {
@@ -233,4 +251,55 @@ func (m *migrator) fill(ctx context.Context, tx *sql.Tx) (version int64, err err
 		}
 	}
 	return version, err
+}
+
+// A migration whose first line ends with needsStop breaks replicas of older releases.
+const needsStop = "No older release can run on it."
+
+// A replica runs that had a heartbeat within the last heartbeatSeconds. One that was killed needs as long to be known as dead.
+const heartbeatSeconds = 15
+
+var stopWait = (heartbeatSeconds + 5) * time.Second
+
+// awaitStop returns when no replica runs that a pending migration breaks.
+func (m *migrator) awaitStop(ctx context.Context, url string) error {
+	step, err := m.breaking(ctx)
+	if err != nil || step == "" {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	running := 0
+	ended := time.Now().Add(stopWait)
+	return periodic.Poll(ctx, time.Second, func() (bool, error) {
+		if running, err = dbsqlc.New().ReplicasRunning(ctx, conn, heartbeatSeconds); err != nil {
+			return false, fmt.Errorf("looking for running replicas: %w", err)
+		}
+		if running > 0 && time.Now().After(ended) {
+			return false, RunningError{Replicas: running, Step: step}
+		}
+		return running == 0, nil
+	})
+}
+
+// breaking returns the name of the first pending migration that breaks replicas of older releases.
+func (m *migrator) breaking(ctx context.Context) (string, error) {
+	all, err := m.provider.Status(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the status of migrations: %w", err)
+	}
+	for _, s := range all {
+		content, err := fs.ReadFile(schemaFiles, path.Join("migrations", s.Source.Path))
+		if err != nil {
+			return "", err
+		}
+		first, _, _ := strings.Cut(string(content), "\n")
+		if s.State == goose.StatePending && strings.HasSuffix(first, needsStop) {
+			return s.Source.Path, nil
+		}
+	}
+	return "", nil
 }

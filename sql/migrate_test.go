@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"ebb/memory"
+	"ebb/sessions"
 	"ebb/sessions/periodic"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -124,6 +126,26 @@ func TestOlderReleaseEndsOnNewerDatabase(t *testing.T) {
 		if !slices.Equal(catalog(t, url), before) {
 			t.Errorf("the older release changed %s", name)
 		}
+	}
+}
+
+// A migration waits until replicas have stopped that it would break, and changes nothing while they run.
+func TestMigrateAwaitsStop(t *testing.T) {
+	t.Parallel()
+	running := ofBaseline(t)
+	_, pool := open(t, running)
+	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() + interval '10 seconds' WHERE id = 'replica-a'")
+	before := catalog(t, running)
+	_, err := sql.Migrate(t.Context(), running)
+	if some, ok := errors.AsType[sql.RunningError](err); !ok || some.Replicas != 1 {
+		t.Fatalf("migrating under a replica of an older release gave %v", err)
+	}
+	if !slices.Equal(catalog(t, running), before) {
+		t.Error("the database was changed under a replica of an older release")
+	}
+	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '13 seconds' WHERE id = 'replica-a'") // killed
+	if _, err := sql.Migrate(t.Context(), running); err != nil {
+		t.Errorf("migrating after the last heartbeat: %v", err)
 	}
 }
 
@@ -270,7 +292,7 @@ func TestMigrationsSayWhatRunsOnThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, _, _ := strings.Cut(string(content), "\n")
-		if !regexp.MustCompile(`^-- .+\. Oldest release that can run on it: \d+\.\d+\.$`).MatchString(first) {
+		if !regexp.MustCompile(`^-- .+\. (Oldest release that can run on it: \d+\.\d+|No older release can run on it)\.$`).MatchString(first) {
 			t.Errorf("%s begins with %q", name, first)
 		}
 	}
@@ -308,3 +330,74 @@ func catalog(t *testing.T, url string) []string {
 	}
 	return collect(t, pool, string(query), pgx.RowTo[string])
 }
+
+// Each row of a database of the baseline is still there after the upgrade, and the stores read it.
+func TestMigrateKeepsRows(t *testing.T) {
+	t.Parallel()
+	url := ofBaseline(t)
+	_, before := open(t, url)
+	count := func() map[string]int64 {
+		rows := map[string]int64{}
+		for _, table := range collect(t, before, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'", pgx.RowTo[string]) {
+			rows[table] = collect(t, before, "SELECT count(*) FROM "+table, pgx.RowTo[int64])[0]
+		}
+		return rows
+	}
+	rows := count()
+	if _, err := sql.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	left := count()
+	for table, n := range rows {
+		if n == 0 {
+			t.Errorf("%s is empty before the upgrade, so that nothing is seen of its rows", table)
+		}
+		if left[table] != n && !slices.Contains(dropped, table) {
+			t.Errorf("%s has %d rows after the upgrade, want %d", table, left[table], n)
+		}
+	}
+
+	s, _ := open(t, url)
+	if _, err := s.Beat(t.Context(), "new"); err != nil {
+		t.Fatal(err)
+	}
+	l := must[sessions.Lease](t)(s.Acquire(t.Context(), "robot/cidOps==", "new"))
+	v := must[sessions.View](t)(s.Begin(t.Context(), l, 10))
+	if v.Session.LastSeq != 12 || v.Session.Lease.Term != 10 || len(v.Summaries) != 1 || !strings.Contains(v.Summaries[0].Text, "48213") || len(v.Runs) != 2 {
+		t.Errorf("the session is seen as %+v", v)
+	}
+	var said []string
+	for _, e := range slices.Concat(v.Tail, v.Pending) {
+		said = append(said, fmt.Sprint(e.Seq, e.SenderID, e.SenderNick, e.Content))
+		if e.Role == sessions.RoleUser && (e.Message == nil || e.Message.Text != e.Content || e.Message.SenderID != e.SenderID || e.Message.ID == "") {
+			t.Errorf("event %d has the message %+v", e.ID, e.Message)
+		}
+	}
+	if want := []string{"7staff1张伟（值班）[引用 李娜: 查一下昨晚的超时报警]\n结论发我一份", "8好的，已发给你。", "9staff2李娜/status", "10会话正常。", "11$:enc9外部客户王看下截图 [图片]", "12图片里是 502 页面。", "0staff1张伟现在恢复了吗？"}; !slices.Equal(said, want) {
+		t.Errorf("the view has %q, want %q", said, want)
+	}
+	if quote := v.Tail[0].Message.Quote; quote == nil || quote.SenderID != "staff2" || quote.Nick != "李娜" {
+		t.Errorf("the quote is %+v", quote)
+	}
+	if unsent := must[[]sessions.Outgoing](t)(s.Unsent(t.Context(), l)); len(unsent) != 1 || !unsent[0].Maybe || unsent[0].Reply.Target.Card != "card-2" {
+		t.Errorf("the open replies are %+v", unsent)
+	}
+	if due := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), l.Key)); len(due) != 1 || due[0].Creator.StaffID != "staff2" {
+		t.Errorf("the reminders are %+v", due)
+	}
+	must[sessions.LogEntry](t)(s.Undo(t.Context(), l, 0, 0))
+	if v = must[sessions.View](t)(s.Begin(t.Context(), l, 0)); len(v.Summaries) != 1 || v.Summaries[0].Text != "问了超时。" || len(v.Tail) != 8 || !strings.Contains(v.Tail[0].Content, "48213 次超时。") {
+		t.Errorf("after an undo the session is seen as %+v", v)
+	}
+	for who, want := range map[sessions.UserID]memory.Preview{
+		"staff1": {Messages: 4, Answers: 3, Facts: 2, Groups: []string{"支付网关值班"}, Private: 1, Usage: 1, Schedules: 1, IDs: 1},
+		"staff2": {Messages: 4, Answers: 3, Facts: 4, Summaries: 1, Groups: []string{"支付网关值班", "支付网关值班"}, Usage: 1, Schedules: 1, Promotions: 1, Compactions: 2, Logins: 1, Actions: 1},
+	} {
+		if got := must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: who})); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the rows of %s are %+v, want %+v", who, got, want)
+		}
+	}
+}
+
+// dropped are the tables of the baseline that are no more.
+var dropped = []string{"model_spend"}

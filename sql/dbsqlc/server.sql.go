@@ -22,6 +22,19 @@ func (q *Queries) ReadOnly(ctx context.Context, db DBTX) (bool, error) {
 	return read_only, err
 }
 
+const replicasRunning = `-- name: ReplicasRunning :one
+SELECT count(*)::int AS n FROM replicas r
+WHERE r.heartbeat_at BETWEEN now() - interval '1 second' * $1::int AND now() + interval '1 second' * $1::int
+`
+
+// ReplicasRunning counts the replicas with a heartbeat in the last seconds.
+func (q *Queries) ReplicasRunning(ctx context.Context, db DBTX, seconds int) (int, error) {
+	row := db.QueryRow(ctx, replicasRunning, seconds)
+	var n int
+	err := row.Scan(&n)
+	return n, err
+}
+
 const serverIdentity = `-- name: ServerIdentity :one
 SELECT current_setting('server_version')::text AS version, pg_backend_pid()::int AS pid,
     concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity,

@@ -1,4 +1,4 @@
--- Removes the table of usage that older releases wrote, and the history before version 45. Oldest release that can run on it: 0.1.
+-- Removes the table of usage that older releases wrote, and the history before version 45. No older release can run on it.
 
 -- +goose Up
 

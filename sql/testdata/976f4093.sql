@@ -322,3 +322,164 @@ CREATE UNIQUE INDEX session_summaries_active_end ON session_summaries (session_k
 CREATE INDEX sessions_of_conversation ON dingtalk_sessions (conversation_id, robot_code);
 
 INSERT INTO goose_db_version (version_id, is_applied) SELECT v, true FROM generate_series(0, 45) v ORDER BY v;
+
+-- A group in the middle of its life: summaries of two generations, offloaded results, a tool call, quotes, waiting and dead messages.
+-- A member's own session there, a private chat, and a group that only a deleted session left traces of.
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, total_tokens, compaction_count, flush_count, lease_owner, lease_term,
+    last_seq, gen, base_seq, compacted_seq, flushed_seq, flush_epoch, observed_tokens, observed_seq, calibration, pinned, pinned_due, prompt_tokens, cached_tokens,
+    completion_tokens, model, view_version, compacted_at, spent_on, spent_tokens, candidates, fallen_term, settings, cut_turns, upkeep_term, upkeep_until,
+    last_active_at, created_at, updated_at) VALUES
+    ('robot/cidOps==', 'robot', 'cidOps==', '2', '支付网关值班', 1240, 3, 2, 'replica-a', 9, 12, 1, 2, 6, 8, 2, 1190, 11, 1.07, '灰度集群的代号是 heron-77。', false, 48211, 1200,
+        2210, 'qwen-plus', 4, '2026-11-20 10:00+00', '2026-11-21', 830, 2, 7, '{"auto_compact_threshold": 4000, "policy": "turns"}', 1, 9, '2026-11-21 09:00+00',
+        '2026-11-21 08:30+00', '2026-11-01 08:00+00', '2026-11-21 08:30+00'),
+    ('robot/cidOps==/staff2', 'robot', 'cidOps==', '2', '支付网关值班', 90, 0, 0, NULL, 2, 2, 0, 0, 0, 0, NULL, 0, 0, 1, '', true, 300, 0, 40, 'qwen-plus', 0, NULL, NULL, 0, 1, 0, NULL,
+        0, 0, NULL, '2026-11-20 08:30+00', '2026-11-20 08:00+00', '2026-11-20 08:30+00'),
+    ('robot/cidDM==', 'robot', 'cidDM==', '1', '张伟', 60, 0, 1, NULL, 3, 2, 0, 0, 0, 2, 0, 55, 2, 1, '', false, 210, 0, 30, 'qwen-plus', 0, NULL, NULL, 0, 0, 2, NULL, 0, 0, NULL,
+        '2026-11-19 02:30+00', '2026-11-19 02:00+00', '2026-11-19 02:30+00');
+UPDATE dingtalk_sessions SET compact_failures = 2, compact_retry_at = '2026-11-21 10:00+00', compact_error = 'no gain: gains too little', rearm_tokens = 1500, flush_failures = 1
+    WHERE session_key = 'robot/cidOps==';
+
+INSERT INTO dingtalk_session_events (session_key, id, seq, role, state, attempts, content, sender_id, sender_nick, msg_id, tool_calls, tool_call_id, tool_name, tokens,
+    is_archived, message, shown, shown_tokens, blob_id, terms, candidate, attempt_term, counted_term, terms_version, created_at, sent_at) OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, 1, 'user', 'done', 0, '旧的一代：值班表在哪？', 'staff1', '张伟', 'msg01', NULL, '', '', 12, true,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "conversation_title": "支付网关值班", "msg_id": "msg01", "sender_id": "staff1", "staff_id": "staff1", "encrypted_id": "$:enc1", "sender_nick": "张伟", "kind": "text", "text": "旧的一代：值班表在哪？", "sent_at": "2026-11-18T08:00:00Z"}',
+        NULL, NULL, NULL, '{11,12}', false, NULL, NULL, 2, '2026-11-18 08:00+00', '2026-11-18 08:00+00'),
+    ('robot/cidOps==', 2, 2, 'assistant', 'done', 0, '在群文件里。', '', '', NULL, NULL, '', '', 8, true, NULL, NULL, NULL, NULL, '{13}', false, NULL, NULL, 1, '2026-11-18 08:00:05+00', '2026-11-18 08:00:05+00'),
+    ('robot/cidOps==', 3, 3, 'user', 'done', 0, '查一下昨晚的超时报警', 'staff2', '李娜', 'msg02', NULL, '', '', 14, true,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg02", "sender_id": "staff2", "staff_id": "staff2", "sender_nick": "李娜", "sender_admin": true, "kind": "text", "text": "查一下昨晚的超时报警", "sent_at": "2026-11-20T08:01:00Z", "mentioned": ["staff1"]}',
+        NULL, NULL, NULL, '{14,15,16}', true, NULL, NULL, 2, '2026-11-20 08:01+00', '2026-11-20 08:01+00'),
+    ('robot/cidOps==', 4, 4, 'assistant', 'done', 0, '', '', '', NULL, '[{"id": "call_1", "name": "query_history", "arguments": "{\"days\": 1}"}]', '', '', 20, true, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, 2,
+        '2026-11-20 08:01:09+00', '2026-11-20 08:01:09+00'),
+    ('robot/cidOps==', 5, 5, 'tool', 'done', 0, '节点 3 的连接池耗尽，共 48213 次超时。', '', '', NULL, NULL, 'call_1', 'query_history', 900, true, NULL, '[48213 次超时，见 blob 7f3a]', 12, '7f3a', NULL, false, NULL,
+        NULL, 2, '2026-11-20 08:01:09+00', '2026-11-20 08:01:09+00'),
+    ('robot/cidOps==', 6, 6, 'assistant', 'done', 0, '连接池耗尽，已经扩容。', '', '', NULL, NULL, '', '', 16, true, NULL, NULL, NULL, NULL, '{15,17}', false, NULL, NULL, 2, '2026-11-20 08:01:09+00', '2026-11-20 08:01:09+00'),
+    ('robot/cidOps==', 7, NULL, 'summary', 'done', 0, '查了超时，扩容了。', '', '', NULL, NULL, '', '', 12, false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-20 10:00+00', '2026-11-20 10:00+00'),
+    ('robot/cidOps==', 8, 7, 'user', 'done', 1, '[引用 李娜: 查一下昨晚的超时报警]
+结论发我一份', 'staff1', '张伟（值班）', 'msg03', NULL, '', '', 22, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg03", "sender_id": "staff1", "staff_id": "staff1", "encrypted_id": "$:enc1", "sender_nick": "张伟（值班）", "kind": "text", "text": "[引用 李娜: 查一下昨晚的超时报警]\n结论发我一份", "quote": {"msg_id": "msg02", "sender_id": "staff2", "nick": "李娜", "kind": "text", "text": "查一下昨晚的超时报警"}, "sent_at": "2026-11-21T08:00:00Z"}',
+        NULL, NULL, NULL, '{15,16,18}', true, 8, 7, 2, '2026-11-21 08:00+00', '2026-11-21 08:00+00'),
+    ('robot/cidOps==', 9, 8, 'assistant', 'done', 0, '好的，已发给你。', '', '', NULL, NULL, '', '', 9, false, NULL, NULL, NULL, NULL, '{18}', false, NULL, NULL, 2, '2026-11-21 08:00:07+00', '2026-11-21 08:00:07+00'),
+    ('robot/cidOps==', 10, 9, 'user', 'done', 0, '/status', 'staff2', '李娜', 'msg04', NULL, '', '', 3, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg04", "sender_id": "staff2", "staff_id": "staff2", "sender_nick": "李娜", "kind": "text", "text": "/status", "sent_at": "2026-11-21T08:10:00Z", "outcome": "limited"}',
+        NULL, NULL, NULL, NULL, false, NULL, NULL, 2, '2026-11-21 08:10+00', '2026-11-21 08:10+00'),
+    ('robot/cidOps==', 11, 10, 'assistant', 'done', 0, '会话正常。', '', '', NULL, NULL, '', '', 6, false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, 2, '2026-11-21 08:10:01+00', '2026-11-21 08:10:01+00'),
+    ('robot/cidOps==', 12, 11, 'user', 'done', 0, '看下截图 [图片]', '$:enc9', '外部客户王', 'msg05', NULL, '', '', 9, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg05", "sender_id": "$:enc9", "external": true, "sender_nick": "外部客户王", "kind": "picture", "text": "看下截图 [图片]", "attachments": [{"kind": "picture", "code": "abc"}], "sent_at": "2026-11-21T08:20:00Z"}',
+        NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-21 08:20+00', '2026-11-21 08:20+00'),
+    ('robot/cidOps==', 13, 12, 'assistant', 'done', 0, '图片里是 502 页面。', '', '', NULL, NULL, '', '', 11, false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-21 08:20:04+00', '2026-11-21 08:20:04+00'),
+    ('robot/cidOps==', 14, NULL, 'user', 'pending', 0, '现在恢复了吗？', 'staff1', '张伟', 'msg06', NULL, '', '', 0, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "conversation_title": "支付网关值班", "msg_id": "msg06", "sender_id": "staff1", "staff_id": "staff1", "encrypted_id": "$:enc1", "sender_nick": "张伟", "kind": "text", "text": "现在恢复了吗？", "sent_at": "2026-11-21T08:29:00Z", "webhook": "https://oapi.dingtalk.com/robot/sendBySession?session=x", "webhook_expires": "2026-11-21T10:00:00Z"}',
+        NULL, NULL, NULL, NULL, false, 9, NULL, 1, '2026-11-21 08:29+00', '2026-11-21 08:29+00'),
+    ('robot/cidOps==', 15, NULL, 'user', 'dead', 3, '让进程崩溃的消息', 'staff2', '李娜', 'msg07', NULL, '', '', 0, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg07", "sender_id": "staff2", "staff_id": "staff2", "sender_nick": "李娜", "kind": "text", "text": "让进程崩溃的消息", "sent_at": "2026-11-20T09:00:00Z"}',
+        NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-20 09:00+00', '2026-11-20 09:00+00'),
+    ('robot/cidOps==', 16, NULL, 'user', 'dead', 0, '[已删除]', '', '', 'msg08', NULL, '', '', 4, false, '{"kind": "text", "text": "[已删除]", "msg_id": "msg08", "robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "sent_at": "2026-11-20T09:10:00Z"}',
+        NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-20 09:10+00', '2026-11-20 09:10+00'),
+    ('robot/cidOps==/staff2', 17, 1, 'user', 'done', 0, '我的工位号是 A-217', 'staff2', '李娜', 'msg11', NULL, '', '', 10, false,
+        '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "msg_id": "msg11", "sender_id": "staff2", "staff_id": "staff2", "sender_nick": "李娜", "kind": "text", "text": "我的工位号是 A-217", "sent_at": "2026-11-20T08:30:00Z"}',
+        NULL, NULL, NULL, NULL, true, NULL, NULL, 1, '2026-11-20 08:30+00', '2026-11-20 08:30+00'),
+    ('robot/cidOps==/staff2', 18, 2, 'assistant', 'done', 0, '记下了。', '', '', NULL, NULL, '', '', 5, false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, 1, '2026-11-20 08:30:04+00', '2026-11-20 08:30:04+00'),
+    ('robot/cidDM==', 19, 1, 'user', 'done', 0, '[定时 2026-11-19 10:00]
+提醒我交周报', 'staff1', '张伟', 'schedule-1-1', NULL, '', '', 15, false,
+        '{"robot_code": "robot", "conversation_id": "cidDM==", "conversation_type": "1", "msg_id": "schedule-1-1", "sender_id": "staff1", "staff_id": "staff1", "sender_nick": "张伟", "kind": "text", "text": "[定时 2026-11-19 10:00]\n提醒我交周报", "sent_at": "2026-11-19T02:00:00Z", "scheduled": {"id": 1, "kind": "remind", "due_at": "2026-11-19T10:00:00+08:00", "lang": "zh"}}',
+        NULL, NULL, NULL, NULL, false, NULL, NULL, 2, '2026-11-19 02:00+00', '2026-11-19 02:00+00'),
+    ('robot/cidDM==', 20, 2, 'assistant', 'done', 0, '该交周报了。', '', '', NULL, NULL, '', '', 7, false, NULL, NULL, NULL, NULL, '{19}', false, NULL, NULL, 2, '2026-11-19 02:00:02+00', '2026-11-19 02:00:02+00');
+
+INSERT INTO tool_runs (session_key, event_id, call_id, name, arguments, finished, result, started_at) VALUES
+    ('robot/cidOps==', 14, 'call_7', 'memory_search', '{"query": "恢复"}', true, '没有找到', '2026-11-21 08:29:03+00'),
+    ('robot/cidOps==', 14, 'call_8', 'memory_save', '{"text": "x"}', false, '', '2026-11-21 08:29:04+00');
+INSERT INTO deleted_messages (message, deleted_at) VALUES (sha256(convert_to('robot/cidGone== msg90', 'UTF8')), '2026-11-21 07:00+00');
+
+INSERT INTO session_summaries (session_key, id, gen, level, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens, model, status, superseded_by, created_at)
+    OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, 0, 0, 1, 2, 1, 2, 2, '问了值班表。', 8, 'qwen-plus', 'closed', NULL, '2026-11-19 10:00+00'),
+    ('robot/cidOps==', 2, 1, 0, 3, 4, 3, 4, 2, '问了超时。', 7, 'qwen-plus', 'superseded', 4, '2026-11-20 09:30+00'),
+    ('robot/cidOps==', 3, 1, 0, 3, 6, 3, 6, 4, '试过的摘要。', 7, 'qwen-plus', 'undone', NULL, '2026-11-20 09:40+00'),
+    ('robot/cidOps==', 4, 1, 1, 3, 6, 3, 6, 4, '查了超时：节点 3 的连接池耗尽，48213 次，已扩容。', 24, 'qwen-plus', 'active', NULL, '2026-11-20 10:00+00');
+INSERT INTO blobs (session_key, blob_id, body, created_at) VALUES ('robot/cidOps==', '7f3a', '节点 3 的连接池耗尽，共 48213 次超时。', '2026-11-20 09:00+00');
+INSERT INTO compaction_jobs (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged, created_at, updated_at) VALUES
+    ('robot/cidOps==', 1, 6, 8, 'h6-8', 'v3', 2, '\x1f8b', '2026-11-21 08:12+00', '2026-11-21 08:13+00');
+INSERT INTO compaction_requests (session_key, settings, focus, requested_at, started_at, attempts, requested_by) VALUES
+    ('robot/cidOps==', '{"policy": "turns"}', '报警', '2026-11-21 08:11+00', '2026-11-21 08:12+00', 1, 'cli:root');
+INSERT INTO compaction_log (session_key, id, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq, end_seq, summary_id, flush_outcome, audit, duration_ms, cost,
+    prompt_tokens, cached_tokens, completion_tokens, outcome, error, created_at, gen, undone_at, asked_by, view_before, flush_id, requested_by) OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, 'new', 'token_budget', 'auto', 'qwen-plus', '', 60, 0, 1, 2, 1, 'saved', NULL, 800, 0.01, 300, 0, 40, 'committed', '', '2026-11-19 10:00+00', 0, NULL, NULL, NULL, 1, ''),
+    ('robot/cidOps==', 2, 'command', 'turns', 'manual', 'qwen-plus', '', 1500, 900, 3, 6, 3, '', NULL, 700, 0.01, 900, 100, 60, 'committed', '', '2026-11-20 09:40+00', 1, '2026-11-20 09:50+00', NULL,
+        '{"cursor": 4, "summaries": [2], "pinned": ""}', NULL, 'staff2'),
+    ('robot/cidOps==', 3, 'undo', '', '', '', '', 900, 1500, 0, 0, NULL, '', NULL, 3, 0, 0, 0, 0, 'nothing', '', '2026-11-20 09:50+00', 1, NULL, 10, NULL, NULL, 'staff2'),
+    ('robot/cidOps==', 4, 'threshold', 'turns', 'auto', 'qwen-plus', '报警', 4100, 1240, 3, 6, 4, 'saved', '{"missing": []}', 1900, 0.02, 3000, 0, 200, 'committed', '', '2026-11-20 10:00+00', 1, NULL, NULL,
+        '{"cursor": 4, "summaries": [2], "pinned": "灰度集群的代号是 heron-77。", "shown": [{"seq": 5, "text": null, "tokens": 0}]}', 2, ''),
+    ('robot/cidOps==', 5, 'threshold', 'turns', 'auto', 'qwen-plus', '', 4200, 0, 7, 8, NULL, 'empty', NULL, 500, 0.01, 100, 0, 9, 'failed', 'no gain: gains too little', '2026-11-21 08:00+00', 1, NULL, NULL, NULL, NULL, '');
+
+INSERT INTO memories (scope, scope_id, id, kind, content, norm_hash, subject_id, source_session, start_seq, end_seq, superseded_by, created_at, fact_key, said_by, said_at, source_group,
+    expires_at, last_seen_at, seen, superseded_at, promoted_by, consolidated, terms, terms_version) OVERRIDING SYSTEM VALUE VALUES
+    ('group', 'robot/cidOps==', 1, 'fact', '灰度集群的代号是 heron-76。', '\x01', '', 'robot/cidOps==', 1, 2, 2, '2026-11-18 09:00+00', '灰度集群代号', 'staff1', '2026-11-18 08:00+00', 'robot/cidOps==', NULL,
+        '2026-11-18 09:00+00', 1, '2026-11-20 09:00+00', '', false, '{101,102}', 2),
+    ('group', 'robot/cidOps==', 2, 'fact', '灰度集群的代号是 heron-77。', '\x02', '', 'robot/cidOps==', 3, 6, NULL, '2026-11-20 09:00+00', '灰度集群代号', 'staff2', '2026-11-20 08:01+00', 'robot/cidOps==', NULL,
+        '2026-11-20 09:00+00', 3, NULL, '', true, '{101,103}', 2),
+    ('user', 'staff2', 3, 'profile', '李娜负责支付网关的值班。', '\x03', 'staff2', 'robot/cidOps==', 3, 3, NULL, '2026-11-20 09:00+00', '', 'staff2', '2026-11-20 08:01+00', 'robot/cidOps==', NULL,
+        '2026-11-20 09:00+00', 1, NULL, '', false, NULL, 1),
+    ('user', 'staff1', 4, 'task', '张伟周五前交周报。', '\x04', 'staff1', 'robot/cidDM==', 1, 2, NULL, '2026-11-19 03:00+00', '', 'staff1', '2026-11-19 02:00+00', '', '2036-11-28 00:00+00', '2026-11-19 03:00+00', 1,
+        NULL, '', false, '{104}', 1),
+    ('team', 'robot', 5, 'decision', '报警先扩容，再查原因。', '\x05', '', 'robot/cidOps==', 3, 6, NULL, '2026-11-20 09:00+00', '', 'staff2', NULL, 'robot/cidOps==', NULL, '2026-11-20 09:00+00', 1, NULL, 'staff2', false, '{105}', 2),
+    ('session', 'robot/cidOps==/staff2', 6, 'fact', '工位号是 A-217。', '\x06', '', 'robot/cidOps==/staff2', 1, 1, NULL, '2026-11-20 09:00+00', '', 'staff2', NULL, 'robot/cidOps==', NULL, '2026-11-20 09:00+00', 1, NULL, '', false,
+        NULL, 1),
+    ('group', 'robot/cidOps==', 7, 'digest', '11 月 20 日：查了超时报警并扩容。', '\x07', '', 'robot/cidOps==', 3, 6, NULL, '2026-11-21 01:00+00', '', '', NULL, 'robot/cidOps==', NULL, '2026-11-21 01:00+00', 1, NULL, '', false, '{106}', 2);
+INSERT INTO memory_flushes (session_key, id, trigger, gen, epoch, from_seq, through_seq, saved, duplicate, superseded, model, prompt_tokens, completion_tokens, created_at, cached_tokens, cost)
+    OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, 'new', 0, 0, 0, 2, '{1}', '{}', '{}', 'qwen-plus', 100, 20, '2026-11-18 09:00+00', 0, 0.001),
+    ('robot/cidOps==', 2, 'threshold', 1, 2, 2, 8, '{2,3,5}', '{3}', '{1}', 'qwen-plus', 400, 60, '2026-11-20 09:00+00', 10, 0.004);
+INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason, created_at, updated_at) VALUES
+    ('robot/cidOps==', 8, 12, 2, 'model error: busy', '2026-11-21 08:21+00', '2026-11-21 08:25+00');
+INSERT INTO memory_digests (session_key, day, memory_id, attempts, error, done, updated_at) VALUES
+    ('robot/cidOps==', '2026-11-20', 7, 1, '', true, '2026-11-21 01:00+00'), ('robot/cidDM==', '2026-11-19', NULL, 1, 'model error: busy', false, '2026-11-20 01:00+00');
+INSERT INTO embeddings (scope_key, content_hash, model, vec, small, seq, created_at) VALUES
+    ('robot/cidOps==', '\xe1', 'text-embedding-v3', '{0.6,0.8}', '\x00', 3, '2026-11-20 09:00+00'), ('group|robot/cidOps==', '\xe2', 'text-embedding-v3', '{}', '\x', 0, '2026-11-20 09:00+00');
+INSERT INTO embedding_cursors (session_key, model, through_seq) VALUES ('robot/cidOps==', 'text-embedding-v3', 6);
+
+INSERT INTO outbox (session_key, id, target, body, nonce, state, sender, resumed, attempts, part, via, error, next_at, created_at, settled_at, joint, in_flight, refusals)
+    OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2"}', '连接池耗尽，已经扩容。', 'n1', 'sent', 'replica-a', false, 1, 1, 'webhook', '', '2026-11-20 08:01:20+00',
+        '2026-11-20 08:01:09+00', '2026-11-20 08:01:10+00', '', false, 0),
+    ('robot/cidOps==', 2, '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "staff_id": "staff2"}', '[已删除]', 'n2', 'failed', 'replica-a', true, 3, 0, 'api', 'rejected: 400',
+        '2026-11-20 09:01:20+00', '2026-11-20 09:00:09+00', '2026-11-20 09:05+00', 'j1', false, 2),
+    ('robot/cidOps==', 3, '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "webhook": "https://oapi.dingtalk.com/robot/sendBySession?session=x", "webhook_expires": "2026-11-21T10:00:00Z", "mentions": [{"staff_id": "staff1", "nick": "张伟"}], "card": "card-2"}',
+        '图片里是 502 页面。', 'n3', 'sending', 'replica-a', false, 1, 0, '', '', '2026-11-21 08:20:30+00', '2026-11-21 08:20:04+00', NULL, '', true, 0),
+    ('robot/cidDM==', 4, '{"robot_code": "robot", "conversation_id": "cidDM==", "conversation_type": "1", "staff_id": "staff1", "scheduled": true}', '该交周报了。', 'n4', 'waiting', '', false, 2, 0, 'api', 'rate limited',
+        '2026-11-19 02:05+00', '2026-11-19 02:00:02+00', NULL, '', false, 1);
+INSERT INTO cards (session_key, out_track_id, state, turn_event_id, next_at, prepaid, rating, created_at, settled_at, kind, tries) VALUES
+    ('robot/cidOps==', 'card-1', 'finished', 8, '2026-11-21 08:00+00', false, 'good', '2026-11-21 08:00:02+00', '2026-11-21 08:00:09+00', 'card', 1),
+    ('robot/cidOps==', 'card-2', 'open', 12, '2026-11-21 08:21+00', true, '', '2026-11-21 08:20:01+00', NULL, 'card', 0),
+    ('robot/cidOps==', 'msg06', 'open', 14, '2026-11-21 08:30+00', false, '', '2026-11-21 08:29:01+00', NULL, 'reaction', 0),
+    ('robot/cidOps==', 'card-0', 'given_up', 3, '2026-11-20 08:00+00', false, '', '2026-11-20 08:01:02+00', '2026-11-20 09:00+00', 'card', 5);
+
+INSERT INTO schedules (session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at) VALUES
+    ('robot/cidDM==', 1, 'done', 'remind', '2026-11-19 02:00+00', 'once 2026-11-19T10:00', '提醒我交周报', 'staff1', '{"robot_code": "robot", "conversation_id": "cidDM==", "conversation_type": "1", "sender_id": "staff1", "staff_id": "staff1", "sender_nick": "张伟"}',
+        'msg88', '2026-11-18 02:00+00', '2026-11-19 02:00+00'),
+    ('robot/cidOps==', 1, 'active', 'ask', '2036-11-28 01:00+00', 'daily 09:00', '昨天有哪些报警？', 'staff2', '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "sender_id": "staff2", "staff_id": "staff2", "sender_nick": "李娜"}',
+        'msg89', '2026-11-18 02:00+00', NULL),
+    ('robot/cidOps==', 2, 'refused', 'remind', '2026-11-20 01:00+00', 'daily 09:00', '站会', '$:enc9', '{"robot_code": "robot", "conversation_id": "cidOps==", "conversation_type": "2", "sender_id": "$:enc9", "sender_nick": "外部客户王"}', 'msg91', '2026-11-18 03:00+00',
+        '2026-11-20 01:00+00');
+INSERT INTO schedule_numbers (session_key, last) VALUES ('robot/cidOps==', 2), ('robot/cidDM==', 1);
+
+INSERT INTO replicas (id, started_at, heartbeat_at, draining, connected) VALUES ('replica-a', '2026-11-21 07:00+00', '2026-11-21 08:30+00', true, true), ('replica-0', '2026-11-20 07:00+00', '2026-11-21 06:59+00', false, false);
+INSERT INTO restarts (replica, started_at, stopped_at, ending, told, answered, drained, flushed, debt, resumed, redelivered, doubled, lost) VALUES
+    ('replica-0', '2026-11-20 07:00+00', '2026-11-21 06:59+00', 'killed', true, 11, 0, 0, 1, 2, 1, 1, 0), ('replica-a', '2026-11-21 07:00+00', NULL, '', false, 4, 1, 1, 0, 0, 0, 0, 0);
+INSERT INTO sender_ids (sender_id, robot_code, staff_id, seen_at) VALUES ('$:enc1', 'robot', 'staff1', '2026-11-18 08:00+00'), ('$:enc7', 'robot', 'staff7', '2026-11-18 08:00+00'), ('$:enc7', 'robot', 'staff8', '2026-11-19 08:00+00');
+INSERT INTO person_erasures (person, day, times) VALUES ('\xaa', '2026-11-20', 2);
+INSERT INTO limit_windows (subject, ends_at, used, noticed) VALUES ('\xb1', '2026-11-21 09:00+00', 4, ''), ('\xb2', '2026-11-21 09:00+00', 1, 'msg04');
+INSERT INTO group_scopes (group_key, scope, updated_at) VALUES ('robot/cidOps==', 'group', '2026-11-20 07:00+00'), ('robot/cidOld==', 'member', '2026-11-02 07:00+00');
+INSERT INTO model_spend (session_key, day, kind, prompt_tokens, cached_tokens, completion_tokens, cost, turns) VALUES ('robot/cidOps==', '2026-11-18', 'turn', 300, 0, 40, 0.003, 1);
+INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cached_tokens, completion_tokens, cost, turns) VALUES
+    ('robot/cidOps==', '2026-11-18', 'turn', '', '', 300, 0, 40, 0.003, 1), ('robot/cidOps==', '2026-11-21', 'turn', 'qwen-plus', 'staff1', 900, 100, 80, 0.01, 1),
+    ('robot/cidOps==', '2026-11-20', 'flush', 'qwen-plus', '', 400, 10, 60, 0.004, 0), ('robot/cidGone==', '2026-11-02', 'turn', 'qwen-plus', 'staff2', 50, 0, 8, 0.001, 1);
+INSERT INTO api_calls (month, api, count) VALUES ('2026-11', 'sendGroup', 41), ('2026-11', 'card', 12);
+INSERT INTO api_days (day, api, count) VALUES ('2026-11-20', 'sendGroup', 30), ('2026-11-21', 'card', 12);
+INSERT INTO api_months (month, calls, quota, level, exhausted_until) VALUES ('2026-11', 53, 10000, 1, '2026-11-21 09:00+00');
+INSERT INTO console_logins (token_hash, role, actor, created_at, expires_at, nick) VALUES ('\xc1', 'admin', 'admin', '2026-11-21 08:00+00', '2036-11-22 08:00+00', ''), ('\xc2', 'person', 'staff2', '2026-11-21 08:00+00', '2036-11-22 08:00+00', '李娜');
+INSERT INTO console_login_states (state_hash, next, expires_at) VALUES ('\xd1', '/memory', '2036-11-21 08:10+00');
+INSERT INTO audit (session_key, id, at, actor, action, detail, outcome) OVERRIDING SYSTEM VALUE VALUES
+    ('robot/cidOps==', 1, '2026-11-20 09:50+00', 'staff2', 'undo', 'compaction 2', 'done'), ('', 2, '2026-11-21 08:00+00', 'cli:root', 'export', '', ''), ('robot/cidOps==/staff2', 3, '2026-11-21 08:01+00', 'admin', 'view_private', '', 'done');
+
+SELECT setval('audit_id_seq', 3), setval('compaction_log_id_seq', 5), setval('dingtalk_session_events_id_seq', 20), setval('memories_id_seq', 7), setval('memory_flushes_id_seq', 2),
+    setval('outbox_id_seq', 4), setval('session_summaries_id_seq', 4);
