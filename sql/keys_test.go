@@ -27,7 +27,7 @@ var overAllSessions = map[string]string{
 	"SessionsRevive":    "the sweep: what waits anywhere without a session, by the same index",
 	"CardsAbandoned":    "the sweep: cards without a turn or a reply, by a partial index that holds what is open",
 	"LeasesResign":      "a stop: the leases of one replica, once",
-	"CallsResume":       "an operator's word about the calls of all conversations: the replies that wait, by the partial index of open ones",
+	"RepliesResume":     "an operator's word about the calls of all conversations: the replies that wait, by the partial index of open ones",
 	"OutboxPutDown":     "a stop: the open replies of one replica, once",
 	"SessionsUnflushed": "a stop: the sessions of one replica, once or twice",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
@@ -171,7 +171,7 @@ func loose(statement string, tables []string) []string {
 			if w := word.FindStringSubmatch(after); w != nil {
 				alias = w[1]
 			}
-			said := regexp.MustCompile(`\b` + alias + `\.session_key\s*(?:=|IN\b)|=\s*` + alias + `\.session_key\b`)
+			said := regexp.MustCompile(`\b` + alias + `\.session_key\s*(?:(?:COLLATE "C" )?=|IN\b)|=\s*` + alias + `\.session_key\b`)
 			if strings.HasSuffix(strings.TrimRight(before, " \n"), "INSERT INTO") {
 				columns := after[strings.Index(after, "("):strings.Index(after, ")")]
 				if !regexp.MustCompile(`\bsession_key\b`).MatchString(columns) {

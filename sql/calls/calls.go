@@ -89,7 +89,11 @@ func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.Resumed
 	out := sessions.ResumedCalls{Month: month}
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
 		r, err := s.Q.CallsResume(ctx, tx, month)
-		out.RefusedUntil, out.Replies, out.Calls, out.Quota = pg.OrZero(r.ExhaustedUntil), int(r.Replies), r.Calls, r.Quota
+		if err != nil {
+			return err
+		}
+		replies, err := s.Q.RepliesResume(ctx, tx)
+		out.RefusedUntil, out.Replies, out.Calls, out.Quota = pg.OrZero(r.ExhaustedUntil), int(replies), r.Calls, r.Quota
 		return err
 	})
 	if err != nil {

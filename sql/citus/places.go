@@ -27,12 +27,11 @@ const first = "dingtalk_sessions"
 
 // keys are the tables without a session_key that are distributed.
 var keys = map[string]string{
-	"memories":   "scope_id",
 	"embeddings": "scope_key", // the session's key for its events
 }
 
 // references are small tables that statements join with distributed ones. Each write of them needs all nodes.
-var references = []string{"replicas", "deleted_messages", "sender_ids", "group_scopes", "limit_windows"}
+var references = []string{"memories", "replicas", "deleted_messages", "sender_ids", "group_scopes", "limit_windows"}
 
 // locals are tables that no statement joins with distributed ones.
 var locals = []string{

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ebb/sessions"
 	"ebb/sql/convert"
@@ -32,7 +33,7 @@ func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, endin
 
 // EndedRestarts implements sessions.Reporter.
 func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
-	rows, err := s.Q.RestartsEnded(ctx, s.Pool, s.TTL.Seconds())
+	rows, err := s.Q.RestartsEnded(ctx, s.Pool, &dbsqlc.RestartsEndedParams{At: time.Now(), TtlSeconds: s.TTL.Seconds()})
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes that ended: %w", err)
 	}

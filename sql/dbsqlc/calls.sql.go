@@ -229,17 +229,9 @@ func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg *CallsReservePa
 const callsResume = `-- name: CallsResume :one
 WITH before AS (
     SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = $1 FOR UPDATE
-), m AS (
-    UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
-    RETURNING m.calls, m.quota, m.level, before.exhausted_until
-), paused AS (
-    SELECT o.session_key, o.id FROM outbox o WHERE o.state = 'waiting' AND o.next_at > now() AND o.refusals = 0
-    ORDER BY o.session_key, o.id FOR UPDATE
-), due AS (
-    UPDATE outbox o SET next_at = now() FROM paused WHERE o.session_key = paused.session_key AND o.id = paused.id
-    RETURNING o.id
 )
-SELECT m.calls, m.quota, m.level, m.exhausted_until, (SELECT count(*) FROM due)::bigint AS replies FROM m
+UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
+RETURNING m.calls, m.quota, m.level, before.exhausted_until
 `
 
 type CallsResumeRow struct {
@@ -247,12 +239,9 @@ type CallsResumeRow struct {
 	Quota          int64
 	Level          int
 	ExhaustedUntil *time.Time
-	Replies        int64
 }
 
-// CallsResume ends the platform's refusal of a month, and the pauses of replies that it or another outage delayed. Refused
-// replies keep theirs: each further refusal counts towards giving them up. The owners of the replies find them due. No row:
-// the month has no call yet.
+// CallsResume ends the platform's refusal of a month. No row: the month has no call yet.
 func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) (CallsResumeRow, error) {
 	row := db.QueryRow(ctx, callsResume, month)
 	var i CallsResumeRow
@@ -261,7 +250,6 @@ func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) (Calls
 		&i.Quota,
 		&i.Level,
 		&i.ExhaustedUntil,
-		&i.Replies,
 	)
 	return i, err
 }
@@ -312,4 +300,18 @@ type CallsSetQuotaParams struct {
 func (q *Queries) CallsSetQuota(ctx context.Context, db DBTX, arg *CallsSetQuotaParams) error {
 	_, err := db.Exec(ctx, callsSetQuota, arg.Quota, arg.Month)
 	return err
+}
+
+const repliesResume = `-- name: RepliesResume :execrows
+UPDATE outbox o SET next_at = now() WHERE o.state = 'waiting' AND o.next_at > now() AND o.refusals = 0
+`
+
+// RepliesResume ends the pauses of replies that an outage or the platform's refusal delayed. Refused replies keep theirs: each further
+// refusal counts towards giving them up. The owners of the replies find them due.
+func (q *Queries) RepliesResume(ctx context.Context, db DBTX) (int64, error) {
+	result, err := db.Exec(ctx, repliesResume)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

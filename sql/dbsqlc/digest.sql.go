@@ -15,10 +15,10 @@ import (
 )
 
 const digestDone = `-- name: DigestDone :execrows
-INSERT INTO memory_digests (session_key, day, memory_id, attempts, done)
-VALUES ($1, $2::date, $3, 1, true)
+INSERT INTO memory_digests (session_key, day, memory_id, attempts, done, updated_at)
+VALUES ($1, $2::date, $3, 1, true, now())
 ON CONFLICT (session_key, day) DO UPDATE SET
-    memory_id = EXCLUDED.memory_id, attempts = memory_digests.attempts + 1, error = '', done = true, updated_at = now()
+    memory_id = EXCLUDED.memory_id, attempts = memory_digests.attempts + 1, error = '', done = true, updated_at = EXCLUDED.updated_at
 WHERE NOT memory_digests.done
 `
 
@@ -153,10 +153,10 @@ func (q *Queries) DigestInsert(ctx context.Context, db DBTX, arg *DigestInsertPa
 }
 
 const digestPutOff = `-- name: DigestPutOff :exec
-INSERT INTO memory_digests (session_key, day, attempts, error)
-VALUES ($1, $2::date, $3, $4)
+INSERT INTO memory_digests (session_key, day, attempts, error, updated_at)
+VALUES ($1, $2::date, $3, $4, now())
 ON CONFLICT (session_key, day) DO UPDATE SET
-    attempts = memory_digests.attempts + EXCLUDED.attempts, error = EXCLUDED.error, updated_at = now()
+    attempts = memory_digests.attempts + EXCLUDED.attempts, error = EXCLUDED.error, updated_at = EXCLUDED.updated_at
 WHERE NOT memory_digests.done
 `
 

@@ -301,13 +301,13 @@ func (q *Queries) JobFind(ctx context.Context, db DBTX, sessionKey sessions.Key)
 }
 
 const jobOpen = `-- name: JobOpen :exec
-INSERT INTO compaction_jobs AS j (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO compaction_jobs AS j (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged, updated_at, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now(), now())
 ON CONFLICT (session_key) DO UPDATE SET
     gen = EXCLUDED.gen, from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq,
     source_hash = EXCLUDED.source_hash, version = EXCLUDED.version, attempts = EXCLUDED.attempts,
-    staged = EXCLUDED.staged, updated_at = now(),
-    created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE now() END
+    staged = EXCLUDED.staged, updated_at = EXCLUDED.updated_at,
+    created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE EXCLUDED.created_at END
 `
 
 type JobOpenParams struct {

@@ -253,8 +253,8 @@ func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams
 
 const replicaBeat = `-- name: ReplicaBeat :one
 WITH beat AS (
-    INSERT INTO replicas (id) VALUES ($1::text)
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp()
+    INSERT INTO replicas AS r (id, heartbeat_at) VALUES ($1::text, clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(r.heartbeat_at, EXCLUDED.heartbeat_at)
     RETURNING heartbeat_at
 ), gone AS (
     DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> $1::text
@@ -268,8 +268,7 @@ type ReplicaBeatRow struct {
 }
 
 // ReplicaBeat stores a heartbeat, and deletes replicas that died a day ago. It does not wait for the disk, since a
-// crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays: the clock is read
-// under the row's lock.
+// crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays.
 func (q *Queries) ReplicaBeat(ctx context.Context, db DBTX, owner string) (ReplicaBeatRow, error) {
 	row := db.QueryRow(ctx, replicaBeat, owner)
 	var i ReplicaBeatRow

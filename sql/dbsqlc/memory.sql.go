@@ -43,11 +43,11 @@ func (q *Queries) DebtShorten(ctx context.Context, db DBTX, arg *DebtShortenPara
 }
 
 const debtUpsert = `-- name: DebtUpsert :exec
-INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason, updated_at)
+VALUES ($1, $2, $3, $4, $5, now())
 ON CONFLICT (session_key) DO UPDATE SET
     from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = greatest(d.failures, EXCLUDED.failures),
-    reason = EXCLUDED.reason, updated_at = now()
+    reason = EXCLUDED.reason, updated_at = EXCLUDED.updated_at
 `
 
 type DebtUpsertParams struct {

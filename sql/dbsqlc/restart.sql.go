@@ -14,7 +14,7 @@ const eventsGone = `-- name: EventsGone :one
 SELECT count(*)::bigint AS n
 FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::bigint[]) AS id, unnest($3::float8[]) AS age) m
 JOIN dingtalk_sessions s ON s.session_key = m.session_key AND s.created_at <= now() - interval '1 second' * m.age
-WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = m.session_key AND e.id = m.id)
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.id = m.id)
 `
 
 type EventsGoneParams struct {
@@ -88,16 +88,21 @@ func (q *Queries) RestartOpen(ctx context.Context, db DBTX, replica string) erro
 const restartsEnded = `-- name: RestartsEnded :many
 WITH dead AS (
     UPDATE restarts r SET ending = 'killed', told = true,
-        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now()))
+        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), $1::timestamptz))
     WHERE r.ending = '' AND NOT EXISTS (
-        SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * $1::float8)
-      AND r.started_at < now() - interval '1 second' * $1::float8
+        SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * $2::float8)
+      AND r.started_at < now() - interval '1 second' * $2::float8
     RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
 ), clean AS (
     UPDATE restarts r SET told = true WHERE NOT r.told AND r.ending <> '' RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
 )
 SELECT replica, started_at, stopped_at, ending, told, answered, drained, flushed, debt, resumed, redelivered, doubled, lost FROM dead UNION ALL SELECT replica, started_at, stopped_at, ending, told, answered, drained, flushed, debt, resumed, redelivered, doubled, lost FROM clean ORDER BY stopped_at, replica
 `
+
+type RestartsEndedParams struct {
+	At         time.Time
+	TtlSeconds float64
+}
 
 type RestartsEndedRow struct {
 	Replica     string
@@ -115,9 +120,10 @@ type RestartsEndedRow struct {
 	Lost        int64
 }
 
-// RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller.
-func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, ttlSeconds float64) ([]RestartsEndedRow, error) {
-	rows, err := db.Query(ctx, restartsEnded, ttlSeconds)
+// RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. at is the end of
+// one without a heartbeat.
+func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, arg *RestartsEndedParams) ([]RestartsEndedRow, error) {
+	rows, err := db.Query(ctx, restartsEnded, arg.At, arg.TtlSeconds)
 	if err != nil {
 		return nil, err
 	}

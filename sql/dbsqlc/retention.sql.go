@@ -16,7 +16,7 @@ const actionsExpire = `-- name: ActionsExpire :execrows
 DELETE FROM audit a USING (
     SELECT o.session_key, o.id FROM audit o
     WHERE o.at < now() - interval '1 second' * $1::float8
-    ORDER BY o.at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ORDER BY o.at LIMIT $2::int
 ) old
 WHERE a.session_key = old.session_key AND a.id = old.id
 `
@@ -65,7 +65,7 @@ const compactionsExpire = `-- name: CompactionsExpire :execrows
 DELETE FROM compaction_log c USING (
     SELECT o.session_key, o.id FROM compaction_log o
     WHERE o.created_at < now() - interval '1 second' * $1::float8
-    ORDER BY o.created_at, o.id LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ORDER BY o.created_at, o.id LIMIT $2::int
 ) old
 WHERE c.session_key = old.session_key AND c.id = old.id
 `
@@ -75,8 +75,7 @@ type CompactionsExpireParams struct {
 	MaxRows       int
 }
 
-// CompactionsExpire deletes rows that were written before the period. As below, rows that another transaction holds stay: two
-// replicas that both take themselves for the leader do not wait for each other.
+// CompactionsExpire deletes rows that were written before the period.
 func (q *Queries) CompactionsExpire(ctx context.Context, db DBTX, arg *CompactionsExpireParams) (int64, error) {
 	result, err := db.Exec(ctx, compactionsExpire, arg.PeriodSeconds, arg.MaxRows)
 	if err != nil {
@@ -325,14 +324,13 @@ func (q *Queries) MemoriesUnseen(ctx context.Context, db DBTX, arg *MemoriesUnse
 
 const pageExpiring = `-- name: PageExpiring :many
 SELECT s.session_key, s.title, s.conversation_type, x.due, x.soon, x.held, x.oldest
-FROM dingtalk_sessions s
+FROM dingtalk_sessions s LEFT JOIN flush_debts d ON d.session_key = s.session_key
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE e.created_at < now() - interval '1 second' * $1::float8 AND e.seq <= f.through)::bigint AS due,
+    SELECT count(*) FILTER (WHERE e.created_at < now() - interval '1 second' * $1::float8 AND e.seq <= least(s.flushed_seq, d.from_seq))::bigint AS due,
         count(*) FILTER (WHERE e.created_at >= now() - interval '1 second' * $1::float8)::bigint AS soon,
-        count(*) FILTER (WHERE e.created_at < now() - interval '1 second' * $1::float8 AND e.seq > f.through)::bigint AS held,
+        count(*) FILTER (WHERE e.created_at < now() - interval '1 second' * $1::float8 AND e.seq > least(s.flushed_seq, d.from_seq))::bigint AS held,
         coalesce(min(e.created_at), now())::timestamptz AS oldest
     FROM dingtalk_session_events e
-    CROSS JOIN (SELECT least(s.flushed_seq, (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = s.session_key)) AS through) f
     WHERE e.session_key = s.session_key AND e.seq IS NOT NULL
       AND e.created_at < now() - interval '1 second' * $2::float8
 ) x
@@ -478,7 +476,7 @@ const repliesExpire = `-- name: RepliesExpire :execrows
 DELETE FROM outbox o USING (
     SELECT r.session_key, r.id FROM outbox r
     WHERE r.settled_at < now() - interval '1 second' * $1::float8
-    ORDER BY r.settled_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ORDER BY r.settled_at LIMIT $2::int
 ) old
 WHERE o.session_key = old.session_key AND o.id = old.id
 `

@@ -15,12 +15,13 @@ import (
 const scheduleAdvance = `-- name: ScheduleAdvance :execrows
 UPDATE schedules s SET due_at = coalesce($1::timestamptz, s.due_at),
     state = CASE WHEN $1::timestamptz IS NULL THEN 'done' ELSE 'active' END,
-    settled_at = CASE WHEN $1::timestamptz IS NULL THEN now() END
-WHERE s.session_key = $2 AND s.id = $3 AND s.state = 'active' AND s.due_at = $4
+    settled_at = CASE WHEN $1::timestamptz IS NULL THEN $2::timestamptz END
+WHERE s.session_key = $3 AND s.id = $4 AND s.state = 'active' AND s.due_at = $5
 `
 
 type ScheduleAdvanceParams struct {
 	NextAt     *time.Time
+	At         time.Time
 	SessionKey sessions.Key
 	ID         int64
 	DueAt      time.Time
@@ -31,6 +32,7 @@ type ScheduleAdvanceParams struct {
 func (q *Queries) ScheduleAdvance(ctx context.Context, db DBTX, arg *ScheduleAdvanceParams) (int64, error) {
 	result, err := db.Exec(ctx, scheduleAdvance,
 		arg.NextAt,
+		arg.At,
 		arg.SessionKey,
 		arg.ID,
 		arg.DueAt,
@@ -339,7 +341,7 @@ const schedulesExpire = `-- name: SchedulesExpire :execrows
 DELETE FROM schedules s USING (
     SELECT o.session_key, o.id FROM schedules o
     WHERE o.state <> 'active' AND o.settled_at < now() - interval '1 second' * $1::float8
-    ORDER BY o.settled_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ORDER BY o.settled_at LIMIT $2::int
 ) old
 WHERE s.session_key = old.session_key AND s.id = old.id
 `

@@ -60,8 +60,8 @@ func (q *Queries) MessagePlace(ctx context.Context, db DBTX, arg *MessagePlacePa
 }
 
 const scopeChoose = `-- name: ScopeChoose :exec
-INSERT INTO group_scopes (group_key, scope) VALUES ($1, $2::text)
-ON CONFLICT (group_key) DO UPDATE SET scope = EXCLUDED.scope, updated_at = now()
+INSERT INTO group_scopes (group_key, scope, updated_at) VALUES ($1, $2::text, now())
+ON CONFLICT (group_key) DO UPDATE SET scope = EXCLUDED.scope, updated_at = EXCLUDED.updated_at
 `
 
 type ScopeChooseParams struct {

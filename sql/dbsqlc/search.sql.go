@@ -136,7 +136,7 @@ SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
 FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
     SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
-    WHERE (e.session_key = $2) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
+    WHERE e.session_key COLLATE "C" = $2 AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT $3::int
 ) f
 `
@@ -158,7 +158,7 @@ type EventsFindRow struct {
 // place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
 //
 // Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
-// session must not tempt the planner to join its own index, which holds the whole log: hence IS TRUE.
+// session must not tempt the planner to join its own index, which holds the whole log: hence the other collation.
 func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams) ([]EventsFindRow, error) {
 	rows, err := db.Query(ctx, eventsFind, arg.Lists, arg.SessionKey, arg.MaxRows)
 	if err != nil {

@@ -15,18 +15,17 @@ import (
 const spendAdd = `-- name: SpendAdd :exec
 WITH one AS (
     UPDATE dingtalk_sessions s SET
-        prompt_tokens = s.prompt_tokens + $3::bigint,
-        cached_tokens = s.cached_tokens + $4::bigint,
-        completion_tokens = s.completion_tokens + $5::bigint,
-        spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-            + $7::bigint,
-        spent_on = (now() AT TIME ZONE 'UTC')::date
-    WHERE s.session_key = $8
+        prompt_tokens = s.prompt_tokens + $4::bigint,
+        cached_tokens = s.cached_tokens + $5::bigint,
+        completion_tokens = s.completion_tokens + $6::bigint,
+        spent_tokens = CASE WHEN s.spent_on = $1::date THEN s.spent_tokens ELSE 0 END + $8::bigint,
+        spent_on = $1::date
+    WHERE s.session_key = $9
     RETURNING s.session_key
 )
 INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, $1::text, $2::text, $3::bigint, $4::bigint,
-    $5::bigint, $6::float8
+SELECT one.session_key, $1::date, $2::text, $3::text, $4::bigint, $5::bigint,
+    $6::bigint, $7::float8
 FROM one
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
@@ -34,6 +33,7 @@ ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
 `
 
 type SpendAddParams struct {
+	Day              pgtype.Date
 	Kind             string
 	Model            string
 	PromptTokens     int64
@@ -47,6 +47,7 @@ type SpendAddParams struct {
 // SpendAdd adds the usage of model calls to the session's and the day's.
 func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) error {
 	_, err := db.Exec(ctx, spendAdd,
+		arg.Day,
 		arg.Kind,
 		arg.Model,
 		arg.PromptTokens,

@@ -56,22 +56,17 @@ WHERE m.month = before.month
 RETURNING (before.exhausted_until IS NULL)::boolean AS first;
 
 -- name: CallsResume :one
--- CallsResume ends the platform's refusal of a month, and the pauses of replies that it or another outage delayed. Refused
--- replies keep theirs: each further refusal counts towards giving them up. The owners of the replies find them due. No row:
--- the month has no call yet.
+-- CallsResume ends the platform's refusal of a month. No row: the month has no call yet.
 WITH before AS (
     SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = @month FOR UPDATE
-), m AS (
-    UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
-    RETURNING m.calls, m.quota, m.level, before.exhausted_until
-), paused AS (
-    SELECT o.session_key, o.id FROM outbox o WHERE o.state = 'waiting' AND o.next_at > now() AND o.refusals = 0
-    ORDER BY o.session_key, o.id FOR UPDATE
-), due AS (
-    UPDATE outbox o SET next_at = now() FROM paused WHERE o.session_key = paused.session_key AND o.id = paused.id
-    RETURNING o.id
 )
-SELECT m.calls, m.quota, m.level, m.exhausted_until, (SELECT count(*) FROM due)::bigint AS replies FROM m;
+UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
+RETURNING m.calls, m.quota, m.level, before.exhausted_until;
+
+-- name: RepliesResume :execrows
+-- RepliesResume ends the pauses of replies that an outage or the platform's refusal delayed. Refused replies keep theirs: each further
+-- refusal counts towards giving them up. The owners of the replies find them due.
+UPDATE outbox o SET next_at = now() WHERE o.state = 'waiting' AND o.next_at > now() AND o.refusals = 0;
 
 -- name: CallsList :many
 -- CallsList lists the newest months: each with its sum, as the row without an API, and then by API.

@@ -58,17 +58,17 @@ RETURNING id;
 
 -- name: DigestDone :execrows
 -- DigestDone settles a day, unless it is settled.
-INSERT INTO memory_digests (session_key, day, memory_id, attempts, done)
-VALUES (@session_key, @day::date, sqlc.narg(memory_id), 1, true)
+INSERT INTO memory_digests (session_key, day, memory_id, attempts, done, updated_at)
+VALUES (@session_key, @day::date, sqlc.narg(memory_id), 1, true, now())
 ON CONFLICT (session_key, day) DO UPDATE SET
-    memory_id = EXCLUDED.memory_id, attempts = memory_digests.attempts + 1, error = '', done = true, updated_at = now()
+    memory_id = EXCLUDED.memory_id, attempts = memory_digests.attempts + 1, error = '', done = true, updated_at = EXCLUDED.updated_at
 WHERE NOT memory_digests.done;
 
 -- name: DigestPutOff :exec
-INSERT INTO memory_digests (session_key, day, attempts, error)
-VALUES (@session_key, @day::date, @attempts, @error)
+INSERT INTO memory_digests (session_key, day, attempts, error, updated_at)
+VALUES (@session_key, @day::date, @attempts, @error, now())
 ON CONFLICT (session_key, day) DO UPDATE SET
-    attempts = memory_digests.attempts + EXCLUDED.attempts, error = EXCLUDED.error, updated_at = now()
+    attempts = memory_digests.attempts + EXCLUDED.attempts, error = EXCLUDED.error, updated_at = EXCLUDED.updated_at
 WHERE NOT memory_digests.done;
 
 -- name: DigestsReadable :many

@@ -56,13 +56,13 @@ SELECT j.* FROM compaction_jobs j WHERE j.session_key = @session_key;
 
 -- name: JobOpen :exec
 -- JobOpen records a job in place of any other of the session.
-INSERT INTO compaction_jobs AS j (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged)
-VALUES (@session_key, @gen, @from_seq, @through_seq, @source_hash, @version, @attempts, @staged)
+INSERT INTO compaction_jobs AS j (session_key, gen, from_seq, through_seq, source_hash, version, attempts, staged, updated_at, created_at)
+VALUES (@session_key, @gen, @from_seq, @through_seq, @source_hash, @version, @attempts, @staged, now(), now())
 ON CONFLICT (session_key) DO UPDATE SET
     gen = EXCLUDED.gen, from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq,
     source_hash = EXCLUDED.source_hash, version = EXCLUDED.version, attempts = EXCLUDED.attempts,
-    staged = EXCLUDED.staged, updated_at = now(),
-    created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE now() END;
+    staged = EXCLUDED.staged, updated_at = EXCLUDED.updated_at,
+    created_at = CASE WHEN EXCLUDED.attempts > 1 THEN j.created_at ELSE EXCLUDED.created_at END;
 
 -- name: UpkeepMark :execrows
 -- UpkeepMark keeps until when upkeep is under way under a lease.

@@ -106,11 +106,10 @@ FROM (SELECT count(*) AS n FROM marked) m;
 
 -- name: ReplicaBeat :one
 -- ReplicaBeat stores a heartbeat, and deletes replicas that died a day ago. It does not wait for the disk, since a
--- crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays: the clock is read
--- under the row's lock.
+-- crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays.
 WITH beat AS (
-    INSERT INTO replicas (id) VALUES (@owner::text)
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp()
+    INSERT INTO replicas AS r (id, heartbeat_at) VALUES (@owner::text, clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(r.heartbeat_at, EXCLUDED.heartbeat_at)
     RETURNING heartbeat_at
 ), gone AS (
     DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> @owner::text

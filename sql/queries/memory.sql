@@ -7,11 +7,11 @@ UPDATE flush_debts d SET from_seq = @through_seq, updated_at = now()
 WHERE d.session_key = @session_key AND d.through_seq > @through_seq;
 
 -- name: DebtUpsert :exec
-INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason)
-VALUES (@session_key, @from_seq, @through_seq, @failures, @reason)
+INSERT INTO flush_debts AS d (session_key, from_seq, through_seq, failures, reason, updated_at)
+VALUES (@session_key, @from_seq, @through_seq, @failures, @reason, now())
 ON CONFLICT (session_key) DO UPDATE SET
     from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq, failures = greatest(d.failures, EXCLUDED.failures),
-    reason = EXCLUDED.reason, updated_at = now();
+    reason = EXCLUDED.reason, updated_at = EXCLUDED.updated_at;
 
 -- name: EventsRange :many
 -- EventsRange reads the log as it was said, archived events too.

@@ -16,10 +16,11 @@ UPDATE restarts r SET
 WHERE r.replica = @replica;
 
 -- name: RestartsEnded :many
--- RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller.
+-- RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. at is the end of
+-- one without a heartbeat.
 WITH dead AS (
     UPDATE restarts r SET ending = 'killed', told = true,
-        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), now()))
+        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), @at::timestamptz))
     WHERE r.ending = '' AND NOT EXISTS (
         SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
       AND r.started_at < now() - interval '1 second' * @ttl_seconds::float8
@@ -38,4 +39,4 @@ SELECT r.* FROM restarts r ORDER BY r.started_at DESC, r.replica LIMIT @max_rows
 SELECT count(*)::bigint AS n
 FROM (SELECT unnest(@keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@ages::float8[]) AS age) m
 JOIN dingtalk_sessions s ON s.session_key = m.session_key AND s.created_at <= now() - interval '1 second' * m.age
-WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = m.session_key AND e.id = m.id);
+WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.id = m.id);

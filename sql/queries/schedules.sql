@@ -69,7 +69,7 @@ ORDER BY s.due_at, s.session_key, s.id LIMIT @max_rows::int;
 -- meanwhile.
 UPDATE schedules s SET due_at = coalesce(sqlc.narg(next_at)::timestamptz, s.due_at),
     state = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN 'done' ELSE 'active' END,
-    settled_at = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN now() END
+    settled_at = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN @at::timestamptz END
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.due_at = @due_at;
 
 -- name: SchedulesExpire :execrows
@@ -77,6 +77,6 @@ WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.d
 DELETE FROM schedules s USING (
     SELECT o.session_key, o.id FROM schedules o
     WHERE o.state <> 'active' AND o.settled_at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY o.settled_at LIMIT @max_rows::int FOR UPDATE SKIP LOCKED
+    ORDER BY o.settled_at LIMIT @max_rows::int
 ) old
 WHERE s.session_key = old.session_key AND s.id = old.id;

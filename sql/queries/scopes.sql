@@ -23,8 +23,8 @@ SELECT
         ORDER BY e.id DESC LIMIT 1), '')::text AS waiting;
 
 -- name: ScopeChoose :exec
-INSERT INTO group_scopes (group_key, scope) VALUES (@group_key, @scope::text)
-ON CONFLICT (group_key) DO UPDATE SET scope = EXCLUDED.scope, updated_at = now();
+INSERT INTO group_scopes (group_key, scope, updated_at) VALUES (@group_key, @scope::text, now())
+ON CONFLICT (group_key) DO UPDATE SET scope = EXCLUDED.scope, updated_at = EXCLUDED.updated_at;
 
 -- name: ScopeRemove :exec
 DELETE FROM group_scopes g WHERE g.group_key = @group_key;

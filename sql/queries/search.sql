@@ -38,12 +38,12 @@ WHERE b.before < @max_bytes::bigint;
 -- place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
 --
 -- Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
--- session must not tempt the planner to join its own index, which holds the whole log: hence IS TRUE.
+-- session must not tempt the planner to join its own index, which holds the whole log: hence the other collation.
 SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
 FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
 CROSS JOIN LATERAL (
     SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
-    WHERE (e.session_key = @session_key) IS TRUE AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
+    WHERE e.session_key COLLATE "C" = @session_key AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
     LIMIT @max_rows::int
 ) f;
 

@@ -5,14 +5,13 @@ WITH one AS (
         prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
         cached_tokens = s.cached_tokens + @cached_tokens::bigint,
         completion_tokens = s.completion_tokens + @completion_tokens::bigint,
-        spent_tokens = CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END
-            + @upkeep::bigint,
-        spent_on = (now() AT TIME ZONE 'UTC')::date
+        spent_tokens = CASE WHEN s.spent_on = @day::date THEN s.spent_tokens ELSE 0 END + @upkeep::bigint,
+        spent_on = @day::date
     WHERE s.session_key = @session_key
     RETURNING s.session_key
 )
 INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, (now() AT TIME ZONE 'UTC')::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
+SELECT one.session_key, @day::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
     @completion_tokens::bigint, @cost::float8
 FROM one
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET

@@ -171,7 +171,7 @@ func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error
 
 func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedule, next time.Time) error {
 	n, err := s.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
-		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next),
+		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next), At: time.Now(),
 	})
 	return pg.Require(n, err, sessions.ErrConflict)
 }

@@ -24,6 +24,7 @@ func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending
 	p := &dbsqlc.SpendAddParams{
 		SessionKey: key, Kind: one.Kind, Model: pg.Clean(one.Model), PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
 		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Cost: pg.Finite(one.Cost),
+		Day: pgtype.Date{Time: time.Now().UTC(), Valid: true},
 	}
 	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
 		return nil
