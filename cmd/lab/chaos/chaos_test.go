@@ -238,6 +238,34 @@ func TestCheckerFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
+// Words on a card count from the first frame with them, unless several processes asked for the answer.
+func TestCheckerSeesWordsOnACard(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		worded  time.Time
+		process []string
+		found   bool
+	}{
+		{at(900), []string{"g1-2"}, true}, {at(1100), []string{"g1-2"}, false}, {at(900), []string{"g1-1", "g1-2"}, false},
+	} {
+		e := wholeEvidence()
+		e.log = slices.Insert(e.log, 5,
+			inspect.Logged{Key: groupA, Seq: 6, Role: sessions.RoleUser, State: sessions.Done, MsgID: "q0000007", Content: "q0000007"},
+			inspect.Logged{Key: groupA, Seq: 7, Role: sessions.RoleAssistant, State: sessions.Done, Content: "q0000007"})
+		e.said["q0000007"] = remark{mark: "q0000007", place: "cid-a", thread: "cid-a", sent: at(900), pushed: at(900), wordedAt: tt.worded}
+		for _, process := range tt.process {
+			e.asked = append(e.asked, inquiry{process: process, marks: []string{"q0000007"}, at: at(900)})
+		}
+		e.letters = append(e.letters, inspect.Letter{Key: groupA, Conversation: "cid-a", Sent: true, Text: "q0000007"})
+		e.replies[0].Time = at(1000)
+		e.replies = append(e.replies, dingtalktest.Reply{Conversation: "cid-a", Text: "q0000007", Via: "card", Time: at(1200)})
+		broken := strings.Join(e.checkAll().broken, "\n")
+		if found := strings.Contains(broken, "the answer to message q0000007 showed words before an earlier one of session robot/cid-a"); found != tt.found || !found && broken != "" {
+			t.Errorf("words at %s, asked by %v: found %q", tt.worded, tt.process, broken)
+		}
+	}
+}
+
 // A process that was cut off, or ended in the middle of a question, broke no promise.
 func TestCheckerExcuses(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/outbox"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
@@ -155,8 +156,8 @@ func (e *evidence) checkTurns(f *findings) {
 	}
 }
 
-// checkReplies: answers went to their conversations in the order of their session's turns. Others may pass one that
-// DingTalk refused several times.
+// checkReplies: answers went to their conversations in the order of their session's turns, from their first words on a card on. Others
+// may pass one that DingTalk refused several times.
 func (e *evidence) checkReplies(f *findings) {
 	first := map[string]int{}
 	for i, r := range e.replies {
@@ -190,15 +191,36 @@ func (e *evidence) checkReplies(f *findings) {
 	for _, t := range turnsOf(e.log) {
 		for _, mark := range rig.MarkPattern.FindAllString(t.text, -1) {
 			at, sent := first[mark]
-			if sent && at < latest[t.key] && slices.Contains(t.asked, mark) {
+			last, later := latest[t.key]
+			switch {
+			case !sent || !later || !slices.Contains(t.asked, mark):
+			case at < last:
 				f.addBroken("the answer to message %s was sent before an earlier one of session %s: %s, then %s", mark, t.key,
-					describeReply(e.replies[at]), describeReply(e.replies[latest[t.key]]))
+					describeReply(e.replies[at]), describeReply(e.replies[last]))
+			case at > last && e.wordsOf(mark, e.replies[at]).Before(e.replies[last].Time):
+				f.addBroken("the answer to message %s showed words before an earlier one of session %s was sent: %s, then %s", mark, t.key,
+					e.said[mark].wordedAt.Format("15:04:05.000"), describeReply(e.replies[last]))
 			}
 			if !passed[mark] {
 				latest[t.key] = max(latest[t.key], at)
 			}
 		}
 	}
+}
+
+// wordsOf is the time of an answer's first words. Those of an attempt that was broken off do not count: the turn of the next one may
+// be another.
+func (e *evidence) wordsOf(mark string, r dingtalktest.Reply) time.Time {
+	attempts := 0
+	for _, q := range e.asked {
+		if slices.Contains(q.marks, mark) {
+			attempts++
+		}
+	}
+	if worded := e.said[mark].wordedAt; r.Via == "card" && attempts == 1 && !worded.IsZero() {
+		return worded
+	}
+	return r.Time
 }
 
 // checkLetters: each turn and each dead letter left a reply, and each reply sent by the gateways' count has arrived.

@@ -34,6 +34,12 @@ func (t *talkers) noteEntry(e dingtalktest.Entry) {
 		t.open--
 	case e.Kind == "push" && u != nil && u.pushed.IsZero():
 		u.pushed = e.Time
+	case e.Kind == "card":
+		for _, mark := range rig.MarkPattern.FindAllString(e.Detail, -1) {
+			if u := t.said[mark]; u != nil && u.wordedAt.IsZero() {
+				u.wordedAt = e.Time
+			}
+		}
 	case e.Kind == "reply":
 		for _, mark := range rig.MarkPattern.FindAllString(e.Detail, -1) {
 			if u := t.said[mark]; u != nil && !u.pushed.IsZero() && u.answeredAt.IsZero() {

@@ -167,6 +167,7 @@ type remark struct {
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
 	answeredAt    time.Time // first answer
+	wordedAt      time.Time // first words of an answer on a card; zero without
 }
 
 // talkers are people in groups and private chats, and their messages at DingTalk.
