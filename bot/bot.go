@@ -238,7 +238,7 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.metrics = newMetrics(b.cfg.Metrics, b)
 	b.stats.metrics = b.metrics
 	b.alarm = newAlarm(b)
-	b.gate.Report(b.metrics.models, b.alarm.watch)
+	b.gate.Report(b.metrics.models, b.alarm.watch, b.chargeLate)
 	if b.cfg.Embeddings != nil {
 		b.cfg.Embeddings.Report(b.alarm.watchVectors)
 	}
@@ -248,6 +248,13 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.runner.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.worker.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.handler.Connect(b.upkeep, b.stats)
+}
+
+// chargeLate counts a request whose answer had no reader as the operator's: another model answered.
+func (b *Bot) chargeLate(ctx context.Context, p llm.Part) {
+	if key := llm.SessionOf(ctx); key != "" {
+		b.worker.Charge(ctx, key, sessions.Spending{Kind: sessions.SpentProbe, Usage: p.Usage, Cost: p.Cost, Model: p.Model})
+	}
 }
 
 // Run serves until ctx ends, then drains and returns nil. An error means that it can't work.

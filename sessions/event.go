@@ -113,10 +113,14 @@ func (s Spending) Add(t Spending) Spending {
 
 // The kinds of work with model calls.
 const (
-	SpentTurn          = "turn" // not part of SpentToday, which counts upkeep
+	SpentTurn          = "turn"
 	SpentFlush         = "flush"
 	SpentSummary       = "summary"
 	SpentDigest        = "digest"
 	SpentConsolidation = "consolidation"
 	SpentProbe         = "probe"
 )
+
+// IsUpkeep reports whether a kind counts in SpentToday. Answers don't, and neither do probes: refusals of a provider are no upkeep of
+// the session, and the members' limits leave them out, too.
+func IsUpkeep(kind string) bool { return kind != SpentTurn && kind != SpentProbe }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -203,6 +204,7 @@ type Gate struct {
 
 	metrics *Metrics // nil before the bot runs
 	watch   func(context.Context, []Part)
+	late    func(context.Context, Part)
 }
 
 // NewGate allows at most the given number of concurrent calls.
@@ -210,8 +212,11 @@ func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
-// Report counts calls in m from now on, and passes the parts of each to watch.
-func (g *Gate) Report(m *Metrics, watch func(context.Context, []Part)) { g.metrics, g.watch = m, watch }
+// Report counts calls in m from now on, passes the parts of each to watch, and to late the usage of requests that went on after
+// their call.
+func (g *Gate) Report(m *Metrics, watch func(context.Context, []Part), late func(context.Context, Part)) {
+	g.metrics, g.watch, g.late = m, watch, late
+}
 
 // Waiting returns the number of calls that wait for a place.
 func (g *Gate) Waiting() int { return g.calls.waiting() + g.upkeep.waiting() }
@@ -231,6 +236,12 @@ func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 		return Response{}, noPlace(err)
 	}
 	defer leave()
+	if g.late != nil {
+		r.Late = func(p Part) {
+			g.metrics.paid(p, cmp.Or(r.Kind, KindTurn))
+			g.late(ctx, p)
+		}
+	}
 	began := time.Now()
 	resp, err := g.model.Generate(ctx, r)
 	if g.metrics != nil {

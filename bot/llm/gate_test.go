@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ebb/sessions"
 )
 
@@ -94,5 +96,37 @@ func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
 			all.Wait()
 			want(t, "places free at the end", fmt.Sprint(g.calls.free, g.upkeep.free), fmt.Sprint(most, quarter))
 		})
+	}
+}
+
+// The usage of a request that goes on after its call is counted, for the session of the call.
+func TestLateUsageIsCounted(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	g := NewGate(modelFunc(func(_ context.Context, r Request) (Response, error) {
+		r.Late(Part{Model: "main", Usage: sessions.Usage{Prompt: 30, Completion: 1}, Cost: 0.5})
+		return Response{Text: "好", Model: "spare"}, nil
+	}), 1)
+	var got []string
+	g.Report(NewMetrics(registry, g), func(context.Context, []Part) {}, func(ctx context.Context, p Part) {
+		got = append(got, fmt.Sprint(SessionOf(ctx), p.Model, p.Usage.Prompt))
+	})
+	if _, err := g.Generate(WithWaiter(t.Context(), "robot/s"), Request{}); err != nil || fmt.Sprint(got) != "[robot/smain30]" {
+		t.Errorf("counted %q, %v", got, err)
+	}
+	all, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "ebb_model_tokens_total" || f.GetName() == "ebb_model_cost_total" {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	if sum != 31.5 {
+		t.Errorf("metrics count %g tokens and cost", sum)
 	}
 }

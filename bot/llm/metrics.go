@@ -130,10 +130,14 @@ func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) 
 		if p.Err != nil && !errors.Is(p.Err, context.Canceled) {
 			c.errors.WithLabelValues(p.Model, kind, string(p.Err.Class)).Inc()
 		}
-		c.usage(p.Model, kind, p.Usage)
-		if p.Cost > 0 && !math.IsInf(p.Cost, 0) {
-			c.cost.WithLabelValues(p.Model, kind).Add(p.Cost)
-		}
+		c.paid(p, Kind(kind))
+	}
+}
+
+func (c *Metrics) paid(p Part, kind Kind) {
+	c.usage(p.Model, string(kind), p.Usage)
+	if p.Cost > 0 && !math.IsInf(p.Cost, 0) {
+		c.cost.WithLabelValues(p.Model, string(kind)).Add(p.Cost)
 	}
 }
 

@@ -36,6 +36,8 @@ type Request struct {
 	// Thought receives the streamed reasoning likewise, for display only. It may be nil, and is not called without
 	// Delta, whose reset drops the reasoning too.
 	Thought func(text string)
+	// Late receives the usage of a request that went on after Generate returned, once, from another goroutine. It may be nil.
+	Late func(Part)
 }
 
 // Voices are the names that a request shows. An answer speaks in no other name. The zero value knows none.

@@ -63,6 +63,9 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	}
 	if err != nil {
 		rest := answer{usage: a.reported.failed(x.sent, limitOf(cl)), check: a.check}
+		if errors.Is(err, errUnread) { // it has begun, so it is paid for
+			rest.usage, _ = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
+		}
 		if s.caller.Err() != nil {
 			a.end()
 			rest.text = a.text

@@ -62,6 +62,9 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 			}
 			stop()
 			p.end(nil)
+			if n := len(own.spent.Parts); p.reader.Load() == readerLeft && own.Late != nil && got.panicked == nil && n > 0 {
+				own.Late(own.spent.Parts[n-1])
+			}
 			done <- got
 		}()
 		got.resp, got.err = own.take(s, behind)

@@ -113,6 +113,41 @@ func TestAProbeCostsThreeSeconds(t *testing.T) {
 	}
 }
 
+// A probe whose answer comes when another model has answered is paid for all the same.
+func TestALateProbeIsCounted(t *testing.T) {
+	t.Parallel()
+	for name, delta := range map[string]func(string, bool){"streamed": func(string, bool) {}, "unseen": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				main, spare := &endpoint{way: "hangs"}, &endpoint{way: "answers", after: time.Second}
+				c := clientOfEndpoints(t, main, spare)
+				defer c.Close()
+				late := make(chan llm.Part, 9)
+				call := func() {
+					t.Helper()
+					r := ask("你好，请问发布会几点开始")
+					r.Delta, r.Late = delta, func(p llm.Part) { late <- p }
+					if resp, err := c.Generate(t.Context(), r); err != nil || resp.Model != "1" {
+						t.Fatalf("answered by %q, %v", resp.Model, err)
+					}
+				}
+				call()
+				<-time.After(time.Until(c.models[0].breaker.until) + time.Second)
+				main.way, main.after = "answers", 10*time.Second
+				call()
+				if p := <-late; p.Model != "0" || p.Usage.Prompt == 0 || p.Usage.Completion == 0 {
+					t.Errorf("the late probe is reported as %+v", p)
+				}
+				synctest.Wait()
+				if len(late) > 0 {
+					t.Errorf("%d more reports came", len(late))
+				}
+			})
+		})
+	}
+}
+
 // A probe that is answered in time is the answer. One whose caller ends it says nothing of the model.
 func TestAProbeIsACall(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,8 @@ func (d defence) greet(ctx context.Context, a answer, cause *llm.CallError) (ans
 		Kind: llm.KindProbe, Model: d.runner.views.Model(d.turn.View.Session), Messages: d.assemble(v, greeting), Tools: d.runner.frame(d.turn).Tools, MaxOutput: 1, Requests: 1,
 	})
 	d.turn.work.add(resp.Parts)
-	a.usage, a.cost, a.model = a.usage.Add(resp.Usage), a.cost+resp.Cost, cmp.Or(a.model, resp.UsedModel())
+	a.model = cmp.Or(a.model, resp.UsedModel())
+	d.runner.worker.Charge(ctx, d.turn.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
 	refusal := *cause
 	switch refused := refusedBy(resp, err); {
 	case refused != nil:

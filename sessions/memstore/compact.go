@@ -232,7 +232,7 @@ func (s *sessionRows) addSpending(one sessions.Spending) {
 		return
 	}
 	s.state.Usage = s.state.Usage.Add(one.Usage)
-	if one.Kind != sessions.SpentTurn {
+	if sessions.IsUpkeep(one.Kind) {
 		s.state.SpentToday += one.Usage.Prompt + one.Usage.Completion
 	}
 	if s.spent == nil {

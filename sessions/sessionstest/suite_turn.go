@@ -246,10 +246,12 @@ func testSpent(b *suite) {
 	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
 	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
 	b.checkError(b.Store.Charge(b.ctx, "r/missing", turn))
+	probe := sessions.Spending{Kind: sessions.SpentProbe, Usage: u, Cost: 0.125}
+	b.checkError(b.Store.Charge(b.ctx, l.Key, probe))
 	turn.Usage, turn.Cost = u.Add(u), 1
-	want(68, u.Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25},
+	want(68, u.Add(u).Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}, probe,
 		sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2}, turn)
-	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, -31)); err != nil || len(got) != 3 {
+	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, -31)); err != nil || len(got) != 4 {
 		b.Errorf("since a month: %+v, %v", got, err)
 	}
 	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, 1)); err != nil || len(got) != 0 {

@@ -29,7 +29,7 @@ func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending
 	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
 		return nil
 	}
-	if one.Kind != sessions.SpentTurn {
+	if sessions.IsUpkeep(one.Kind) {
 		p.Upkeep = p.PromptTokens + p.CompletionTokens
 	}
 	return dbsqlc.New().SpendAdd(ctx, tx, p)
