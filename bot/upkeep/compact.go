@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -306,6 +307,9 @@ func (r *run) writeDraft(ctx context.Context, t summarize.Task) (d summarize.Dra
 		t.Events = sessions.Readable(t.Events, r.accuser.reads(r.Key))
 		d, err = r.engine().Summarize(ctx, t)
 		d.Usage, d.Cost, d.Report.Calls = d.Usage.Add(lost.Usage), d.Cost+lost.Cost, d.Report.Calls+lost.Report.Calls
+	}
+	if d.RollUpFault != nil { // the next one leaves out what is at fault
+		r.accuser.accuse(ctx, r.lease, r.view.Session, d.RollUpFault, slices.Clone(t.Active), d.RollUpEvents)
 	}
 	r.recordDraft(d)
 	return d, err

@@ -40,6 +40,10 @@ type Draft struct {
 	Usage     sessions.Usage        `json:"usage"`
 	Cost      float64               `json:"cost"`
 	Report    Report                `json:"report"`
+
+	// RollUpFault is the error of a failed roll-up, and RollUpEvents are the raw events that it read, if any.
+	RollUpFault  error            `json:"-"`
+	RollUpEvents []sessions.Event `json:"-"`
 }
 
 // Report is a draft's audit in the compaction log. Recall is the share of the source's identifiers in the model's

@@ -25,10 +25,14 @@ func (e *Engine) rollUp(ctx context.Context, t Task, d *Draft) {
 		one.Name = ""
 	}
 	first, last := t.Active[0], t.Active[len(t.Active)-1]
-	res, err := one.Summarize(ctx, e.rollUpRequest(ctx, t))
+	r := e.rollUpRequest(ctx, t)
+	res, err := one.Summarize(ctx, r)
 	d.Usage, d.Cost, d.Report.Calls = d.Usage.Add(res.Usage), d.Cost+res.Cost, d.Report.Calls+res.Calls
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Int("summaries", len(t.Active)).Msg("Roll-up failed")
+		if d.RollUpFault = err; !r.Summaries {
+			d.RollUpEvents = r.Events
+		}
 		d.Report.RollUpFailed = fmt.Sprintf("events %d to %d", first.StartSeq, last.EndSeq)
 		return
 	}
