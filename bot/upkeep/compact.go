@@ -308,7 +308,7 @@ func (r *run) writeDraft(ctx context.Context, t summarize.Task) (d summarize.Dra
 		d, err = r.engine().Summarize(ctx, t)
 		d.Usage, d.Cost, d.Report.Calls = d.Usage.Add(lost.Usage), d.Cost+lost.Cost, d.Report.Calls+lost.Report.Calls
 	}
-	if d.RollUpFault != nil { // the next one leaves out what is at fault
+	if d.RollUpFault != nil { // the next one leaves the events at fault out
 		r.accuser.accuse(ctx, r.lease, r.view.Session, d.RollUpFault, slices.Clone(t.Active), d.RollUpEvents)
 	}
 	r.recordDraft(d)
