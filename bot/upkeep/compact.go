@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
@@ -476,15 +475,6 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
 	}
-}
-
-// compactionFailureReason puts the [Reason] first; a provider's own text is left out.
-func compactionFailureReason(err error) string {
-	why := reasonOf(err)
-	if _, ok := errors.AsType[*llm.CallError](err); ok {
-		return string(reasonModel) + ": " + string(why)
-	}
-	return string(why) + ": " + err.Error()
 }
 
 // cutAtFlush limits an automatic cut to events that the cycle's flush has read, so that one flush is enough. A cut that

@@ -114,3 +114,12 @@ var errNoGain = errors.New("gains too little")
 func NothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
+
+// compactionFailureReason puts the [Reason] first; a provider's own text is left out.
+func compactionFailureReason(err error) string {
+	why := reasonOf(err)
+	if _, ok := errors.AsType[*llm.CallError](err); ok {
+		return string(reasonModel) + ": " + string(why)
+	}
+	return string(why) + ": " + err.Error()
+}
