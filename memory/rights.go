@@ -117,10 +117,9 @@ type Known struct {
 
 // Person is a person who spoke.
 type Person struct {
-	ID       sessions.UserID
-	Nick     string // the newest
-	Messages int
-	Last     time.Time
+	ID   sessions.UserID
+	Nick string    // the newest
+	Last time.Time // to within an hour
 }
 
 // PersonMessage is a message with the conversation where it was said.

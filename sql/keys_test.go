@@ -36,7 +36,6 @@ var overAllSessions = map[string]string{
 	"SchedulesOfConversation": "a person's list of reminders, and the bound of a new one: those of its conversation, by the index of conversations",
 	"ScheduleFind":            "a change of a reminder: one row of its conversation, by the index of conversations",
 	"SchedulesDue":            "background: reminders whose time has come, once a second, by a partial index that holds what is active",
-	"PersonLogs":              "a person's rights: where they spoke without a session, by an index on the person",
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
 	"CardClicked":             "a click: the session of a card, by an index on the card",
@@ -47,16 +46,21 @@ var overAllSessions = map[string]string{
 	"PageExpiring":            "for admins: a page of sessions with events past their retention period, by an index on session and time",
 	"PageExpiringRows":        "for admins: counts of rows past their retention periods, by indexes on the time",
 
-	"PagePeople":            "for admins: a page of people, one row of an index for each",
-	"PagePeopleLike":        "for admins: people by a part of a name, one entry of an index for each name",
-	"PageSpoke":             "for admins: the messages of one person, by an index on the person",
+	"PagePeople":            "for admins: a page of people, by an index on the person",
+	"PagePeopleLike":        "for admins: a page of people by their names, by an index on the name",
+	"PageSpoke":             "for admins: the conversations of one person, by an index on the person",
+	"PeopleNamed":           "for admins: the people of a name, by indexes on name and person",
+	"PeopleNames":           "for admins: the names of the people of a page, by an index on the person",
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 
 	"UsageRows":   "for admins: a page of the usage of a period, by the primary key",
 	"UsageGroups": "for admins: sums of the usage of a period, by an index on the day",
 	"UsageUnname": "a person's rights: the usage of a person anywhere, by an index on the person",
 
-	"UsagePeopleGone":          "background: one row of an index for each person with usage, once an hour",
+	"UsagePeople":              "background: a page of the people with usage, once an hour, by an index on the person",
+	"PeopleSpoke":              "background: those of a page of people who spoke, once an hour, by an index on the person",
+	"PeopleKept":               "background: those of some encrypted ids under which rows are stored, once an hour, by indexes on the person",
+	"AuditMembers":             "background: a page of the sessions of members in the audit, once an hour, by an index on the session",
 	"UsageSessionsGone":        "background: one row of an index for each session with usage, once an hour",
 	"CardsExpire":              "background: cards that were settled a while ago, once an hour, by an index on the time",
 	"DebtsDue":                 "background: what is owed anywhere, twice a minute",
@@ -66,7 +70,6 @@ var overAllSessions = map[string]string{
 	"EventsBacklog":            "background: events of older releases that no search knows yet",
 	"SessionsUnembedded":       "background: sessions whose events have no vectors yet",
 	"EmbeddingCursorsOutdated": "background: once for a new model of vectors",
-	"SenderIDsTrim":            "background: the encrypted ids under which rows are stored anywhere, once an hour, by indexes on the person",
 
 	"DebtsList":         "for admins: a list",
 	"PageGroupSessions": "for admins: the sessions of a group, by the index of conversations",
@@ -79,16 +82,14 @@ var overAllSessions = map[string]string{
 	"CardsGivenUp":      "for admins: a count, by a partial index",
 	"CompactionFind":    "for admins: a row by its number",
 	"CompactionsEnds":   "for admins: rows by their numbers",
-	"PeopleNamed":       "for admins: the people of a name, wherever they spoke",
 
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
 	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
-	"AuditMembersGone":  "once an hour: sessions of members without a message, one row of two indexes for each session in the audit",
+	"PersonLogs":        "a person's rights: where they spoke or are quoted, by an index on the person",
+	"PersonNicks":       "a person's rights: their names anywhere, by an index on the person",
 	"AuditEnd":          "for admins: the end of an action by its number, by an index on it",
 	"CompactionsUnname": "a person's rights: compactions that they asked for, by an index on the person",
-	"PersonMessages":    "a person's rights: what they said anywhere",
-	"PersonNicks":       "a person's rights: their names anywhere",
 	"PersonSessions":    "a person's rights: where they are",
 	"SessionsReadScope": "a person's rights: conversations that may have read memory that is no more",
 	"DigestsDrop":       "a person's rights: digests of memory that is no more",
@@ -162,7 +163,7 @@ func sessionTables(t *testing.T) []string {
 func loose(statement string, tables []string) []string {
 	var found []string
 	for _, table := range tables {
-		for _, m := range regexp.MustCompile(`(?:^|[^.\w])(`+table+`)(?:\s|$)`).FindAllStringSubmatchIndex(statement, -1) {
+		for _, m := range regexp.MustCompile(`(?:^|[^.@\w])(`+table+`)(?:\s|$)`).FindAllStringSubmatchIndex(statement, -1) {
 			before, after := statement[:m[2]], statement[m[3]:]
 			if strings.HasPrefix(strings.TrimSpace(after), "=") {
 				continue // a column of the same name gets a value
@@ -184,7 +185,7 @@ func loose(statement string, tables []string) []string {
 	}
 	given := strings.Contains(statement, "@session_key") || strings.Contains(statement, "session_key = @scope_key") // which is one
 	if len(found) == 0 && !given && slices.ContainsFunc(tables, func(table string) bool {
-		return regexp.MustCompile(`(?:^|[^.\w])` + table + `\b`).MatchString(statement)
+		return regexp.MustCompile(`(?:^|[^.@\w])` + table + `\b`).MatchString(statement)
 	}) {
 		found = append(found, "no session is given")
 	}

@@ -43,6 +43,9 @@ var personColumns = map[string]cover{
 	"dingtalk_session_events.sender_id":   ofMessages,
 	"dingtalk_session_events.sender_nick": ofMessages,
 	"dingtalk_session_events.message":     ofMessages,
+	"people.session_key":                  ofMessages,
+	"people.person":                       ofMessages,
+	"people.nick":                         ofMessages,
 	"dingtalk_session_events.session_key": ofMessages, // a member's session has their id
 	"dingtalk_session_events.tool_calls":  ofAnswers,
 	"tool_runs.arguments":                 ofAnswers,
@@ -267,6 +270,7 @@ func TestUsageOfForgottenPeople(t *testing.T) {
 		t.Errorf("usage of people with messages is %q", got)
 	}
 	execute(t, pool, "UPDATE dingtalk_session_events SET sender_id = '', sender_nick = '', content = 'x' WHERE sender_id = $1", zhangID) // as the older release does
+	execute(t, pool, "DELETE FROM people WHERE person = $1", zhangID)
 	tidy()
 	if got, want := usage(), []string{" 140 1", string(liID) + " 70 0.5"}; !slices.Equal(got, want) {
 		t.Errorf("usage is %q, want %q", got, want)

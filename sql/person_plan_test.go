@@ -23,6 +23,11 @@ var fillLog = []string{
 	 FROM generate_series(0, 99999) i`,
 	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
 	 SELECT 'robot/s9', 1000 + i, 'user', 'said ' || i, 'talker', 'talker', 'talk' || i FROM generate_series(0, 19999) i`,
+	`INSERT INTO people (session_key, person, nick, spoke, seen_at)
+	 SELECT e.session_key, e.sender_id, e.sender_nick, true, max(e.created_at) FROM dingtalk_session_events e GROUP BY 1, 2, 3
+	 UNION ALL
+	 SELECT q.session_key, q.message #>> '{quote,sender_id}', 'q', false, max(q.created_at) FROM dingtalk_session_events q
+	 WHERE q.message -> 'quote' IS NOT NULL GROUP BY 1, 2`,
 	`INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
 	 SELECT 'robot/s' || i % 500, jsonb_build_object('staff_id', 'p' || i % 997, 'mentions', '[]'::jsonb), 'b', 'sent', 'a', now() FROM generate_series(0, 49999) i`,
 	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
@@ -55,15 +60,33 @@ func TestPersonPlans(t *testing.T) {
 	ctx, key := t.Context(), sessions.Key("robot/s7")
 	for name, run := range map[string]func() error{
 		"where they are": func() error {
-			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{People: []string{"p7", "$:p7"}, Robot: "robot"})
+			_, err := q.PersonSessions(ctx, p, &dbsqlc.PersonSessionsParams{
+				People: []string{"p7", "$:p7"}, Spoken: []string{"robot/s7"}, Quoted: []string{}, Robot: "robot",
+			})
 			if err == nil && (!strings.Contains(p.plan, "outbox_open") || !strings.Contains(p.plan, "outbox_settled_to_person")) {
 				t.Errorf("replies to a person are not found by their indexes:\n%s", p.plan)
 			}
 			return err
 		},
+		"where they spoke": func() error {
+			_, err := q.PersonLogs(ctx, p, &dbsqlc.PersonLogsParams{People: []string{"p7", "$:p7"}, RobotSessions: "robot/"})
+			if err == nil && !strings.Contains(p.plan, "people_of_person") {
+				t.Errorf("the sessions of a person are not found by their index:\n%s", p.plan)
+			}
+			return err
+		},
+		"their last names": func() error {
+			_, err := q.PeopleNames(ctx, p, &dbsqlc.PeopleNamesParams{People: []string{"p7", "p8"}})
+			return err
+		},
+		"whether they spoke":    func() error { _, err := q.PeopleSpoke(ctx, p, []string{"p7", "p8"}); return err },
+		"whether they are kept": func() error { _, err := q.PeopleKept(ctx, p, []string{"p7", "p8"}); return err },
+		"names that the log no longer has": func() error {
+			return q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now()})
+		},
 		"their nicks": func() error { _, err := q.PersonNicks(ctx, p, []string{"p7", "$:p7"}); return err },
 		"by a name": func() error {
-			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{Robot: "robot", RobotSessions: "robot/", Name: "nick7"})
+			_, err := q.PeopleNamed(ctx, p, &dbsqlc.PeopleNamedParams{RobotSessions: "robot/", Name: "nick7"})
 			return err
 		},
 		"their memories": func() error {
@@ -77,7 +100,7 @@ func TestPersonPlans(t *testing.T) {
 			_, err := q.MessagesBefore(ctx, p, &dbsqlc.MessagesBeforeParams{
 				SessionKey: "robot/s9", People: []string{"talker", "$:talker"}, BeforeID: 1 << 40, MaxRows: 1,
 			})
-			if err == nil && !strings.Contains(p.plan, "Index Scan Backward using events_of_person_by_time") {
+			if err == nil && !strings.Contains(p.plan, "Index Scan Backward using dingtalk_session_events_pkey") {
 				t.Errorf("all messages of a person in a session are read for the last one:\n%s", p.plan)
 			}
 			return err
@@ -95,14 +118,14 @@ func TestPersonPlans(t *testing.T) {
 		},
 		"their nicks in a session": func() error {
 			_, err := q.NicksSeen(ctx, p, &dbsqlc.NicksSeenParams{SessionKeys: []string{"robot/s7", "robot/s7"}, People: []string{"p7", "p11"}})
-			if err == nil && !strings.Contains(p.plan, "events_of_person_by_time") {
-				t.Errorf("a nick is not found by its key:\n%s", p.plan)
+			if err == nil && strings.Contains(p.plan, "dingtalk_session_events") {
+				t.Errorf("a nick is looked for in the log:\n%s", p.plan)
 			}
 			return err
 		},
 		"their messages by page": func() error {
-			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{Robot: "robot", People: []string{"p7", "$:p7"}, AfterID: 50_000, MaxRows: 20})
-			if err == nil && !strings.Contains(p.plan, "events_of_person_by_id") {
+			_, err := q.PersonMessages(ctx, p, &dbsqlc.PersonMessagesParams{SessionKey: key, People: []string{"p7", "$:p7"}, AfterID: 50_000, MaxRows: 20})
+			if err == nil && !strings.Contains(p.plan, "dingtalk_session_events_pkey") {
 				t.Errorf("a page is not found by its key:\n%s", p.plan)
 			}
 			return err
@@ -136,7 +159,7 @@ func TestPersonPlans(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, table := range []string{
-			"dingtalk_session_events", "outbox", "memories", "dingtalk_sessions", "compaction_log", "memory_flushes", "memory_digests",
+			"dingtalk_session_events", "people", "outbox", "memories", "dingtalk_sessions", "compaction_log", "memory_flushes", "memory_digests",
 		} {
 			if strings.Contains(p.plan, "Seq Scan on "+table) {
 				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
@@ -154,7 +177,9 @@ func TestSessionsOfRepliesToAPerson(t *testing.T) {
 	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender, settled_at) VALUES
 		('robot/waits', '{"staff_id": "p"}', 'b', 'waiting', 'a', NULL), ('robot/given up', '{"staff_id": "p"}', 'b', 'failed', 'a', now()),
 		('robot/sent', '{}', 'b', 'sent', 'a', now()), ('robot/of others', '{"staff_id": "q"}', 'b', 'waiting', 'a', NULL)`)
-	rows, err := dbsqlc.New().PersonSessions(t.Context(), pool, &dbsqlc.PersonSessionsParams{People: []string{"p"}, Robot: "robot"})
+	rows, err := dbsqlc.New().PersonSessions(t.Context(), pool, &dbsqlc.PersonSessionsParams{
+		People: []string{"p"}, Spoken: []string{}, Quoted: []string{}, Robot: "robot",
+	})
 	if err != nil || len(rows) != 2 || rows[0].SessionKey != "robot/given up" || rows[1].SessionKey != "robot/waits" {
 		t.Errorf("replies name the person in %+v (%v), want the one given up and the one that waits", rows, err)
 	}
@@ -204,14 +229,21 @@ func TestRecordPlans(t *testing.T) {
 			_, err := q.AuditEnd(ctx, p, &dbsqlc.AuditEndParams{ID: 7, Outcome: "done"})
 			return err
 		},
-		"actions on sessions of people without messages": func() error { _, err := q.AuditMembersGone(ctx, p); return err },
-		"usage of people without messages":               func() error { _, err := q.UsagePeopleGone(ctx, p); return err },
-		"usage of deleted sessions":                      func() error { return q.UsageSessionsGone(ctx, p) },
+		"actions on sessions of members": func() error {
+			_, err := q.AuditMembers(ctx, p, &dbsqlc.AuditMembersParams{AfterKey: "robot/s7", MaxRows: 100})
+			return err
+		},
+		"members who spoke": func() error { _, err := q.SessionsSpoken(ctx, p, []string{"robot/s7", "robot/s8"}); return err },
+		"people with usage": func() error {
+			_, err := q.UsagePeople(ctx, p, &dbsqlc.UsagePeopleParams{AfterPerson: "p7", MaxRows: 100})
+			return err
+		},
+		"usage of deleted sessions": func() error { return q.UsageSessionsGone(ctx, p) },
 	} {
 		if err := run(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, table := range []string{"dingtalk_session_events", "memories", "model_usage", "audit"} {
+		for _, table := range []string{"dingtalk_session_events", "people", "memories", "model_usage", "audit"} {
 			if strings.Contains(p.plan, "Seq Scan on "+table) {
 				t.Errorf("%s: all of %s is read:\n%s", name, table, p.plan)
 			}

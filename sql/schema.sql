@@ -152,11 +152,21 @@ CREATE INDEX events_unindexed ON dingtalk_session_events (session_key, seq)
     WHERE terms IS NULL AND seq IS NOT NULL AND role IN ('user', 'assistant');
 CREATE INDEX events_outdated_terms ON dingtalk_session_events (session_key, id)
     WHERE terms_version < 2 AND terms IS NOT NULL AND seq IS NOT NULL AND role IN ('user', 'assistant');
-CREATE INDEX events_of_person_by_id ON dingtalk_session_events (sender_id, id) WHERE sender_id <> '';
-CREATE INDEX events_of_person_by_time ON dingtalk_session_events (sender_id, session_key, sent_at, id) WHERE sender_id <> '';
-CREATE INDEX events_by_nick ON dingtalk_session_events (sender_nick, sender_id) WHERE role = 'user' AND sender_id <> '';
-CREATE INDEX events_quoting_person ON dingtalk_session_events ((message #>> '{quote,sender_id}'), session_key)
-    WHERE message #>> '{quote,sender_id}' <> '';
+
+-- The names of people in a session's log: spoke says whether of messages or of quotes. Only the commit of a turn adds rows. An open
+-- message has none yet, and is found by the indexes of its state.
+CREATE TABLE people (
+    session_key text        NOT NULL,
+    person      text        NOT NULL CHECK (person <> ''), -- a sender_id
+    nick        text        NOT NULL, -- empty: a message without a name
+    spoke       boolean     NOT NULL,
+    seen_at     timestamptz NOT NULL, -- when the turn of the newest message or quote committed, to within an hour
+
+    PRIMARY KEY (session_key, person, nick, spoke)
+) WITH (fillfactor = 90);
+
+CREATE INDEX people_of_person ON people (person, session_key);
+CREATE INDEX people_by_nick ON people (nick, person) WHERE spoke;
 
 -- Tool calls of turns that have not committed: written before a call runs, deleted by the turn's commit.
 CREATE TABLE tool_runs (

@@ -12,6 +12,7 @@ import (
 	"ebb/sessions/sessionstest"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/yardstick"
 )
 
 // open opens a store on a database, and a pool for the statements of a test.
@@ -33,6 +34,14 @@ func open(t *testing.T, url string) (*sql.Store, *pgxpool.Pool) {
 func execute(t *testing.T, pool *pgxpool.Pool, statement string, args ...any) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// notePeople adds the people of logs that a test wrote.
+func notePeople(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	if err := yardstick.NotePeople(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
 }

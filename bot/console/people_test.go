@@ -343,10 +343,10 @@ func TestForget(t *testing.T) {
 	if _, text := b.get("/people/staff0001/export"); strings.Count(text, "\n") != 21 || !strings.Contains(text, "PO-39") {
 		t.Errorf("export has %d lines: %.300s", strings.Count(text, "\n"), text)
 	}
-	if status, page := b.get("/people/staff0001"); status != http.StatusOK || !strings.Contains(page, "<dd>20</dd>") || strings.Contains(page, "/forget") {
+	if status, page := b.get("/people/staff0001"); status != http.StatusOK || !strings.Contains(page, "<dd>1</dd>") || !strings.Contains(page, "最近的消息") || strings.Contains(page, "/forget") {
 		t.Errorf("a person: %d %s", status, page)
 	}
-	if status, page := b.get("/people/staff0001?preview=yes"); status != http.StatusOK || strings.Count(page, "<dd>20</dd>") < 2 || !strings.Contains(page, "/forget") {
+	if status, page := b.get("/people/staff0001?preview=yes"); status != http.StatusOK || !strings.Contains(page, "<dd>20</dd>") || !strings.Contains(page, "/forget") {
 		t.Errorf("preview: %d %s", status, page)
 	}
 	if status, _ := b.post("/people/staff0001/forget", nil); status != http.StatusOK {

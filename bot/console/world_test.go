@@ -20,6 +20,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/yardstick"
 )
 
 func TestMain(m *testing.M) {
@@ -86,6 +87,14 @@ func (w *world) execute(statement string) {
 	w.t.Helper()
 	if _, err := w.pool.Exec(w.t.Context(), statement); err != nil {
 		w.t.Fatal(err)
+	}
+	if strings.Contains(statement, "dingtalk_session_events") && !strings.HasPrefix(statement, "SELECT") { // no turn noted the people
+		if _, err := w.pool.Exec(w.t.Context(), "DELETE FROM people"); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := yardstick.NotePeople(w.t.Context(), w.pool); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 

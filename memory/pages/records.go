@@ -45,8 +45,8 @@ type Requests interface {
 // Speaker is a person who spoke.
 type Speaker struct {
 	ID   sessions.UserID
-	Nick string // the newest
-	Last time.Time
+	Nick string    // the newest
+	Last time.Time // to within an hour
 }
 
 // PeopleFilter narrows a list of people. Names may be known from private chats alone: without Names nothing depends on
@@ -56,8 +56,11 @@ type PeopleFilter struct {
 	Names bool
 }
 
-// Spoke counts a person's messages and their conversations.
-type Spoke struct{ Messages, Private, Groups int }
+// Spoke counts the conversations in which a person spoke.
+type Spoke struct {
+	Private, Groups int
+	Last            *time.Time // time of the newest message, to within an hour; nil: none
+}
 
 // Records reads rows over all sessions, for roles that see all groups, without text of private chats.
 type Records interface {
@@ -67,7 +70,7 @@ type Records interface {
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
 	// People lists people who spoke, by id, or with a part of names by name, once for each.
 	People(ctx context.Context, f PeopleFilter, p Page) (rows []Speaker, next string, err error)
-	// Spoke counts a person's messages under one id; all are 0 for an unknown person.
+	// Spoke counts a person's conversations under one id; all are 0 for an unknown person.
 	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)

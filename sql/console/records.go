@@ -74,11 +74,26 @@ func groupsOf(since time.Time, by pages.UsageBy, limit int) *dbsqlc.UsageGroupsP
 
 func (s *Store) usageGroups(ctx context.Context, p *dbsqlc.UsageGroupsParams) ([]pages.Usage, error) {
 	rows, err := s.db.Q.UsageGroups(ctx, s.db.Pool, p)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]pages.Usage, len(rows))
 	for i, r := range rows {
 		list[i] = usageOf(r)
 	}
-	return list, err
+	return list, s.nameUsers(ctx, list)
+}
+
+func (s *Store) nameUsers(ctx context.Context, list []pages.Usage) error {
+	people := make([]sessions.UserID, len(list))
+	for i, u := range list {
+		people[i] = u.Person
+	}
+	last, err := s.names.LastSeen(ctx, "", people)
+	for i := range list {
+		list[i].Nick = last[list[i].Person].Nick
+	}
+	return err
 }
 
 const usagePage = 1000
@@ -152,17 +167,20 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 	rows, err := s.db.Q.UsageRows(ctx, s.db.Pool, &dbsqlc.UsageRowsParams{
 		Since: p.Since, AfterSession: p.AfterSession, AfterDay: day, AfterKind: p.AfterKind, AfterModel: p.AfterModel, AfterPerson: p.AfterPerson, MaxRows: p.MaxRows,
 	})
+	if err != nil {
+		return nil, err
+	}
 	list := make([]pages.Usage, len(rows))
 	for i, r := range rows {
 		list[i] = usageOf(dbsqlc.UsageGroupsRow(r))
 	}
-	return list, err
+	return list, s.nameUsers(ctx, list)
 }
 
 // UsageRows has the same columns.
 func usageOf(r dbsqlc.UsageGroupsRow) pages.Usage {
 	return pages.Usage{
-		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Nick: r.Nick, Turns: int(r.Turns),
+		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Turns: int(r.Turns),
 		Spending: sessions.Spending{
 			Kind: r.Kind, Model: r.Model, Cost: r.Cost,
 			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
@@ -180,27 +198,45 @@ func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) 
 		return nil, "", err
 	}
 	rows, err := s.db.Q.PagePeople(ctx, s.db.Pool, &dbsqlc.PagePeopleParams{
-		AfterID: pg.Clean(place.Key), MostIds: mostNames, Part: strings.ToLower(pg.Clean(f.Part)), MaxRows: pg.Clamp(p.Limit) + 1,
+		AfterID: pg.Clean(place.Key), MostRows: mostNamed, Part: strings.ToLower(pg.Clean(f.Part)), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing people: %w", err)
 	}
-	placeOf := func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.SenderID)} }
+	placeOf := func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.Person)} }
 	rows, next := cut(rows, p.Limit, placeOf)
 	list := make([]pages.Speaker, 0, len(rows))
 	for _, r := range rows {
 		if r.Matches {
-			list = append(list, pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt})
+			list = append(list, pages.Speaker{ID: r.Person})
 		}
 		if r.Bounded {
 			next = placeOf(r).Cursor()
 		}
 	}
+	if err := s.nameSpeakers(ctx, list); err != nil {
+		return nil, "", fmt.Errorf("reading the names of people: %w", err)
+	}
 	return list, next, nil
 }
 
-// mostNames bounds the names and ids of one page's search.
-const mostNames = 5000
+// nameSpeakers completes people without a name by the newest one, and by the last time under any name.
+func (s *Store) nameSpeakers(ctx context.Context, list []pages.Speaker) error {
+	people := make([]sessions.UserID, len(list))
+	for i, one := range list {
+		people[i] = one.ID
+	}
+	last, err := s.names.LastSeen(ctx, "", people)
+	for i := range list {
+		if seen, spoke := last[list[i].ID]; spoke && list[i].Nick == "" {
+			list[i].Nick, list[i].Last = seen.Nick, seen.At
+		}
+	}
+	return err
+}
+
+// mostNamed bounds the rows of one page's search.
+const mostNamed = 5000
 
 // People with exactly that name or id come first, since they may have left only memories. A page can have fewer rows
 // than its limit, or none, while the search of more names goes on with the cursor.
@@ -227,7 +263,7 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 	}
 	nick, id, _ := strings.Cut(place.Key, "\x00")
 	rows, err := s.db.Q.PagePeopleLike(ctx, s.db.Pool, &dbsqlc.PagePeopleLikeParams{
-		AfterNick: pg.Clean(nick), AfterID: pg.Clean(id), MostNames: mostNames, Part: strings.ToLower(pg.Clean(part)), MaxRows: pg.Clamp(p.Limit),
+		AfterNick: pg.Clean(nick), AfterID: pg.Clean(id), MostRows: mostNamed, Part: strings.ToLower(pg.Clean(part)), MaxRows: pg.Clamp(p.Limit),
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("finding people: %w", err)
@@ -235,11 +271,14 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 	next := ""
 	for i, r := range rows {
 		if r.Matches {
-			add(pages.Speaker{ID: r.SenderID, Nick: r.SenderNick, Last: r.CreatedAt})
+			add(pages.Speaker{ID: r.Person})
 		}
 		if r.Bounded || i+1 == p.Limit {
-			next = pages.Place{Key: r.Name + "\x00" + string(r.SenderID)}.Cursor()
+			next = pages.Place{Key: r.Name + "\x00" + string(r.Person)}.Cursor()
 		}
+	}
+	if err := s.nameSpeakers(ctx, list); err != nil {
+		return nil, "", fmt.Errorf("reading the names of people: %w", err)
 	}
 	return list, next, nil
 }
@@ -248,7 +287,11 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 func (s *Store) Spoke(ctx context.Context, person sessions.UserID) (pages.Spoke, error) {
 	r, err := s.db.Q.PageSpoke(ctx, s.db.Pool, pg.Clean(string(person)))
 	if err != nil {
-		return pages.Spoke{}, fmt.Errorf("counting the messages of a person: %w", err)
+		return pages.Spoke{}, fmt.Errorf("counting the conversations of a person: %w", err)
 	}
-	return pages.Spoke{Messages: int(r.Messages), Private: int(r.Private), Groups: int(r.Groups)}, nil
+	spoke := pages.Spoke{Private: int(r.Private), Groups: int(r.Groups)}
+	if spoke.Private+spoke.Groups > 0 {
+		spoke.Last = &r.SeenAt
+	}
+	return spoke, nil
 }

@@ -54,7 +54,7 @@ func (s *Store) acceptIn(
 	if id == "" {
 		return sessions.Accepted{}, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
 	}
-	message, err := pg.CleanJSON(m)
+	message, err := convert.MessageBody(m)
 	if err != nil {
 		return sessions.Accepted{}, err
 	}

@@ -34,7 +34,7 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 			return sessions.Event{}, err
 		}
 		return convert.Event(&dbsqlc.Event{
-			SessionKey: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, Message: row.Message, Withheld: row.Withheld,
+			SessionKey: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, MsgID: row.MsgID, Message: row.Message, Withheld: row.Withheld,
 		})
 	}
 	if q.SentAt.IsZero() {

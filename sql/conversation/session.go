@@ -17,11 +17,12 @@ type Store struct {
 	*pg.DB
 	identities *identity.Store
 	settles    pg.Batcher[*dbsqlc.OutboxSettleParams]
+	speakers   *speakers
 }
 
 // New returns the conversations of a database.
 func New(db *pg.DB, identities *identity.Store) *Store {
-	s := &Store{DB: db, identities: identities}
+	s := &Store{DB: db, identities: identities, speakers: newSpeakers()}
 	s.settles.Do = s.settleAll
 	return s
 }

@@ -86,6 +86,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	slices.SortFunc(v.Pending, func(x, y sessions.Event) int {
 		return slices.Index(row.Pending, x.ID) - slices.Index(row.Pending, y.ID)
 	})
+	s.speakers.open(l, v.Pending)
 	return v, nil
 }
 
@@ -116,10 +117,10 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if err != nil {
 		return c, err
 	}
-	row, err := s.Q.TurnCommit(ctx, s.Pool, p)
+	row, err := s.commitTurn(ctx, l, p)
 	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			row, err = s.Q.TurnCommit(ctx, s.Pool, p)
+			row, err = s.commitTurn(ctx, l, p)
 		}
 	}
 	switch {

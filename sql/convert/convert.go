@@ -55,6 +55,19 @@ func Suspicion(b []byte) *sessions.Suspicion {
 	return &s
 }
 
+// messageColumns are the fields of a message that are columns of its event, so that an erasure has one place for each. They hide
+// those of the embedded message in its JSON.
+type messageColumns struct {
+	sessions.Message
+	ID         any `json:"msg_id,omitempty"`
+	SenderID   any `json:"sender_id,omitempty"`
+	SenderNick any `json:"sender_nick,omitempty"`
+	Text       any `json:"text,omitempty"`
+}
+
+// MessageBody is the JSON of a message without the fields that are columns of its event. [Event] puts them back.
+func MessageBody(m sessions.Message) ([]byte, error) { return pg.CleanJSON(messageColumns{Message: m}) }
+
 // Event converts a row of the log.
 func Event(r *dbsqlc.Event) (sessions.Event, error) {
 	e := sessions.Event{
@@ -73,6 +86,7 @@ func Event(r *dbsqlc.Event) (sessions.Event, error) {
 		if err := json.Unmarshal(r.Message, e.Message); err != nil {
 			return e, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
 		}
+		e.Message.ID, e.Message.SenderID, e.Message.SenderNick, e.Message.Text = e.MsgID, e.SenderID, e.SenderNick, e.Content // the same memory
 	}
 	var err error
 	e.Withheld, err = Withheld(r.Withheld)
@@ -99,8 +113,8 @@ func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
 		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
 	})
 	e.Blob = pg.OrZero(r.BlobID)
-	if e.Message != nil && e.Message.Text == "" {
-		e.Message.Text = e.Content // the same memory
+	if e.Message != nil && r.Said != "" {
+		e.Message.Text = r.Said
 	}
 	return e, err
 }
@@ -203,7 +217,7 @@ func Memory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 func Message(r dbsqlc.MessagesBeforeRow) (sessions.Event, error) {
 	return Event(&dbsqlc.Event{
 		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
-		SenderNick: r.SenderNick, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+		SenderNick: r.SenderNick, MsgID: r.MsgID, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
 	})
 }
 

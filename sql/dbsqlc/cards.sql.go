@@ -17,19 +17,25 @@ SELECT
     c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
-    EXISTS (
+    (EXISTS (
+        SELECT FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND f.role = 'user' AND f.sender_id = $1::text
+    ) OR EXISTS (
+        SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id = $1::text
+          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+    ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = $1::text
-          AND (e.id = f.id OR e.attempt_term = f.attempt_term AND e.state = 'pending'
-            OR e.seq > coalesce((SELECT max(a.seq) FROM dingtalk_session_events a
+          AND e.seq > coalesce((SELECT max(a.seq) FROM dingtalk_session_events a
                 WHERE a.session_key = c.session_key AND a.seq < f.seq AND a.role <> 'user'), 0)
-            AND e.seq < (SELECT min(a.seq) FROM dingtalk_session_events a
-                WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user'))
-    ) AS asked,
+          AND e.seq < (SELECT min(a.seq) FROM dingtalk_session_events a
+                WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user')
+    ))::boolean AS asked,
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
           AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
-        ORDER BY p.sent_at DESC, p.id DESC LIMIT 1), '')::text AS words
+        ORDER BY p.id DESC LIMIT 1), '')::text AS words
 FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.out_track_id = $2
 LIMIT 1

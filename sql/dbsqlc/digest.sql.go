@@ -38,7 +38,7 @@ func (q *Queries) DigestDone(ctx context.Context, db DBTX, arg *DigestDoneParams
 }
 
 const digestEvents = `-- name: DigestEvents :many
-SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.message, e.tokens, e.created_at, e.withheld
+SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.tokens, e.created_at, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
   AND e.created_at >= $4 AND e.created_at < $5
@@ -64,6 +64,7 @@ type DigestEventsRow struct {
 	Content    string
 	SenderID   sessions.UserID
 	SenderNick string
+	MsgID      *sessions.MessageID
 	Message    []byte
 	Tokens     int
 	CreatedAt  time.Time
@@ -95,6 +96,7 @@ func (q *Queries) DigestEvents(ctx context.Context, db DBTX, arg *DigestEventsPa
 			&i.Content,
 			&i.SenderID,
 			&i.SenderNick,
+			&i.MsgID,
 			&i.Message,
 			&i.Tokens,
 			&i.CreatedAt,

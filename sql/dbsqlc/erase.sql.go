@@ -21,7 +21,7 @@ WITH runs AS (
 )
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
-    message = (e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires') || jsonb_build_object('text', $1::text)
+    message = e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires'
 FROM old WHERE e.session_key = $3 AND e.id = old.id
 RETURNING old.content
 `
@@ -298,7 +298,7 @@ UPDATE dingtalk_session_events e SET
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
         FROM jsonb_array_elements(e.tool_calls) WITH ORDINALITY AS t (call, place)) END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text)
+    message = e.message - 'quote' - 'attachments'
 WHERE e.session_key = $3 AND e.seq = ANY($4::bigint[])
 `
 
@@ -1002,42 +1002,34 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 }
 
 const sessionsReading = `-- name: SessionsReading :many
-WITH RECURSIVE spoken AS (
-    SELECT u.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
-        WHERE e.sender_id = u.person AND e.sender_id <> '') AS session_key
-    FROM unnest($1::text[]) AS u (person)
-    UNION ALL
-    SELECT p.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
-        WHERE e.sender_id = p.person AND e.sender_id <> '' AND e.session_key > p.session_key)
-    FROM spoken p WHERE p.session_key IS NOT NULL
-)
-SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY($2::text[])
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY($1::text[])
 UNION
-SELECT s.session_key FROM (SELECT unnest($3::text[]) AS robot, unnest($4::text[]) AS conversation) g
+SELECT s.session_key FROM (SELECT unnest($2::text[]) AS robot, unnest($3::text[]) AS conversation) g
 JOIN dingtalk_sessions s ON s.conversation_id = g.conversation AND s.robot_code = g.robot
 UNION
-SELECT p.session_key::text FROM spoken p WHERE p.session_key IS NOT NULL
+SELECT p.session_key FROM people p WHERE p.person = ANY($4::text[]) AND p.spoke
+UNION
+SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY($4::text[])
 UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY($5::text[])
 `
 
 type SessionsReadingParams struct {
-	Users         []string
 	Teams         []string
 	Robots        []string
 	Conversations []string
+	Users         []string
 	SessionKeys   []string
 }
 
 // SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of
-// people who spoke there, and single ones. Robots and conversations of groups are parallel arrays. The sessions of a person
-// are found by a step of the index for each session, not for each message.
+// people who spoke there, and single ones. Robots and conversations of groups are parallel arrays.
 func (q *Queries) SessionsReading(ctx context.Context, db DBTX, arg *SessionsReadingParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsReading,
-		arg.Users,
 		arg.Teams,
 		arg.Robots,
 		arg.Conversations,
+		arg.Users,
 		arg.SessionKeys,
 	)
 	if err != nil {

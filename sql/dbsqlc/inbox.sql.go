@@ -245,7 +245,7 @@ func (q *Queries) MessageFind(ctx context.Context, db DBTX, arg *MessageFindPara
 
 const messagesPending = `-- name: MessagesPending :many
 SELECT e.id, left(e.content, $1::int)::text AS content, e.sender_id, e.sender_nick, e.msg_id, e.attempts,
-    (e.message - 'text')::jsonb AS message, e.created_at, coalesce(e.admitted, false)::boolean AS admitted
+    e.message, e.created_at, coalesce(e.admitted, false)::boolean AS admitted
 FROM dingtalk_session_events e
 WHERE e.session_key = $2 AND e.state = 'pending'
 ORDER BY e.id DESC LIMIT $3::int

@@ -177,49 +177,6 @@ func (q *Queries) MemoriesHold(ctx context.Context, db DBTX, ids []int64) ([]int
 	return items, nil
 }
 
-const nicksSeen = `-- name: NicksSeen :many
-SELECT n.session_key, n.sender_id, n.sender_nick
-FROM (SELECT unnest($1::text[]) AS of_session, unnest($2::text[]) AS person) p
-CROSS JOIN LATERAL (
-    SELECT e.session_key, e.sender_id, e.sender_nick FROM dingtalk_session_events e
-    WHERE e.session_key = p.of_session AND e.sender_id = p.person AND e.sender_id <> '' AND e.sender_nick <> ''
-    ORDER BY e.sent_at DESC, e.id DESC
-    LIMIT 1
-) n
-`
-
-type NicksSeenParams struct {
-	SessionKeys []string
-	People      []string
-}
-
-type NicksSeenRow struct {
-	SessionKey sessions.Key
-	SenderID   sessions.UserID
-	SenderNick string
-}
-
-// NicksSeen lists the last nicks of people in a session's log, as parallel arrays.
-func (q *Queries) NicksSeen(ctx context.Context, db DBTX, arg *NicksSeenParams) ([]NicksSeenRow, error) {
-	rows, err := db.Query(ctx, nicksSeen, arg.SessionKeys, arg.People)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []NicksSeenRow
-	for rows.Next() {
-		var i NicksSeenRow
-		if err := rows.Scan(&i.SessionKey, &i.SenderID, &i.SenderNick); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const sessionFlushFailed = `-- name: SessionFlushFailed :exec
 UPDATE dingtalk_sessions s SET flush_failures = $1, updated_at = now() WHERE s.session_key = $2
 `

@@ -299,6 +299,14 @@ type Outbox struct {
 	SettledAt  *time.Time
 }
 
+type Person struct {
+	SessionKey sessions.Key
+	Person     sessions.UserID
+	Nick       string
+	Spoke      bool
+	SeenAt     time.Time
+}
+
 type PersonErasure struct {
 	Person []byte
 	Day    pgtype.Date

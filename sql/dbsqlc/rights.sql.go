@@ -16,7 +16,7 @@ import (
 const askingMark = `-- name: AskingMark :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', $1::text, 'outcome', $2::text)
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('outcome', $2::text)
 WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
 `
 
@@ -41,9 +41,9 @@ func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams
 const askingUnname = `-- name: AskingUnname :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_strip_nulls(jsonb_build_object('text', $1::text, 'kind', 'text', 'outcome', $2::text, 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', $2::text,
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
+        'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
         'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
         'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
 WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
@@ -68,29 +68,27 @@ func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnamePa
 	return err
 }
 
-const auditMembersGone = `-- name: AuditMembersGone :many
-WITH RECURSIVE named AS (
-    (SELECT a.session_key FROM audit a ORDER BY a.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM named CROSS JOIN LATERAL (
-        SELECT a.session_key FROM audit a WHERE a.session_key > named.session_key ORDER BY a.session_key LIMIT 1) n
-)
-SELECT named.session_key::text AS session_key FROM named
-WHERE split_part(named.session_key, '/', 3) <> ''
-  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = named.session_key AND e.role = 'user' AND e.sender_id <> '')
+const auditMembers = `-- name: AuditMembers :many
+SELECT DISTINCT a.session_key FROM audit a
+WHERE a.session_key > $1::text AND split_part(a.session_key, '/', 3) <> ''
+ORDER BY a.session_key LIMIT $2::int
 `
 
-// AuditMembersGone lists the sessions of members that the audit names, and that have no message with a name: an erasure by an older
-// release leaves the actions, and retention deletes messages alone. For each session it reads one row of two indexes.
-func (q *Queries) AuditMembersGone(ctx context.Context, db DBTX) ([]string, error) {
-	rows, err := db.Query(ctx, auditMembersGone)
+type AuditMembersParams struct {
+	AfterKey string
+	MaxRows  int
+}
+
+// AuditMembers lists a page of the sessions of members that the audit names, by key.
+func (q *Queries) AuditMembers(ctx context.Context, db DBTX, arg *AuditMembersParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, auditMembers, arg.AfterKey, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []sessions.Key
 	for rows.Next() {
-		var session_key string
+		var session_key sessions.Key
 		if err := rows.Scan(&session_key); err != nil {
 			return nil, err
 		}
@@ -1031,24 +1029,23 @@ func (q *Queries) MessageSaid(ctx context.Context, db DBTX, arg *MessageSaidPara
 }
 
 const messagesBefore = `-- name: MessagesBefore :many
-SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.state, l.message, l.created_at
-FROM (SELECT unnest($1::text[]) AS id) p
-CROSS JOIN LATERAL (
-    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at, e.sent_at
+SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.msg_id, l.state, l.message, l.created_at
+FROM (
+    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.msg_id, e.state, e.message, e.created_at, e.sent_at
     FROM dingtalk_session_events e
-    WHERE e.session_key = $2 AND e.sender_id = p.id AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
-        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $3::bigint)
+    WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
+        SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint)
       AND e.content <> $4::text
-    ORDER BY e.sent_at DESC, e.id DESC
-    LIMIT $5::int
+    ORDER BY e.id DESC
+    LIMIT 100 + $5::int
 ) l
 ORDER BY l.sent_at DESC, l.id DESC
 LIMIT $5::int
 `
 
 type MessagesBeforeParams struct {
-	People     []string
 	SessionKey sessions.Key
+	People     []string
 	BeforeID   int64
 	Erased     string
 	MaxRows    int
@@ -1061,17 +1058,18 @@ type MessagesBeforeRow struct {
 	Content    string
 	SenderID   sessions.UserID
 	SenderNick string
+	MsgID      *sessions.MessageID
 	State      sessions.State
 	Message    []byte
 	CreatedAt  time.Time
 }
 
 // MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
-// dead letters. Each of the person's ids has an order of its own in the index.
+// dead letters. The last ones to arrive are read from the end of the log; some more than wanted, since they may have been sent in another order.
 func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBeforeParams) ([]MessagesBeforeRow, error) {
 	rows, err := db.Query(ctx, messagesBefore,
-		arg.People,
 		arg.SessionKey,
+		arg.People,
 		arg.BeforeID,
 		arg.Erased,
 		arg.MaxRows,
@@ -1090,6 +1088,7 @@ func (q *Queries) MessagesBefore(ctx context.Context, db DBTX, arg *MessagesBefo
 			&i.Content,
 			&i.SenderID,
 			&i.SenderNick,
+			&i.MsgID,
 			&i.State,
 			&i.Message,
 			&i.CreatedAt,
@@ -1128,75 +1127,6 @@ type OutboxUnnameParams struct {
 func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnameParams) error {
 	_, err := db.Exec(ctx, outboxUnname, arg.People, arg.Nicks, arg.SessionKey)
 	return err
-}
-
-const peopleNamed = `-- name: PeopleNamed :many
-WITH named AS MATERIALIZED (
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = $1::text AND x.sender_id <> ''
-    UNION
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = $1::text AND x.sender_id <> ''
-)
-SELECT named.sender_id, f.nick, f.messages, f.last_at
-FROM named CROSS JOIN LATERAL (
-    SELECT coalesce((array_agg(e.sender_nick ORDER BY e.id DESC) FILTER (WHERE e.sender_nick <> ''))[1], '')::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
-    FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-    WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND ($2::text = '' OR s.robot_code = $2::text)
-) f
-WHERE f.messages > 0
-UNION ALL
-SELECT $1::text, '', 0, k.last_at FROM (
-    SELECT max(m.created_at)::timestamptz AS last_at FROM (
-        SELECT a.created_at, a.source_session FROM memories a WHERE a.subject_id = $1::text AND a.subject_id <> ''
-        UNION ALL
-        SELECT b.created_at, b.source_session FROM memories b WHERE b.said_by = $1::text AND b.said_by <> ''
-        UNION ALL
-        SELECT c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = $1::text
-    ) m WHERE $2::text = '' OR starts_with(m.source_session, $3::text)
-) k
-WHERE k.last_at IS NOT NULL AND NOT EXISTS (
-    SELECT FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-    WHERE e.sender_id = $1::text AND e.role = 'user' AND e.sender_id <> '' AND ($2::text = '' OR s.robot_code = $2::text))
-ORDER BY last_at DESC, sender_id
-LIMIT 20
-`
-
-type PeopleNamedParams struct {
-	Name          string
-	Robot         string
-	RobotSessions string
-}
-
-type PeopleNamedRow struct {
-	SenderID sessions.UserID
-	Nick     string
-	Messages int64
-	LastAt   time.Time
-}
-
-// PeopleNamed finds people who spoke, by id or by nick, and people of whom only memories are left, by id.
-func (q *Queries) PeopleNamed(ctx context.Context, db DBTX, arg *PeopleNamedParams) ([]PeopleNamedRow, error) {
-	rows, err := db.Query(ctx, peopleNamed, arg.Name, arg.Robot, arg.RobotSessions)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []PeopleNamedRow
-	for rows.Next() {
-		var i PeopleNamedRow
-		if err := rows.Scan(
-			&i.SenderID,
-			&i.Nick,
-			&i.Messages,
-			&i.LastAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const personErasureCount = `-- name: PersonErasureCount :exec
@@ -1272,53 +1202,21 @@ func (q *Queries) PersonIDs(ctx context.Context, db DBTX, arg *PersonIDsParams) 
 	return items, nil
 }
 
-const personLogs = `-- name: PersonLogs :many
-SELECT f.session_key::text AS session_key FROM (
-    SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
-    UNION
-    SELECT e.session_key FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
-) f
-WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = f.session_key)
-`
-
-// PersonLogs lists the sessions with messages or quotes of a person whose row is missing.
-func (q *Queries) PersonLogs(ctx context.Context, db DBTX, people []string) ([]string, error) {
-	rows, err := db.Query(ctx, personLogs, people)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var session_key string
-		if err := rows.Scan(&session_key); err != nil {
-			return nil, err
-		}
-		items = append(items, session_key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const personMessages = `-- name: PersonMessages :many
-SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
+SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.msg_id, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = ANY($1::text[]) AND e.role = 'user' AND e.id > $2::bigint AND e.content <> $3::text
-  AND ($4::text = '' OR s.robot_code = $4::text)
+WHERE e.session_key = $1 AND e.id > $2::bigint AND e.sender_id = ANY($3::text[]) AND e.role = 'user' AND e.content <> $4::text
 ORDER BY e.id
 LIMIT $5::int
 `
 
 type PersonMessagesParams struct {
-	People  []string
-	AfterID int64
-	Erased  string
-	Robot   string
-	MaxRows int
+	SessionKey sessions.Key
+	AfterID    int64
+	People     []string
+	Erased     string
+	MaxRows    int
 }
 
 type PersonMessagesRow struct {
@@ -1328,6 +1226,7 @@ type PersonMessagesRow struct {
 	Content          string
 	SenderID         sessions.UserID
 	SenderNick       string
+	MsgID            *sessions.MessageID
 	State            sessions.State
 	Message          []byte
 	CreatedAt        time.Time
@@ -1335,13 +1234,13 @@ type PersonMessagesRow struct {
 	ConversationType sessions.ConversationType
 }
 
-// PersonMessages lists a person's messages, of one robot or of all, in order of arrival.
+// PersonMessages lists a person's messages of a session after an id, in order of arrival.
 func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessagesParams) ([]PersonMessagesRow, error) {
 	rows, err := db.Query(ctx, personMessages,
-		arg.People,
+		arg.SessionKey,
 		arg.AfterID,
+		arg.People,
 		arg.Erased,
-		arg.Robot,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -1358,6 +1257,7 @@ func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessag
 			&i.Content,
 			&i.SenderID,
 			&i.SenderNick,
+			&i.MsgID,
 			&i.State,
 			&i.Message,
 			&i.CreatedAt,
@@ -1367,36 +1267,6 @@ func (q *Queries) PersonMessages(ctx context.Context, db DBTX, arg *PersonMessag
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const personNicks = `-- name: PersonNicks :many
-SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
-    UNION
-    SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
-) n WHERE n.nick <> ''
-`
-
-// PersonNicks lists the names that a person went by, their own and those in quotes of them.
-func (q *Queries) PersonNicks(ctx context.Context, db DBTX, people []string) ([]string, error) {
-	rows, err := db.Query(ctx, personNicks, people)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var nick string
-		if err := rows.Scan(&nick); err != nil {
-			return nil, err
-		}
-		items = append(items, nick)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -1499,28 +1369,29 @@ const personSessions = `-- name: PersonSessions :many
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
+        SELECT unnest($1::text[]) AS session_key, true AS spoke
         UNION
-        SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = ANY($1::text[]) AND e.message #>> '{quote,sender_id}' <> ''
+        SELECT unnest($2::text[]), false
         UNION
-        SELECT o.session_key, false FROM outbox o WHERE o.state IN ('sending', 'waiting') AND o.target ->> 'staff_id' = ANY($1::text[])
+        SELECT o.session_key, false FROM outbox o WHERE o.state IN ('sending', 'waiting') AND o.target ->> 'staff_id' = ANY($3::text[])
         UNION
         SELECT d.session_key, false FROM outbox d
-        WHERE d.state IN ('sent', 'failed') AND d.target ->> 'staff_id' = ANY($1::text[]) AND d.target ->> 'staff_id' <> ''
+        WHERE d.state IN ('sent', 'failed') AND d.target ->> 'staff_id' = ANY($3::text[]) AND d.target ->> 'staff_id' <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY($1::text[]) AND m.subject_id <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.subject_id = ANY($3::text[]) AND m.subject_id <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.said_by = ANY($1::text[]) AND m.said_by <> ''
+        SELECT m.source_session, false FROM memories m WHERE m.said_by = ANY($3::text[]) AND m.said_by <> ''
         UNION
-        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = ANY($1::text[])
+        SELECT m.source_session, false FROM memories m WHERE m.scope = 'user' AND m.scope_id = ANY($3::text[])
     ) a GROUP BY a.session_key
 ) f ON f.session_key = s.session_key
-WHERE $2::text = '' OR s.robot_code = $2::text
+WHERE $4::text = '' OR s.robot_code = $4::text
 ORDER BY f.spoke, s.session_key
 `
 
 type PersonSessionsParams struct {
+	Spoken []string
+	Quoted []string
 	People []string
 	Robot  string
 }
@@ -1534,10 +1405,15 @@ type PersonSessionsRow struct {
 	Spoke            bool
 }
 
-// PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
-// an index of its own; few replies are open. Sessions where the person spoke come last.
+// PersonSessions lists the sessions with content of a person: those of messages and quotes, which are given, replies to them, or
+// memories. Each has an index of its own; few replies are open. Sessions where the person spoke come last.
 func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessionsParams) ([]PersonSessionsRow, error) {
-	rows, err := db.Query(ctx, personSessions, arg.People, arg.Robot)
+	rows, err := db.Query(ctx, personSessions,
+		arg.Spoken,
+		arg.Quoted,
+		arg.People,
+		arg.Robot,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -1566,16 +1442,14 @@ func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessio
 const personUnname = `-- name: PersonUnname :exec
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_build_object('text', $1::text, 'kind', e.message -> 'kind', 'msg_id', e.message -> 'msg_id',
-        'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
-WHERE e.session_key = $2 AND e.sender_id = ANY($3::text[])
-  AND ($4::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
-    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $2 AND a.id = $4::bigint))
+    message = jsonb_build_object('kind', e.message -> 'kind', 'robot_code', e.message -> 'robot_code',
+        'conversation_id', e.message -> 'conversation_id', 'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at')
+WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[])
+  AND ($3::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
+    SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint))
 `
 
 type PersonUnnameParams struct {
-	Erased     string
 	SessionKey sessions.Key
 	People     []string
 	Asked      int64
@@ -1584,19 +1458,14 @@ type PersonUnnameParams struct {
 // PersonUnname removes the name from a person's messages, and all delivery data but place and time. The rows then only
 // say that someone wrote.
 func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnameParams) error {
-	_, err := db.Exec(ctx, personUnname,
-		arg.Erased,
-		arg.SessionKey,
-		arg.People,
-		arg.Asked,
-	)
+	_, err := db.Exec(ctx, personUnname, arg.SessionKey, arg.People, arg.Asked)
 	return err
 }
 
 const personWaiting = `-- name: PersonWaiting :execrows
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
-WHERE e.session_key = $3 AND e.sender_id = ANY($4::text[]) AND e.role = 'user' AND e.seq IS NULL
+WHERE e.session_key = $3 AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY($4::text[])
   AND ($5::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $3 AND a.id = $5::bigint)) AND e.content <> $1::text
 `
@@ -1628,7 +1497,7 @@ func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaiting
 const quoteErase = `-- name: QuoteErase :exec
 UPDATE dingtalk_session_events q SET
     content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
-    message = q.message || jsonb_build_object('text', $1::text, 'quote', jsonb_build_object('text', $2::text))
+    message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', $2::text))
 WHERE q.session_key = $3 AND q.id = $4
 `
 
@@ -1667,23 +1536,27 @@ WITH said AS MATERIALIZED (
         coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
     FROM dingtalk_session_events q
     WHERE q.session_key = $4 AND q.message -> 'quote' IS NOT NULL
+), named AS MATERIALIZED (
+    SELECT p.person, p.nick FROM people p WHERE p.session_key = $4 AND p.spoke
+    UNION
+    SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
+    WHERE e.session_key = $4 AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id <> ''
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> $1::text AND (
     (cardinality($2::text[]) > 0 AND (q.sender = ANY($2::text[]) OR (q.unknown AND q.nick = ANY($3::text[]) AND NOT EXISTS (
-        SELECT FROM dingtalk_session_events o
-        WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id <> '' AND o.sender_id <> ALL($2::text[]) AND o.sender_nick = q.nick
-          AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
+        SELECT FROM named n JOIN dingtalk_session_events o ON o.session_key = $4 AND o.sender_id = n.person AND o.sender_nick = n.nick
+        WHERE n.nick = q.nick AND n.person <> ALL($2::text[]) AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
         OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
             AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0))
             AND NOT (q.unknown AND said.sender_id <> '' AND EXISTS (
-                SELECT FROM dingtalk_session_events o
-                WHERE o.session_key = $4 AND o.role = 'user' AND o.sender_id NOT IN ('', said.sender_id) AND o.sender_nick = q.nick
-                  AND (strpos(o.content, q.quoted) > 0 OR NOT EXISTS (
-                    SELECT FROM dingtalk_session_events h
-                    WHERE h.session_key = $4 AND h.role = 'user' AND h.sender_id = said.sender_id AND h.sender_nick = q.nick)))))))
+                SELECT FROM named n
+                WHERE n.nick = q.nick AND n.person <> said.sender_id AND (
+                    NOT EXISTS (SELECT FROM named h WHERE h.nick = q.nick AND h.person = said.sender_id)
+                    OR EXISTS (SELECT FROM dingtalk_session_events o
+                        WHERE o.session_key = $4 AND o.sender_id = n.person AND o.sender_nick = n.nick AND strpos(o.content, q.quoted) > 0)))))))
 `
 
 type QuotesOfParams struct {
@@ -1809,6 +1682,38 @@ func (q *Queries) SenderIDsForget(ctx context.Context, db DBTX, arg *SenderIDsFo
 	return err
 }
 
+const senderIDsOver = `-- name: SenderIDsOver :many
+SELECT DISTINCT ranked.sender_id FROM (
+    SELECT n.sender_id, n.robot_code, n.staff_id,
+        row_number() OVER (PARTITION BY n.robot_code, n.staff_id ORDER BY n.seen_at DESC, n.sender_id) AS place
+    FROM sender_ids n
+) ranked
+WHERE ranked.place > $1::bigint AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = ranked.sender_id AND o.robot_code = ranked.robot_code AND o.staff_id <> ranked.staff_id)
+`
+
+// SenderIDsOver lists the encrypted ids of each person except the newest. One that had two staff ids stays: without the other it would
+// count as the second person's.
+func (q *Queries) SenderIDsOver(ctx context.Context, db DBTX, most int64) ([]sessions.UserID, error) {
+	rows, err := db.Query(ctx, senderIDsOver, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.UserID
+	for rows.Next() {
+		var sender_id sessions.UserID
+		if err := rows.Scan(&sender_id); err != nil {
+			return nil, err
+		}
+		items = append(items, sender_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const senderIDsTrim = `-- name: SenderIDsTrim :exec
 DELETE FROM sender_ids k USING (
     SELECT n.sender_id, n.robot_code, n.staff_id,
@@ -1816,26 +1721,19 @@ DELETE FROM sender_ids k USING (
     FROM sender_ids n
 ) ranked
 WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.staff_id = ranked.staff_id AND ranked.place > $1::bigint
+  AND k.sender_id = ANY($2::text[])
   AND NOT EXISTS (
     SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id)
-  AND NOT EXISTS (
-    SELECT 1 FROM dingtalk_session_events e WHERE e.sender_id = k.sender_id AND e.sender_id <> ''
-    UNION ALL
-    SELECT 1 FROM dingtalk_session_events q
-    WHERE q.message #>> '{quote,sender_id}' = k.sender_id AND q.message #>> '{quote,sender_id}' <> ''
-    UNION ALL
-    SELECT 1 FROM memories a WHERE a.subject_id = k.sender_id AND a.subject_id <> ''
-    UNION ALL
-    SELECT 1 FROM memories b WHERE b.said_by = k.sender_id AND b.said_by <> ''
-    UNION ALL
-    SELECT 1 FROM memories c WHERE c.scope = 'user' AND c.scope_id = k.sender_id)
 `
 
-// SenderIDsTrim deletes the encrypted ids of each person except the newest. One that had two staff ids stays: without
-// the other it would count as the second person's. One under which rows are stored stays, since only this pair leads
-// from the person to them. The union keeps the planner from joining whole tables.
-func (q *Queries) SenderIDsTrim(ctx context.Context, db DBTX, most int64) error {
-	_, err := db.Exec(ctx, senderIDsTrim, most)
+type SenderIDsTrimParams struct {
+	Most      int64
+	SenderIds []string
+}
+
+// SenderIDsTrim deletes those of some encrypted ids that are still not among the newest of their person.
+func (q *Queries) SenderIDsTrim(ctx context.Context, db DBTX, arg *SenderIDsTrimParams) error {
+	_, err := db.Exec(ctx, senderIDsTrim, arg.Most, arg.SenderIds)
 	return err
 }
 
@@ -2015,7 +1913,9 @@ WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
   AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
     OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
     OR (h.conversation_type = '1' AND h.session_key IN (
-        SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY($5::text[]) AND u.sender_id <> '')))
+        SELECT u.session_key FROM people u WHERE u.person = ANY($5::text[]) AND u.spoke
+        UNION ALL
+        SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY($5::text[]))))
 ORDER BY h.session_key FOR UPDATE
 `
 
@@ -2056,12 +1956,40 @@ func (q *Queries) SessionsReadScope(ctx context.Context, db DBTX, arg *SessionsR
 	return items, nil
 }
 
+const sessionsSpoken = `-- name: SessionsSpoken :many
+SELECT p.session_key FROM people p WHERE p.session_key = ANY($1::text[]) AND p.spoke
+UNION
+SELECT e.session_key FROM dingtalk_session_events e
+WHERE e.session_key = ANY($1::text[]) AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id <> ''
+`
+
+// SessionsSpoken lists those of some sessions that have a message with a name.
+func (q *Queries) SessionsSpoken(ctx context.Context, db DBTX, sessionKeys []string) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, sessionsSpoken, sessionKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sessionsTelling = `-- name: SessionsTelling :many
 SELECT s.session_key FROM dingtalk_sessions s
 WHERE s.session_key > $1::text AND s.session_key <> ALL($2::text[])
   AND (s.robot_code = ANY($3::text[]) OR s.session_key = ANY($4::text[])
     OR EXISTS (SELECT FROM unnest($5::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
-    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY($6::text[])))
+    OR EXISTS (SELECT FROM people u WHERE u.session_key = s.session_key AND u.person = ANY($6::text[]) AND u.spoke))
   AND EXISTS (
     SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
     WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY($7::text[]))

@@ -927,14 +927,14 @@ WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = $1 AND e.seq IS NOT NULL
     ORDER BY e.seq DESC LIMIT 64
-), people AS (
+), speakers AS (
     SELECT DISTINCT r.sender_id, r.sender_nick FROM recent r WHERE r.sender_id <> ''
 )
 SELECT
     now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = $1), 0)::bigint AS last_seq,
-    coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS ids,
-    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM people p), '{}')::text[] AS nicks
+    coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
+    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks
 `
 
 type SearchScopeRow struct {

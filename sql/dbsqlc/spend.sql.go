@@ -126,8 +126,6 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 
 const usageGroups = `-- name: UsageGroups :many
 SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
 FROM (
     SELECT (CASE WHEN $1::boolean THEN u.kind ELSE '' END)::text AS kind,
@@ -175,13 +173,12 @@ type UsageGroupsRow struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
-	Nick             string
 	Title            string
 }
 
 // UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 // in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
-// read. nick is the newest known name of a person. An unused column is empty.
+// read. An unused column is empty.
 func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsParams) ([]UsageGroupsRow, error) {
 	rows, err := db.Query(ctx, usageGroups,
 		arg.ByKind,
@@ -217,7 +214,6 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 			&i.CachedTokens,
 			&i.CompletionTokens,
 			&i.Cost,
-			&i.Nick,
 			&i.Title,
 		); err != nil {
 			return nil, err
@@ -230,21 +226,20 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 	return items, nil
 }
 
-const usagePeopleGone = `-- name: UsagePeopleGone :many
-WITH RECURSIVE named AS (
-    (SELECT u.person FROM model_usage u WHERE u.person <> '' ORDER BY u.person LIMIT 1)
-    UNION ALL
-    SELECT n.person FROM named CROSS JOIN LATERAL (
-        SELECT u.person FROM model_usage u WHERE u.person <> '' AND u.person > named.person ORDER BY u.person LIMIT 1) n
-)
-SELECT named.person::text AS person FROM named
-WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.sender_id = named.person AND e.sender_id <> '')
+const usagePeople = `-- name: UsagePeople :many
+SELECT DISTINCT u.person FROM model_usage u
+WHERE u.person <> '' AND u.person > $1::text
+ORDER BY u.person LIMIT $2::int
 `
 
-// UsagePeopleGone lists people with usage of whom no message is left: an erasure by an older release leaves the usage, and
-// retention deletes messages alone. For each person it reads one row of two indexes.
-func (q *Queries) UsagePeopleGone(ctx context.Context, db DBTX) ([]string, error) {
-	rows, err := db.Query(ctx, usagePeopleGone)
+type UsagePeopleParams struct {
+	AfterPerson string
+	MaxRows     int
+}
+
+// UsagePeople lists a page of the people with usage, by id.
+func (q *Queries) UsagePeople(ctx context.Context, db DBTX, arg *UsagePeopleParams) ([]string, error) {
+	rows, err := db.Query(ctx, usagePeople, arg.AfterPerson, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -265,8 +260,6 @@ func (q *Queries) UsagePeopleGone(ctx context.Context, db DBTX) ([]string, error
 
 const usageRows = `-- name: UsageRows :many
 SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
 FROM model_usage u
 WHERE u.day >= $1::date
@@ -296,7 +289,6 @@ type UsageRowsRow struct {
 	CachedTokens     int64
 	CompletionTokens int64
 	Cost             float64
-	Nick             string
 	Title            string
 }
 
@@ -329,7 +321,6 @@ func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) 
 			&i.CachedTokens,
 			&i.CompletionTokens,
 			&i.Cost,
-			&i.Nick,
 			&i.Title,
 		); err != nil {
 			return nil, err

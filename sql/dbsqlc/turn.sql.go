@@ -15,13 +15,15 @@ import (
 const eventsView = `-- name: EventsView :many
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id, e.withheld
+    e.is_archived, e.message, e.created_at, e.blob_id, e.withheld,
+    (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
 UNION ALL
 SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
     p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id, p.withheld
+    p.is_archived, p.message, p.created_at, p.blob_id, p.withheld,
+    (CASE WHEN p.shown IS NOT NULL AND p.message IS NOT NULL THEN p.content ELSE '' END)::text AS said
 FROM dingtalk_session_events p
 WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
 ORDER BY seq, id
@@ -54,10 +56,11 @@ type EventsViewRow struct {
 	CreatedAt  time.Time
 	BlobID     *string
 	Withheld   []byte
+	Said       string
 }
 
 // EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
-// The text of a message that is shown whole comes once, as the content.
+// said is the text of a message that is shown in another way.
 func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]EventsViewRow, error) {
 	rows, err := db.Query(ctx, eventsView,
 		arg.SessionKey,
@@ -92,6 +95,7 @@ func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams
 			&i.CreatedAt,
 			&i.BlobID,
 			&i.Withheld,
+			&i.Said,
 		); err != nil {
 			return nil, err
 		}
@@ -156,7 +160,7 @@ func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerPa
 }
 
 const quotedMessage = `-- name: QuotedMessage :one
-SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message, e.withheld FROM dingtalk_session_events e
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.msg_id = $2::text
 `
 
@@ -170,6 +174,7 @@ type QuotedMessageRow struct {
 	Content    string
 	SenderID   sessions.UserID
 	SenderNick string
+	MsgID      *sessions.MessageID
 	Message    []byte
 	Withheld   []byte
 }
@@ -183,6 +188,7 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 		&i.Content,
 		&i.SenderID,
 		&i.SenderNick,
+		&i.MsgID,
 		&i.Message,
 		&i.Withheld,
 	)
@@ -191,7 +197,7 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 
 const requote = `-- name: Requote :execrows
 UPDATE dingtalk_session_events e SET
-    content = $1::text, message = e.message || jsonb_build_object('text', $1::text, 'quote', $2::jsonb)
+    content = $1::text, message = jsonb_set(e.message, '{quote}', $2::jsonb)
 WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending' AND EXISTS (
     SELECT FROM dingtalk_sessions s
     WHERE s.session_key = $3 AND s.lease_owner = $5::text AND s.lease_term = $6)

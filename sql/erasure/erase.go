@@ -125,6 +125,9 @@ func (e *erasure) do(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := e.trimPeople(ctx, e.tx, e.row.SessionKey); err != nil { // an erased message has no quote
+		return err
+	}
 	if err := e.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
 		return err
 	}
@@ -326,6 +329,9 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		return done, err
 	}
 	done.Events = int(events)
+	if err := s.trimPeople(ctx, tx, key); err != nil {
+		return done, err
+	}
 	for _, kind := range []struct {
 		count  *int
 		remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)

@@ -86,17 +86,19 @@ func (g *forgetting) identify(ctx context.Context) error {
 			return memory.ErrTooOften
 		}
 	}
-	logs, err := g.Q.PersonLogs(ctx, g.Pool, ids)
+	spoken, quoted, err := g.identities.Logs(ctx, g.f.Robot, ids)
 	if err != nil {
 		return err
 	}
-	if err := g.Revive(ctx, g.Pool, logs...); err != nil {
+	if err := g.Revive(ctx, g.Pool, slices.Concat(spoken, quoted)...); err != nil {
 		return err
 	}
 	if g.who.nicks, err = g.Q.PersonNicks(ctx, g.Pool, ids); err != nil {
 		return err
 	}
-	g.rows, err = g.Q.PersonSessions(ctx, g.Pool, &dbsqlc.PersonSessionsParams{People: ids, Robot: string(g.f.Robot)})
+	g.rows, err = g.Q.PersonSessions(ctx, g.Pool, &dbsqlc.PersonSessionsParams{
+		People: ids, Spoken: spoken, Quoted: quoted, Robot: string(g.f.Robot),
+	})
 	if err != nil {
 		return err
 	}
@@ -206,12 +208,7 @@ func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
 	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
 }
 
-func (g *forgetting) robotSessions() string {
-	if g.f.Robot == "" {
-		return ""
-	}
-	return pg.SessionPrefix(g.f.Robot)
-}
+func (g *forgetting) robotSessions() string { return pg.RobotSessions(g.f.Robot) }
 
 // alone reports a private chat, or the person's session in a group.
 func (g *forgetting) alone(
@@ -352,9 +349,10 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	if err := g.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
 		return err
 	}
-	if err := g.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{
-		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText,
-	}); err != nil {
+	if err := g.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{SessionKey: key, People: who, Asked: asked}); err != nil {
+		return err
+	}
+	if err := g.trimPeople(ctx, tx, key); err != nil {
 		return err
 	}
 	if err := g.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{

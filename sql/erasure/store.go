@@ -1,7 +1,9 @@
 package erasure
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,6 +28,12 @@ type Store struct {
 // New returns the erasures of a database.
 func New(db *pg.DB, identities *identity.Store) *Store {
 	return &Store{DB: db, identities: identities, erasing: make(chan struct{}, maxErasing)}
+}
+
+// trimPeople removes the names that the log of a locked session no longer has. Its caller ends the term of the lease, so that the
+// writer of a turn counts on none of them.
+func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+	return s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now().AddDate(1, 0, 0)})
 }
 
 type erasure struct {

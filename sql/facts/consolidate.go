@@ -38,7 +38,7 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	if err := s.Q.DeletedMessagesExpire(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
 	}
-	if err := s.Q.SenderIDsTrim(ctx, s.Pool, maxSenderIDs); err != nil {
+	if err := s.tidySenderIDs(ctx); err != nil {
 		return 0, fmt.Errorf("deleting old sender ids: %w", err)
 	}
 	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
@@ -51,28 +51,6 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("removing people from the records of the console: %w", err)
 	}
 	return n, nil
-}
-
-func (s *Store) tidyConsole(ctx context.Context) error {
-	if err := s.Q.LoginsExpire(ctx, s.Pool); err != nil {
-		return err
-	}
-	keys, err := s.Q.AuditMembersGone(ctx, s.Pool)
-	if err != nil || len(keys) == 0 {
-		return err
-	}
-	return s.Q.AuditUnname(ctx, s.Pool, keys)
-}
-
-func (s *Store) tidyUsage(ctx context.Context) error {
-	if err := s.Q.UsageSessionsGone(ctx, s.Pool); err != nil {
-		return err
-	}
-	people, err := s.Q.UsagePeopleGone(ctx, s.Pool)
-	if err != nil || len(people) == 0 {
-		return err
-	}
-	return s.Q.UsageUnname(ctx, s.Pool, &dbsqlc.UsageUnnameParams{People: people})
 }
 
 // Each list of overfull scopes reads the whole table.

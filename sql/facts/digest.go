@@ -3,7 +3,6 @@ package facts
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -95,17 +94,11 @@ func (s *Store) DigestEvents(
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
-		e := sessions.Event{
-			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID,
-			SenderNick: r.SenderNick, Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt,
-		}
-		if r.Message != nil {
-			e.Message = new(sessions.Message)
-			if err := json.Unmarshal(r.Message, e.Message); err != nil {
-				return nil, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
-			}
-		}
-		if e.Withheld, err = convert.Withheld(r.Withheld); err != nil {
+		e, err := convert.Event(&dbsqlc.Event{
+			ID: r.ID, Seq: r.Seq, SessionKey: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
+			MsgID: r.MsgID, Message: r.Message, Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
+		})
+		if err != nil {
 			return nil, err
 		}
 		events = append(events, e)

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -212,15 +213,26 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 // People implements memory.Rights.
 func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
 	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{
-		Robot: string(robot), RobotSessions: pg.SessionPrefix(robot), Name: pg.Clean(name),
+		RobotSessions: pg.RobotSessions(robot), Name: pg.Clean(name),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
 	}
 	people := make([]memory.Person, len(rows))
+	ids := make([]sessions.UserID, len(rows))
 	for i, r := range rows {
-		people[i] = memory.Person{ID: r.SenderID, Nick: r.Nick, Messages: int(r.Messages), Last: r.LastAt}
+		people[i], ids[i] = memory.Person{ID: r.Person, Last: r.SeenAt}, r.Person
 	}
+	last, err := s.identities.LastSeen(ctx, robot, ids)
+	if err != nil {
+		return nil, fmt.Errorf("looking for a person: %w", err)
+	}
+	for i := range people {
+		if seen, spoke := last[people[i].ID]; spoke { // since then perhaps under another name
+			people[i].Nick, people[i].Last = seen.Nick, seen.At
+		}
+	}
+	slices.SortStableFunc(people, func(a, b memory.Person) int { return b.Last.Compare(a.Last) })
 	if people, err = s.identities.Merge(ctx, robot, people); err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
 	}
@@ -238,11 +250,9 @@ func (s *Store) FactsOf(
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
-	p := &dbsqlc.MemoriesFindParams{People: ids, AfterID: after, Every: true, OldestFirst: true, MaxRows: pg.Clamp(limit)}
-	if robot != "" {
-		p.RobotSessions = pg.SessionPrefix(robot)
-	}
-	list, _, err := s.find(ctx, p)
+	list, _, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+		People: ids, AfterID: after, Every: true, OldestFirst: true, RobotSessions: pg.RobotSessions(robot), MaxRows: pg.Clamp(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
@@ -260,24 +270,31 @@ func (s *Store) MessagesOf(
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}
-	rows, err := s.Q.PersonMessages(ctx, s.Pool, &dbsqlc.PersonMessagesParams{
-		Robot: string(robot), People: ids, AfterID: after, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
-	})
+	spoken, _, err := s.identities.Logs(ctx, robot, ids)
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}
-	list := make([]memory.PersonMessage, 0, len(rows))
-	for _, r := range rows {
-		e, err := convert.Message(dbsqlc.MessagesBeforeRow{
-			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
-			State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+	var list []memory.PersonMessage
+	for _, key := range spoken {
+		rows, err := s.Q.PersonMessages(ctx, s.Pool, &dbsqlc.PersonMessagesParams{
+			SessionKey: sessions.Key(key), People: ids, AfterID: after, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 		})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("listing the messages of a person: %w", err)
 		}
-		list = append(list, memory.PersonMessage{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+		for _, r := range rows {
+			e, err := convert.Message(dbsqlc.MessagesBeforeRow{
+				SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
+				MsgID: r.MsgID, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
+			})
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, memory.PersonMessage{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+		}
 	}
-	return list, nil
+	slices.SortFunc(list, func(a, b memory.PersonMessage) int { return cmp.Compare(a.Event.ID, b.Event.ID) })
+	return list[:min(len(list), limit)], nil
 }
 
 // RecordsOf implements memory.Rights.
@@ -289,11 +306,7 @@ func (s *Store) RecordsOf(ctx context.Context, robot sessions.RobotCode, person 
 	if err != nil {
 		return nil, fmt.Errorf("listing the records of a person: %w", err)
 	}
-	p := &dbsqlc.PersonRecordsParams{People: ids, Robot: string(robot)}
-	if robot != "" {
-		p.RobotSessions = pg.SessionPrefix(robot)
-	}
-	rows, err := s.Q.PersonRecords(ctx, s.Pool, p)
+	rows, err := s.Q.PersonRecords(ctx, s.Pool, &dbsqlc.PersonRecordsParams{People: ids, Robot: string(robot), RobotSessions: pg.RobotSessions(robot)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the records of a person: %w", err)
 	}

@@ -68,7 +68,7 @@ func (s *Store) AllIDs(ctx context.Context, db dbsqlc.DBTX, p ByRobot) ([]string
 // Merge lists people once each, under their staff id where that is known.
 func (s *Store) Merge(ctx context.Context, robot sessions.RobotCode, people []memory.Person) ([]memory.Person, error) {
 	var list []memory.Person
-	at := map[sessions.UserID]int{}
+	seen := map[sessions.UserID]bool{}
 	for _, p := range people {
 		if sessions.Outside(p.ID) {
 			staff, err := s.StaffIDs(ctx, robot, p.ID)
@@ -79,12 +79,9 @@ func (s *Store) Merge(ctx context.Context, robot sessions.RobotCode, people []me
 				p.ID = staff[0]
 			}
 		}
-		if i, known := at[p.ID]; known {
-			list[i].Messages += p.Messages // the last seen comes first, with the newest nick
-			continue
+		if !seen[p.ID] { // the last seen comes first, with the newest nick
+			seen[p.ID], list = true, append(list, p)
 		}
-		at[p.ID] = len(list)
-		list = append(list, p)
 	}
 	return list, nil
 }

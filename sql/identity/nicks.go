@@ -30,6 +30,11 @@ func (s *Store) Name(ctx context.Context, memories []memory.Memory, in func(memo
 	return nil
 }
 
+func has(wanted map[Speaker]string, who Speaker) bool {
+	_, ok := wanted[who]
+	return ok
+}
+
 // Speaker is a person in the log of a session.
 type Speaker struct {
 	Key sessions.Key
@@ -52,7 +57,9 @@ func (s *Store) Nicks(ctx context.Context, wanted map[Speaker]string) error {
 		return err
 	}
 	for _, row := range rows {
-		wanted[Speaker{row.SessionKey, row.SenderID}] = row.SenderNick
+		if who := (Speaker{row.SessionKey, row.Person}); has(wanted, who) {
+			wanted[who] = row.Nick
+		}
 	}
 	return nil
 }

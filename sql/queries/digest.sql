@@ -40,7 +40,7 @@ FROM counted c ORDER BY c.day, c.session_key;
 
 -- name: DigestEvents :many
 -- DigestEvents reads the messages between two instants, within a range of places.
-SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.message, e.tokens, e.created_at, e.withheld
+SELECT e.id, e.seq, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.tokens, e.created_at, e.withheld
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
   AND e.created_at >= @starts_at AND e.created_at < @ends_at

@@ -62,7 +62,7 @@ WITH runs AS (
 )
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
-    message = (e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires') || jsonb_build_object('text', @erased::text)
+    message = e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires'
 FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
 
@@ -198,23 +198,15 @@ ORDER BY e.seq;
 
 -- name: SessionsReading :many
 -- SessionsReading lists the sessions that may read memories of some scopes: those of a team's robot, of a group, of
--- people who spoke there, and single ones. Robots and conversations of groups are parallel arrays. The sessions of a person
--- are found by a step of the index for each session, not for each message.
-WITH RECURSIVE spoken AS (
-    SELECT u.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
-        WHERE e.sender_id = u.person AND e.sender_id <> '') AS session_key
-    FROM unnest(@users::text[]) AS u (person)
-    UNION ALL
-    SELECT p.person, (SELECT min(e.session_key) FROM dingtalk_session_events e
-        WHERE e.sender_id = p.person AND e.sender_id <> '' AND e.session_key > p.session_key)
-    FROM spoken p WHERE p.session_key IS NOT NULL
-)
+-- people who spoke there, and single ones. Robots and conversations of groups are parallel arrays.
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.robot_code = ANY(@teams::text[])
 UNION
 SELECT s.session_key FROM (SELECT unnest(@robots::text[]) AS robot, unnest(@conversations::text[]) AS conversation) g
 JOIN dingtalk_sessions s ON s.conversation_id = g.conversation AND s.robot_code = g.robot
 UNION
-SELECT p.session_key::text FROM spoken p WHERE p.session_key IS NOT NULL
+SELECT p.session_key FROM people p WHERE p.person = ANY(@users::text[]) AND p.spoke
+UNION
+SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY(@users::text[])
 UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
 
@@ -258,7 +250,7 @@ UPDATE dingtalk_session_events e SET
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (
         SELECT jsonb_agg(t.call || '{"arguments": "{}"}'::jsonb ORDER BY t.place)
         FROM jsonb_array_elements(e.tool_calls) WITH ORDINALITY AS t (call, place)) END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @erased::text)
+    message = e.message - 'quote' - 'attachments'
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: CompactionsWithView :many

@@ -137,7 +137,7 @@ WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.sta
 -- name: MessagesPending :many
 -- MessagesPending reads the newest pending messages of a session, each with the first characters of its text only.
 SELECT e.id, left(e.content, @max_chars::int)::text AS content, e.sender_id, e.sender_nick, e.msg_id, e.attempts,
-    (e.message - 'text')::jsonb AS message, e.created_at, coalesce(e.admitted, false)::boolean AS admitted
+    e.message, e.created_at, coalesce(e.admitted, false)::boolean AS admitted
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.state = 'pending'
 ORDER BY e.id DESC LIMIT @max_messages::int;

@@ -45,14 +45,3 @@ WHERE s.session_key = @session_key;
 -- MemoriesHold protects memories from deletion until the transaction ends. It leaves out deleted ones and those that
 -- another transaction deletes.
 SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) FOR KEY SHARE SKIP LOCKED;
-
--- name: NicksSeen :many
--- NicksSeen lists the last nicks of people in a session's log, as parallel arrays.
-SELECT n.session_key, n.sender_id, n.sender_nick
-FROM (SELECT unnest(@session_keys::text[]) AS of_session, unnest(@people::text[]) AS person) p
-CROSS JOIN LATERAL (
-    SELECT e.session_key, e.sender_id, e.sender_nick FROM dingtalk_session_events e
-    WHERE e.session_key = p.of_session AND e.sender_id = p.person AND e.sender_id <> '' AND e.sender_nick <> ''
-    ORDER BY e.sent_at DESC, e.id DESC
-    LIMIT 1
-) n;

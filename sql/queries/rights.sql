@@ -91,82 +91,40 @@ UPDATE memories t SET
     promoted_by = CASE WHEN @new::boolean THEN @promoted_by::text ELSE t.promoted_by END
 FROM old WHERE t.scope = 'team' AND t.scope_id = @team_id::text AND t.id = @promoted::bigint;
 
--- name: PeopleNamed :many
--- PeopleNamed finds people who spoke, by id or by nick, and people of whom only memories are left, by id.
-WITH named AS MATERIALIZED (
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_id = @name::text AND x.sender_id <> ''
-    UNION
-    SELECT x.sender_id FROM dingtalk_session_events x WHERE x.role = 'user' AND x.sender_nick = @name::text AND x.sender_id <> ''
-)
-SELECT named.sender_id, f.nick, f.messages, f.last_at
-FROM named CROSS JOIN LATERAL (
-    SELECT coalesce((array_agg(e.sender_nick ORDER BY e.id DESC) FILTER (WHERE e.sender_nick <> ''))[1], '')::text AS nick, count(*) AS messages, max(e.created_at)::timestamptz AS last_at
-    FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-    WHERE e.sender_id = named.sender_id AND e.role = 'user' AND e.sender_id <> '' AND (@robot::text = '' OR s.robot_code = @robot::text)
-) f
-WHERE f.messages > 0
-UNION ALL
-SELECT @name::text, '', 0, k.last_at FROM (
-    SELECT max(m.created_at)::timestamptz AS last_at FROM (
-        SELECT a.created_at, a.source_session FROM memories a WHERE a.subject_id = @name::text AND a.subject_id <> ''
-        UNION ALL
-        SELECT b.created_at, b.source_session FROM memories b WHERE b.said_by = @name::text AND b.said_by <> ''
-        UNION ALL
-        SELECT c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = @name::text
-    ) m WHERE @robot::text = '' OR starts_with(m.source_session, @robot_sessions::text)
-) k
-WHERE k.last_at IS NOT NULL AND NOT EXISTS (
-    SELECT FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-    WHERE e.sender_id = @name::text AND e.role = 'user' AND e.sender_id <> '' AND (@robot::text = '' OR s.robot_code = @robot::text))
-ORDER BY last_at DESC, sender_id
-LIMIT 20;
-
--- name: PersonNicks :many
--- PersonNicks lists the names that a person went by, their own and those in quotes of them.
-SELECT n.nick FROM (
-    SELECT e.sender_nick AS nick FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
-    UNION
-    SELECT (e.message #>> '{quote,nick}')::text FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
-) n WHERE n.nick <> '';
-
 -- name: PersonMessages :many
--- PersonMessages lists a person's messages, of one robot or of all, in order of arrival.
-SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at,
+-- PersonMessages lists a person's messages of a session after an id, in order of arrival.
+SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.msg_id, e.state, e.message, e.created_at,
     s.title, s.conversation_type
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
-WHERE e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.id > @after_id::bigint AND e.content <> @erased::text
-  AND (@robot::text = '' OR s.robot_code = @robot::text)
+WHERE e.session_key = @session_key AND e.id > @after_id::bigint AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.content <> @erased::text
 ORDER BY e.id
 LIMIT @max_rows::int;
 
 -- name: MessagesBefore :many
 -- MessagesBefore lists a person's messages of a session before a given one, the newest first, with waiting ones and
--- dead letters. Each of the person's ids has an order of its own in the index.
-SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.state, l.message, l.created_at
-FROM (SELECT unnest(@people::text[]) AS id) p
-CROSS JOIN LATERAL (
-    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.state, e.message, e.created_at, e.sent_at
+-- dead letters. The last ones to arrive are read from the end of the log; some more than wanted, since they may have been sent in another order.
+SELECT l.session_key, l.id, l.seq, l.content, l.sender_id, l.sender_nick, l.msg_id, l.state, l.message, l.created_at
+FROM (
+    SELECT e.session_key, e.id, e.seq, e.content, e.sender_id, e.sender_nick, e.msg_id, e.state, e.message, e.created_at, e.sent_at
     FROM dingtalk_session_events e
-    WHERE e.session_key = @session_key AND e.sender_id = p.id AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
+    WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> '' AND e.role = 'user' AND (e.sent_at, e.id) < (
         SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @before_id::bigint)
       AND e.content <> @erased::text
-    ORDER BY e.sent_at DESC, e.id DESC
-    LIMIT @max_rows::int
+    ORDER BY e.id DESC
+    LIMIT 100 + @max_rows::int
 ) l
 ORDER BY l.sent_at DESC, l.id DESC
 LIMIT @max_rows::int;
 
 -- name: PersonSessions :many
--- PersonSessions lists the sessions with content of a person: messages, quotes, replies to them, or memories. Each has
--- an index of its own; few replies are open. Sessions where the person spoke come last.
+-- PersonSessions lists the sessions with content of a person: those of messages and quotes, which are given, replies to them, or
+-- memories. Each has an index of its own; few replies are open. Sessions where the person spoke come last.
 SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, f.spoke
 FROM dingtalk_sessions s JOIN (
     SELECT a.session_key, bool_or(a.spoke)::boolean AS spoke FROM (
-        SELECT e.session_key, true AS spoke FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
+        SELECT unnest(@spoken::text[]) AS session_key, true AS spoke
         UNION
-        SELECT e.session_key, false FROM dingtalk_session_events e
-        WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
+        SELECT unnest(@quoted::text[]), false
         UNION
         SELECT o.session_key, false FROM outbox o WHERE o.state IN ('sending', 'waiting') AND o.target ->> 'staff_id' = ANY(@people::text[])
         UNION
@@ -182,16 +140,6 @@ FROM dingtalk_sessions s JOIN (
 ) f ON f.session_key = s.session_key
 WHERE @robot::text = '' OR s.robot_code = @robot::text
 ORDER BY f.spoke, s.session_key;
-
--- name: PersonLogs :many
--- PersonLogs lists the sessions with messages or quotes of a person whose row is missing.
-SELECT f.session_key::text AS session_key FROM (
-    SELECT e.session_key FROM dingtalk_session_events e WHERE e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
-    UNION
-    SELECT e.session_key FROM dingtalk_session_events e
-    WHERE e.message #>> '{quote,sender_id}' = ANY(@people::text[]) AND e.message #>> '{quote,sender_id}' <> ''
-) f
-WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = f.session_key);
 
 -- name: LogWalk :many
 -- LogWalk reads a session's log for an erasure, in the order of the view.
@@ -239,7 +187,7 @@ WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with
 -- answer. The asking message and later ones stay, but for those of schedules, which were all set before.
 UPDATE dingtalk_session_events e SET
     state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
-WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.role = 'user' AND e.seq IS NULL
+WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
 
@@ -248,9 +196,8 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.
 -- say that someone wrote.
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_build_object('text', @erased::text, 'kind', e.message -> 'kind', 'msg_id', e.message -> 'msg_id',
-        'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at')
+    message = jsonb_build_object('kind', e.message -> 'kind', 'robot_code', e.message -> 'robot_code',
+        'conversation_id', e.message -> 'conversation_id', 'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at')
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
@@ -270,9 +217,9 @@ WHERE e.session_key = @session_key
 -- answered, since a repeated turn needs it.
 UPDATE dingtalk_session_events e SET
     content = @content::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
-    message = jsonb_strip_nulls(jsonb_build_object('text', @content::text, 'kind', 'text', 'outcome', @outcome::text, 'msg_id', e.message -> 'msg_id',
+    message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', @outcome::text,
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sender_id', '', 'sent_at', e.message -> 'sent_at',
+        'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
         'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
         'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
@@ -281,7 +228,7 @@ WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 -- AskingMark replaces the text of the asking message. A turn that is repeated after the erasure finds the outcome.
 UPDATE dingtalk_session_events e SET
     content = @content::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
-    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('text', @content::text, 'outcome', @outcome::text)
+    message = (e.message - 'quote' - 'attachments') || jsonb_build_object('outcome', @outcome::text)
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: QuotesOf :many
@@ -305,29 +252,33 @@ WITH said AS MATERIALIZED (
         coalesce(q.message #>> '{quote,sender_id}', '') = '' OR starts_with(q.message #>> '{quote,sender_id}', '$:') AS unknown
     FROM dingtalk_session_events q
     WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL
+), named AS MATERIALIZED (
+    SELECT p.person, p.nick FROM people p WHERE p.session_key = @session_key AND p.spoke
+    UNION
+    SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id <> ''
 )
 SELECT q.id, q.content, coalesce(q.shown, '')::text AS quoted FROM quotes q
 WHERE coalesce(q.quoted, '') <> @erased::text AND (
     (cardinality(@people::text[]) > 0 AND (q.sender = ANY(@people::text[]) OR (q.unknown AND q.nick = ANY(@nicks::text[]) AND NOT EXISTS (
-        SELECT FROM dingtalk_session_events o
-        WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id <> '' AND o.sender_id <> ALL(@people::text[]) AND o.sender_nick = q.nick
-          AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
+        SELECT FROM named n JOIN dingtalk_session_events o ON o.session_key = @session_key AND o.sender_id = n.person AND o.sender_nick = n.nick
+        WHERE n.nick = q.nick AND n.person <> ALL(@people::text[]) AND q.quoted <> '' AND strpos(o.content, q.quoted) > 0))))
     OR EXISTS (
         SELECT FROM said WHERE said.msg_id = q.of_message
         OR (q.quoted <> '' AND (q.unknown OR said.sender_id IN ('', q.sender))
             AND (said.content = q.quoted OR (char_length(q.quoted) >= 4 AND strpos(said.content, q.quoted) > 0))
             AND NOT (q.unknown AND said.sender_id <> '' AND EXISTS (
-                SELECT FROM dingtalk_session_events o
-                WHERE o.session_key = @session_key AND o.role = 'user' AND o.sender_id NOT IN ('', said.sender_id) AND o.sender_nick = q.nick
-                  AND (strpos(o.content, q.quoted) > 0 OR NOT EXISTS (
-                    SELECT FROM dingtalk_session_events h
-                    WHERE h.session_key = @session_key AND h.role = 'user' AND h.sender_id = said.sender_id AND h.sender_nick = q.nick)))))));
+                SELECT FROM named n
+                WHERE n.nick = q.nick AND n.person <> said.sender_id AND (
+                    NOT EXISTS (SELECT FROM named h WHERE h.nick = q.nick AND h.person = said.sender_id)
+                    OR EXISTS (SELECT FROM dingtalk_session_events o
+                        WHERE o.session_key = @session_key AND o.sender_id = n.person AND o.sender_nick = n.nick AND strpos(o.content, q.quoted) > 0)))))));
 
 -- name: QuoteErase :exec
 -- QuoteErase wipes a message's quote, and keeps its own words.
 UPDATE dingtalk_session_events q SET
     content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
-    message = q.message || jsonb_build_object('text', @content::text, 'quote', jsonb_build_object('text', @erased::text))
+    message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', @erased::text))
 WHERE q.session_key = @session_key AND q.id = @id;
 
 -- name: OutboxUnname :exec
@@ -390,7 +341,9 @@ WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
   AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
     OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
     OR (h.conversation_type = '1' AND h.session_key IN (
-        SELECT u.session_key FROM dingtalk_session_events u WHERE u.sender_id = ANY(@users::text[]) AND u.sender_id <> '')))
+        SELECT u.session_key FROM people u WHERE u.person = ANY(@users::text[]) AND u.spoke
+        UNION ALL
+        SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY(@users::text[]))))
 ORDER BY h.session_key FOR UPDATE;
 
 -- name: SessionsCut :many
@@ -482,7 +435,7 @@ SELECT s.session_key FROM dingtalk_sessions s
 WHERE s.session_key > @after_key::text AND s.session_key <> ALL(@besides::text[])
   AND (s.robot_code = ANY(@teams::text[]) OR s.session_key = ANY(@session_keys::text[])
     OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
-    OR EXISTS (SELECT FROM dingtalk_session_events u WHERE u.session_key = s.session_key AND u.sender_id = ANY(@users::text[])))
+    OR EXISTS (SELECT FROM people u WHERE u.session_key = s.session_key AND u.person = ANY(@users::text[]) AND u.spoke))
   AND EXISTS (
     SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
     WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY(@speakers::text[]))
@@ -538,29 +491,28 @@ SELECT k.sender_id FROM staff JOIN sender_ids k ON k.staff_id = staff.id
 WHERE (@robot::text = '' OR k.robot_code = @robot::text) AND NOT EXISTS (
     SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id);
 
+-- name: SenderIDsOver :many
+-- SenderIDsOver lists the encrypted ids of each person except the newest. One that had two staff ids stays: without the other it would
+-- count as the second person's.
+SELECT DISTINCT ranked.sender_id FROM (
+    SELECT n.sender_id, n.robot_code, n.staff_id,
+        row_number() OVER (PARTITION BY n.robot_code, n.staff_id ORDER BY n.seen_at DESC, n.sender_id) AS place
+    FROM sender_ids n
+) ranked
+WHERE ranked.place > @most::bigint AND NOT EXISTS (
+    SELECT FROM sender_ids o WHERE o.sender_id = ranked.sender_id AND o.robot_code = ranked.robot_code AND o.staff_id <> ranked.staff_id);
+
 -- name: SenderIDsTrim :exec
--- SenderIDsTrim deletes the encrypted ids of each person except the newest. One that had two staff ids stays: without
--- the other it would count as the second person's. One under which rows are stored stays, since only this pair leads
--- from the person to them. The union keeps the planner from joining whole tables.
+-- SenderIDsTrim deletes those of some encrypted ids that are still not among the newest of their person.
 DELETE FROM sender_ids k USING (
     SELECT n.sender_id, n.robot_code, n.staff_id,
         row_number() OVER (PARTITION BY n.robot_code, n.staff_id ORDER BY n.seen_at DESC, n.sender_id) AS place
     FROM sender_ids n
 ) ranked
 WHERE k.sender_id = ranked.sender_id AND k.robot_code = ranked.robot_code AND k.staff_id = ranked.staff_id AND ranked.place > @most::bigint
+  AND k.sender_id = ANY(@sender_ids::text[])
   AND NOT EXISTS (
-    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id)
-  AND NOT EXISTS (
-    SELECT 1 FROM dingtalk_session_events e WHERE e.sender_id = k.sender_id AND e.sender_id <> ''
-    UNION ALL
-    SELECT 1 FROM dingtalk_session_events q
-    WHERE q.message #>> '{quote,sender_id}' = k.sender_id AND q.message #>> '{quote,sender_id}' <> ''
-    UNION ALL
-    SELECT 1 FROM memories a WHERE a.subject_id = k.sender_id AND a.subject_id <> ''
-    UNION ALL
-    SELECT 1 FROM memories b WHERE b.said_by = k.sender_id AND b.said_by <> ''
-    UNION ALL
-    SELECT 1 FROM memories c WHERE c.scope = 'user' AND c.scope_id = k.sender_id);
+    SELECT FROM sender_ids o WHERE o.sender_id = k.sender_id AND o.robot_code = k.robot_code AND o.staff_id <> k.staff_id);
 
 -- name: SenderIDsForget :exec
 -- SenderIDsForget deletes the encrypted ids of a person.
@@ -623,18 +575,18 @@ DELETE FROM console_logins l WHERE l.role = 'person' AND l.actor = ANY(@people::
 SELECT DISTINCT a.session_key::text AS session_key FROM audit a
 WHERE split_part(a.session_key, '/', 3) = ANY(@people::text[]) AND split_part(a.session_key, '/', 3) <> '' AND starts_with(a.session_key, @robot_sessions::text);
 
--- name: AuditMembersGone :many
--- AuditMembersGone lists the sessions of members that the audit names, and that have no message with a name: an erasure by an older
--- release leaves the actions, and retention deletes messages alone. For each session it reads one row of two indexes.
-WITH RECURSIVE named AS (
-    (SELECT a.session_key FROM audit a ORDER BY a.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM named CROSS JOIN LATERAL (
-        SELECT a.session_key FROM audit a WHERE a.session_key > named.session_key ORDER BY a.session_key LIMIT 1) n
-)
-SELECT named.session_key::text AS session_key FROM named
-WHERE split_part(named.session_key, '/', 3) <> ''
-  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = named.session_key AND e.role = 'user' AND e.sender_id <> '');
+-- name: AuditMembers :many
+-- AuditMembers lists a page of the sessions of members that the audit names, by key.
+SELECT DISTINCT a.session_key FROM audit a
+WHERE a.session_key > @after_key::text AND split_part(a.session_key, '/', 3) <> ''
+ORDER BY a.session_key LIMIT @max_rows::int;
+
+-- name: SessionsSpoken :many
+-- SessionsSpoken lists those of some sessions that have a message with a name.
+SELECT p.session_key FROM people p WHERE p.session_key = ANY(@session_keys::text[]) AND p.spoke
+UNION
+SELECT e.session_key FROM dingtalk_session_events e
+WHERE e.session_key = ANY(@session_keys::text[]) AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id <> '';
 
 -- name: AuditUnname :exec
 -- AuditUnname moves the actions on sessions of members to the group, under the same ids. It replaces the rows, since engines that

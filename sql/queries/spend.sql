@@ -32,10 +32,8 @@ ORDER BY 2 DESC, 1, 3;
 -- name: UsageGroups :many
 -- UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 -- in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
--- read. nick is the newest known name of a person. An unused column is empty.
+-- read. An unused column is empty.
 SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = g.person AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
 FROM (
     SELECT (CASE WHEN @by_kind::boolean THEN u.kind ELSE '' END)::text AS kind,
@@ -57,8 +55,6 @@ LIMIT @max_rows::int;
 -- name: UsageRows :many
 -- UsageRows lists usage from a day on without sums, a page of the primary key after a row. The columns are those of UsageGroups.
 SELECT u.kind, u.day::text AS period, u.session_key::text AS session, u.model, u.person, u.turns, u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost,
-    coalesce((SELECT e.sender_nick FROM dingtalk_session_events e
-        WHERE e.sender_id = u.person AND e.sender_id <> '' AND e.role = 'user' AND e.sender_nick <> '' ORDER BY e.id DESC LIMIT 1), '')::text AS nick,
     coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = u.session_key AND s.conversation_type = '2'), '')::text AS title
 FROM model_usage u
 WHERE u.day >= @since::date
@@ -80,17 +76,11 @@ ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
 
--- name: UsagePeopleGone :many
--- UsagePeopleGone lists people with usage of whom no message is left: an erasure by an older release leaves the usage, and
--- retention deletes messages alone. For each person it reads one row of two indexes.
-WITH RECURSIVE named AS (
-    (SELECT u.person FROM model_usage u WHERE u.person <> '' ORDER BY u.person LIMIT 1)
-    UNION ALL
-    SELECT n.person FROM named CROSS JOIN LATERAL (
-        SELECT u.person FROM model_usage u WHERE u.person <> '' AND u.person > named.person ORDER BY u.person LIMIT 1) n
-)
-SELECT named.person::text AS person FROM named
-WHERE NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.sender_id = named.person AND e.sender_id <> '');
+-- name: UsagePeople :many
+-- UsagePeople lists a page of the people with usage, by id.
+SELECT DISTINCT u.person FROM model_usage u
+WHERE u.person <> '' AND u.person > @after_person::text
+ORDER BY u.person LIMIT @max_rows::int;
 
 -- name: UsageSessionsGone :exec
 -- UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves

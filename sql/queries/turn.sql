@@ -1,15 +1,17 @@
 -- name: EventsView :many
 -- EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
--- The text of a message that is shown whole comes once, as the content.
+-- said is the text of a message that is shown in another way.
 SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
     e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, (CASE WHEN e.shown IS NULL THEN e.message - 'text' ELSE e.message END)::jsonb AS message, e.created_at, e.blob_id, e.withheld
+    e.is_archived, e.message, e.created_at, e.blob_id, e.withheld,
+    (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
 UNION ALL
 SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
     p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, (CASE WHEN p.shown IS NULL THEN p.message - 'text' ELSE p.message END)::jsonb AS message, p.created_at, p.blob_id, p.withheld
+    p.is_archived, p.message, p.created_at, p.blob_id, p.withheld,
+    (CASE WHEN p.shown IS NOT NULL AND p.message IS NOT NULL THEN p.content ELSE '' END)::text AS said
 FROM dingtalk_session_events p
 WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pending::bigint[])
 ORDER BY seq, id;
@@ -90,7 +92,7 @@ WHERE e.state = 'pending' AND (e.attempts = 2 OR e.attempts = 1 AND (e.attempt_t
 
 -- name: QuotedMessage :one
 -- QuotedMessage reads a person's message by its id.
-SELECT e.role, e.content, e.sender_id, e.sender_nick, e.message, e.withheld FROM dingtalk_session_events e
+SELECT e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: QuotedAnswer :many
@@ -115,7 +117,7 @@ LIMIT 2;
 -- name: Requote :execrows
 -- Requote replaces a pending message's quote, under the lease: an erasure in between takes the lease.
 UPDATE dingtalk_session_events e SET
-    content = @content::text, message = e.message || jsonb_build_object('text', @content::text, 'quote', @quote::jsonb)
+    content = @content::text, message = jsonb_set(e.message, '{quote}', @quote::jsonb)
 WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending' AND EXISTS (
     SELECT FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term);

@@ -20,6 +20,8 @@ const (
 	batch = 500
 	// Each memory is searched in views, so its batch is smaller.
 	memoryBatch = 100
+	// The writer of a turn counts on rows of people for an hour. Retention does not end its lease.
+	peopleRest = 2 * time.Hour
 	// Longer turns than maxTurn events are deleted before their end.
 	maxTurn = 16 * batch
 )
@@ -146,6 +148,9 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	}
 	n, err := s.Q.EventsExpire(ctx, tx, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: last.seq, ThroughID: last.id, Erased: sessions.ErasedText})
 	if err != nil {
+		return 0, err
+	}
+	if err := s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now().Add(-peopleRest)}); err != nil {
 		return 0, err
 	}
 	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
 	"ebb/sql/index"
 	"ebb/sql/pg"
@@ -25,6 +26,8 @@ var (
 	loadDrop string
 	//go:embed load_history.sql
 	loadHistory string
+	//go:embed load_people.sql
+	loadPeople string
 )
 
 // LoadedEvent is an event as [Loader.LoadEvents] stores it.
@@ -87,6 +90,14 @@ func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) erro
 	}))
 	if err != nil {
 		return fmt.Errorf("loading events: %w", err)
+	}
+	return NotePeople(ctx, l.pool)
+}
+
+// NotePeople adds the people of logs that no turn committed.
+func NotePeople(ctx context.Context, db dbsqlc.DBTX) error {
+	if _, err := db.Exec(ctx, loadPeople); err != nil {
+		return fmt.Errorf("noting people: %w", err)
 	}
 	return nil
 }

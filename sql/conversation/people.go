@@ -1,0 +1,123 @@
+package conversation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+)
+
+// A row of a person says when they last spoke to within seenEvery. Retention leaves younger rows alone.
+const seenEvery = time.Hour
+
+const (
+	maxRemembered = 2000 // sessions
+	maxSpeakers   = 200  // people of one
+)
+
+// speakers remembers the people whom this process noted under its leases, so that a plain turn notes nobody. An erasure, which removes
+// rows of people, ends the term of the lease first.
+type speakers struct {
+	mu sync.Mutex
+	of *lru.Cache[sessions.Key, *speakersOf]
+}
+
+type speakersOf struct {
+	term int64
+	last map[sessions.UserID]noted
+	open map[int64]speaker // of the messages of the open turn
+}
+
+type noted struct {
+	nick string
+	at   time.Time
+}
+
+type speaker struct {
+	id     sessions.UserID
+	nick   string
+	quotes bool // The message also names whom it quotes.
+}
+
+func newSpeakers() *speakers {
+	of, err := lru.New[sessions.Key, *speakersOf](maxRemembered)
+	if err != nil {
+		panic(err) // the size is a constant
+	}
+	return &speakers{of: of}
+}
+
+// open remembers the messages of a turn.
+func (s *speakers) open(l sessions.Lease, pending []sessions.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.of.Get(l.Key)
+	if !ok || one.term != l.Term || len(one.last) > maxSpeakers {
+		one = &speakersOf{term: l.Term, last: map[sessions.UserID]noted{}}
+		s.of.Add(l.Key, one)
+	}
+	one.open = map[int64]speaker{}
+	for _, e := range pending {
+		one.open[e.ID] = speaker{e.SenderID, e.SenderNick, e.Message == nil || e.Message.Quote != nil}
+	}
+}
+
+// areNoted reports whether all people of a turn's messages have a row that needs no change.
+func (s *speakers) areNoted(l sessions.Lease, taken []int64, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.of.Peek(l.Key)
+	if !ok || one.term != l.Term {
+		return len(taken) == 0
+	}
+	for _, id := range taken {
+		who, ok := one.open[id]
+		if !ok || who.quotes {
+			return false
+		}
+		if last, ok := one.last[who.id]; who.id != "" && (!ok || last.nick != who.nick || now.Sub(last.at) >= seenEvery) {
+			return false
+		}
+	}
+	return true
+}
+
+// note remembers that the rows of a turn's people are committed.
+func (s *speakers) note(l sessions.Lease, taken []int64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.of.Peek(l.Key)
+	if !ok || one.term != l.Term {
+		return
+	}
+	for _, id := range taken {
+		if who, ok := one.open[id]; ok {
+			one.last[who.id] = noted{who.nick, now}
+		}
+	}
+}
+
+// commitTurn also notes the people of the turn's messages, in the same transaction. Most turns have nobody new.
+func (s *Store) commitTurn(ctx context.Context, l sessions.Lease, p *dbsqlc.TurnCommitParams) (row dbsqlc.TurnCommitRow, err error) {
+	now := time.Now()
+	if s.speakers.areNoted(l, p.Taken, now) {
+		return s.Q.TurnCommit(ctx, s.Pool, p)
+	}
+	err = s.InTx(ctx, func(tx pgx.Tx) (err error) {
+		if row, err = s.Q.TurnCommit(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.Q.PeopleSee(ctx, tx, &dbsqlc.PeopleSeeParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: p.Taken, SeenAt: now,
+		})
+	})
+	if err == nil {
+		s.speakers.note(l, p.Taken, now)
+	}
+	return row, err
+}
