@@ -237,6 +237,9 @@ func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]ses
 		if err != nil {
 			return nil, err
 		}
+		if e.Message != nil {
+			e.Message.Text = "" // only its beginning is read
+		}
 		e.Admitted = r.Admitted
 		events = append(events, e)
 	}
