@@ -69,7 +69,7 @@ type replica struct {
 	id sessions.ReplicaID
 }
 
-var townspeople = []sessions.UserID{"ann", "bob", "eve"}
+var townspeople = []sessions.UserID{"ann", "bob"}
 
 func (w *town) start() *replica {
 	s, err := sql.Open(w.t.Context(), sql.Options{URL: w.url, MaxConns: 4})
@@ -92,11 +92,11 @@ func (w *town) kill(i int) {
 }
 
 func (w *town) key() sessions.Key {
-	return sessions.NewKey(robot, sessions.ConversationID(fmt.Sprint(rapid.SampledFrom([]string{"one", "two", "dm"}).Draw(w.T, "session"), w.round)), "")
+	return sessions.NewKey(robot, sessions.ConversationID(fmt.Sprint(rapid.SampledFrom([]string{"group", "group", "dm"}).Draw(w.T, "session"), w.round)), "")
 }
 
 func (w *town) replica() (int, *replica) {
-	i := rapid.IntRange(0, 1).Draw(w.T, "replica")
+	i := rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(w.T, "replica")
 	return i, w.replicas[i]
 }
 
@@ -107,13 +107,13 @@ func (w *town) say() {
 	w.said++
 	m := sessions.Message{
 		RobotCode: robot, ConversationID: conversation, ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint("m", w.round, "-", w.said)),
-		SenderID: rapid.SampledFrom(townspeople).Draw(w.T, "who"), SenderNick: rapid.SampledFrom([]string{"A", "B", ""}).Draw(w.T, "nick"),
+		SenderID: rapid.SampledFrom(townspeople).Draw(w.T, "who"), SenderNick: rapid.SampledFrom([]string{"A", "A", "A", "B", ""}).Draw(w.T, "nick"),
 		Text: fmt.Sprint("word", w.said), Kind: "text",
 	}
 	if strings.HasPrefix(string(conversation), "dm") {
 		m.ConversationType, m.SenderID = sessions.Private, "ann"
 	}
-	if rapid.Bool().Draw(w.T, "quotes") {
+	if rapid.IntRange(0, 3).Draw(w.T, "quotes") == 0 {
 		m.Quote = &sessions.Quote{ID: "q", SenderID: rapid.SampledFrom(townspeople).Draw(w.T, "of"), Nick: "Q", Text: "quoted"}
 	}
 	must[sessions.Accepted](w.t)(r.Accept(w.t.Context(), r.id, key, m))
@@ -136,7 +136,7 @@ func (w *town) turn(ctx context.Context) {
 		}
 		turn.Taken, turn.TakenTokens = append(turn.Taken, e.ID), append(turn.TakenTokens, 1)
 	}
-	hurry := rapid.IntRange(0, 3).Draw(w.T, "hurry") == 0
+	hurry := rapid.IntRange(0, 7).Draw(w.T, "hurry") == 0
 	if hurry {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, time.Duration(rapid.IntRange(0, 4000).Draw(w.T, "microseconds"))*time.Microsecond)
@@ -180,7 +180,7 @@ func TestPeopleAreThoseOfTheLogs(t *testing.T) {
 	_, pool := open(t, url)
 	round, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {
-		if round++; round > 12 && !failed { // each round is hundreds of statements
+		if round++; round > 20 && !failed { // each round is hundreds of statements
 			return
 		}
 		w := &town{T: rt, t: t, url: url, pool: pool, round: round}
@@ -190,17 +190,17 @@ func TestPeopleAreThoseOfTheLogs(t *testing.T) {
 				r.Close()
 			}
 		}()
-		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 9).Draw(rt, "step") {
-			case 0, 1, 2, 3:
+		for range rapid.IntRange(20, 60).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 15).Draw(rt, "step") {
+			case 0, 1, 2, 3, 4, 5:
 				w.say()
-			case 4, 5, 6:
+			case 6, 7, 8, 9, 10:
 				w.turn(t.Context())
-			case 7:
+			case 11:
 				w.kill(rapid.IntRange(0, 1).Draw(rt, "killed"))
-			case 8:
+			case 12, 13:
 				w.forget()
-			case 9:
+			default:
 				w.erase()
 			}
 			if faults := wantPeople(t, pool, townspeople...); len(faults) > 0 {
@@ -209,6 +209,25 @@ func TestPeopleAreThoseOfTheLogs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A process that noted a person notes them again after an erasure at another one.
+func TestPersonOfALaterMessage(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	s, pool := open(t, url)
+	other, _ := open(t, url)
+	c := newChat(t, s, "cid", liID, false)
+	for n := range 3 {
+		said := c.speak(fmt.Sprint("z", n), zhangID, zhangNick, "早", nil)
+		must[sessions.View](t)(s.Begin(t.Context(), said.Lease, 10))
+		c.turn(zhangID, zhangNick, "早", said)
+		if faults := wantPeople(t, pool, zhangID, liID); len(faults) > 0 {
+			t.Fatalf("after turn %d: %q", n, faults)
+		}
+		must[memory.Forgotten](t)(other.ForgetPerson(t.Context(), memory.Forget{Robot: robot, Person: zhangID}))
+		gone(t, pool, string(zhangID), zhangNick)
+	}
 }
 
 // Retention deletes the names with the last message that had them, and leaves those that a turn has just noted.

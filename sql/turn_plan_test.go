@@ -54,6 +54,9 @@ func TestPlansOfATurnAreKept(t *testing.T) {
 	if _, err := pgx.ForEachRow(rows, []any{&name, &c.generic, &c.custom}, func() error { plans[name] = c; return nil }); err != nil {
 		t.Fatal(err)
 	}
+	if c := plans["PeopleSee"]; c.generic+c.custom != 1 {
+		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, turns)
+	}
 	for _, name := range []string{"MessagePlace", "MessageAccept", "TurnBegin", "EventsView", "TurnCommit", "OutboxSettle"} {
 		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
 			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
