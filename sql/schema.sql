@@ -95,7 +95,8 @@ CREATE TABLE dingtalk_session_events (
     created_at    timestamptz NOT NULL DEFAULT now(),
     is_archived   boolean NOT NULL DEFAULT false, -- a summary covers it
 
-    -- Of a message. sent_at is by DingTalk's clock, or the arrival: turns take messages in this order. message has the rest as JSON.
+    -- Of a message. sent_at is by DingTalk's clock, or the arrival: turns take messages in this order. message has the rest as JSON;
+    -- is_staff there says that sender_id is the staff id.
     msg_id        text,
     sender_id     text NOT NULL DEFAULT '',
     sender_nick   text NOT NULL DEFAULT '',

@@ -55,18 +55,35 @@ func Suspicion(b []byte) *sessions.Suspicion {
 	return &s
 }
 
-// messageColumns are the fields of a message that are columns of its event, so that an erasure has one place for each. They hide
-// those of the embedded message in its JSON.
-type messageColumns struct {
+// messageBody is a message without the fields that are columns of its event, so that an erasure has one place for each. They hide those
+// of the embedded message in its JSON.
+type messageBody struct {
 	sessions.Message
-	ID         any `json:"msg_id,omitempty"`
-	SenderID   any `json:"sender_id,omitempty"`
-	SenderNick any `json:"sender_nick,omitempty"`
-	Text       any `json:"text,omitempty"`
+	ID         any             `json:"msg_id,omitempty"`
+	SenderID   any             `json:"sender_id,omitempty"`
+	SenderNick any             `json:"sender_nick,omitempty"`
+	Text       any             `json:"text,omitempty"`
+	StaffID    sessions.UserID `json:"staff_id,omitempty"` // differs from the sender's id
+	IsStaff    bool            `json:"is_staff,omitempty"` // The sender's id is the staff id.
 }
 
 // MessageBody is the JSON of a message without the fields that are columns of its event. [Event] puts them back.
-func MessageBody(m sessions.Message) ([]byte, error) { return pg.CleanJSON(messageColumns{Message: m}) }
+func MessageBody(m sessions.Message) ([]byte, error) {
+	b := messageBody{Message: m, StaffID: m.StaffID}
+	if m.StaffID == m.SenderID && m.StaffID != "" {
+		b.StaffID, b.IsStaff = "", true
+	}
+	return pg.CleanJSON(b)
+}
+
+func (b messageBody) message(e sessions.Event) *sessions.Message {
+	m := b.Message
+	m.ID, m.SenderID, m.SenderNick, m.Text, m.StaffID = e.MsgID, e.SenderID, e.SenderNick, e.Content, b.StaffID // the same memory
+	if b.IsStaff {
+		m.StaffID = e.SenderID
+	}
+	return &m
+}
 
 // Event converts a row of the log.
 func Event(r *dbsqlc.Event) (sessions.Event, error) {
@@ -82,11 +99,11 @@ func Event(r *dbsqlc.Event) (sessions.Event, error) {
 		}
 	}
 	if r.Message != nil {
-		e.Message = new(sessions.Message)
-		if err := json.Unmarshal(r.Message, e.Message); err != nil {
+		var b messageBody
+		if err := json.Unmarshal(r.Message, &b); err != nil {
 			return e, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
 		}
-		e.Message.ID, e.Message.SenderID, e.Message.SenderNick, e.Message.Text = e.MsgID, e.SenderID, e.SenderNick, e.Content // the same memory
+		e.Message = b.message(e)
 	}
 	var err error
 	e.Withheld, err = Withheld(r.Withheld)

@@ -45,7 +45,8 @@ UPDATE dingtalk_session_events e SET
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
         'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
-        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN e.message -> 'staff_id' END))
+        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN
+            CASE WHEN e.message -> 'is_staff' IS NULL THEN e.message -> 'staff_id' ELSE to_jsonb(e.sender_id) END END))
 WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
 `
 

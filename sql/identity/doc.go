@@ -1,2 +1,2 @@
-// Package identity finds ids and nicks: one person may have a staff id and an encrypted id.
+// Package identity finds ids, names and logs of people: one person may have a staff id and an encrypted id.
 package identity

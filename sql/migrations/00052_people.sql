@@ -30,4 +30,8 @@ DROP INDEX events_quoting_person;
 DROP INDEX events_of_person_by_id;
 DROP INDEX events_of_person_by_time;
 
-UPDATE dingtalk_session_events SET message = message - '{text,sender_id,sender_nick,msg_id}'::text[] WHERE message IS NOT NULL;
+-- is_staff says that sender_id is the staff id.
+UPDATE dingtalk_session_events SET message = CASE WHEN sender_id <> '' AND message ->> 'staff_id' = sender_id
+    THEN message - '{text,sender_id,sender_nick,msg_id,staff_id}'::text[] || '{"is_staff": true}'
+    ELSE message - '{text,sender_id,sender_nick,msg_id}'::text[] END
+WHERE message IS NOT NULL;
