@@ -10,6 +10,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 )
 
 // A row of a person says when they last spoke to within seenEvery. Retention leaves younger rows alone.
@@ -20,9 +21,10 @@ const (
 	maxSpeakers   = 200  // people of one
 )
 
-// speakers remembers the people whom this process noted under its leases, so that a plain turn notes nobody. An erasure, which removes
+// speakers remembers the people whom this process noted under its leases, so that a plain turn sends no statement for them. An erasure, which removes
 // rows of people, ends the term of the lease first.
 type speakers struct {
+	*pg.DB
 	mu sync.Mutex
 	of *lru.Cache[sessions.Key, *speakersOf]
 }
@@ -30,7 +32,7 @@ type speakers struct {
 type speakersOf struct {
 	term int64
 	last map[sessions.UserID]noted
-	open map[int64]speaker // of the messages of the open turn
+	open map[int64]speaker // by the messages of the open turn
 }
 
 type noted struct {
@@ -44,12 +46,12 @@ type speaker struct {
 	quotes bool // The message also names whom it quotes.
 }
 
-func newSpeakers() *speakers {
+func newSpeakers(db *pg.DB) *speakers {
 	of, err := lru.New[sessions.Key, *speakersOf](maxRemembered)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	return &speakers{of: of}
+	return &speakers{DB: db, of: of}
 }
 
 // open remembers the messages of a turn.
@@ -102,10 +104,10 @@ func (s *speakers) note(l sessions.Lease, taken []int64, now time.Time) {
 	}
 }
 
-// commitTurn also notes the people of the turn's messages, in the same transaction. Most turns have nobody new.
-func (s *Store) commitTurn(ctx context.Context, l sessions.Lease, p *dbsqlc.TurnCommitParams) (row dbsqlc.TurnCommitRow, err error) {
+// commit writes a turn, and notes the people of its messages in the same transaction. Most turns have no new ones.
+func (s *speakers) commit(ctx context.Context, l sessions.Lease, p *dbsqlc.TurnCommitParams) (row dbsqlc.TurnCommitRow, err error) {
 	now := time.Now()
-	if s.speakers.areNoted(l, p.Taken, now) {
+	if s.areNoted(l, p.Taken, now) {
 		return s.Q.TurnCommit(ctx, s.Pool, p)
 	}
 	err = s.InTx(ctx, func(tx pgx.Tx) (err error) {
@@ -117,7 +119,7 @@ func (s *Store) commitTurn(ctx context.Context, l sessions.Lease, p *dbsqlc.Turn
 		})
 	})
 	if err == nil {
-		s.speakers.note(l, p.Taken, now)
+		s.note(l, p.Taken, now)
 	}
 	return row, err
 }

@@ -22,7 +22,7 @@ type Store struct {
 
 // New returns the conversations of a database.
 func New(db *pg.DB, identities *identity.Store) *Store {
-	s := &Store{DB: db, identities: identities, speakers: newSpeakers()}
+	s := &Store{DB: db, identities: identities, speakers: newSpeakers(db)}
 	s.settles.Do = s.settleAll
 	return s
 }

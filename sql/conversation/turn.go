@@ -117,10 +117,10 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if err != nil {
 		return c, err
 	}
-	row, err := s.commitTurn(ctx, l, p)
+	row, err := s.speakers.commit(ctx, l, p)
 	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			row, err = s.commitTurn(ctx, l, p)
+			row, err = s.speakers.commit(ctx, l, p)
 		}
 	}
 	switch {
