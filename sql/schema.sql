@@ -12,20 +12,20 @@
 
 -- A conversation, or one member's part of it.
 CREATE TABLE dingtalk_sessions (
-    session_key       text PRIMARY KEY CHECK (session_key <> ''),
+    session_key       text PRIMARY KEY,
     robot_code        text NOT NULL,
     conversation_id   text NOT NULL,
     conversation_type text NOT NULL,
     title             text NOT NULL DEFAULT '',
-    settings          jsonb CHECK (jsonb_typeof(settings) = 'object'), -- keys of agent.compaction that replace the file's
+    settings          jsonb, -- keys of agent.compaction that replace the file's
     created_at        timestamptz NOT NULL DEFAULT now(),
     updated_at        timestamptz NOT NULL DEFAULT now(),
     last_active_at    timestamptz NOT NULL DEFAULT now(),
 
     -- The lease. A free one has no owner; the term counts owners and never falls. fallen_term is the term of the last lease that
     -- was taken from a replica without a heartbeat. Marks of other terms ended on purpose.
-    lease_owner       text CHECK (lease_owner <> ''),
-    lease_term        bigint NOT NULL DEFAULT 0 CHECK (lease_term >= 0),
+    lease_owner       text,
+    lease_term        bigint NOT NULL DEFAULT 0,
     fallen_term       bigint NOT NULL DEFAULT 0,
 
     -- The view: summaries, and the events after compacted_seq. Events up to base_seq belong to older generations and are in no
@@ -35,7 +35,7 @@ CREATE TABLE dingtalk_sessions (
     base_seq          bigint NOT NULL DEFAULT 0,
     compacted_seq     bigint NOT NULL DEFAULT 0,
     view_version      integer NOT NULL DEFAULT 0,
-    total_tokens      integer NOT NULL DEFAULT 0 CHECK (total_tokens >= 0), -- of the context as it would be sent now
+    total_tokens      integer NOT NULL DEFAULT 0,     -- of the context as it would be sent now
     pinned            text NOT NULL DEFAULT '',       -- memory that every request shows
     pinned_due        boolean NOT NULL DEFAULT true,  -- the next turn reads pinned again
     suspicion         jsonb,                          -- rows of a refused request until those at fault are found
@@ -43,7 +43,7 @@ CREATE TABLE dingtalk_sessions (
     -- The provider's count of the last prompt, and the newest event in it; calibration corrects our own count by it.
     observed_tokens   integer NOT NULL DEFAULT 0,
     observed_seq      bigint NOT NULL DEFAULT 0,
-    calibration       double precision NOT NULL DEFAULT 1 CHECK (calibration > 0),
+    calibration       double precision NOT NULL DEFAULT 1,
 
     -- Usage of all model calls, as reported.
     model             text NOT NULL DEFAULT '',
@@ -56,16 +56,16 @@ CREATE TABLE dingtalk_sessions (
     flushed_seq       bigint NOT NULL DEFAULT 0,
     candidates        integer NOT NULL DEFAULT 0,
     flush_epoch       integer,
-    flush_count       integer NOT NULL DEFAULT 0 CHECK (flush_count >= 0),
+    flush_count       integer NOT NULL DEFAULT 0,
     flush_failures    integer NOT NULL DEFAULT 0,
-    compaction_count  integer NOT NULL DEFAULT 0 CHECK (compaction_count >= 0),
+    compaction_count  integer NOT NULL DEFAULT 0,
     compacted_at      timestamptz,
     compact_failures  integer NOT NULL DEFAULT 0,
     compact_retry_at  timestamptz,
     compact_error     text NOT NULL DEFAULT '',
     rearm_tokens      integer NOT NULL DEFAULT 0,
     spent_on          date,                           -- day of UTC of spent_tokens: usage of flushes and compactions
-    spent_tokens      bigint NOT NULL DEFAULT 0 CHECK (spent_tokens >= 0),
+    spent_tokens      bigint NOT NULL DEFAULT 0,
 
     -- An erasure ends the work that has read the words before. A flush or a compaction is in progress under the lease of
     -- upkeep_term until upkeep_until at most. cut_turns and cut_upkeep count work that erasures ended since the last that was stored.
@@ -74,34 +74,41 @@ CREATE TABLE dingtalk_sessions (
     cut_turns         integer NOT NULL DEFAULT 0,
     cut_upkeep        integer NOT NULL DEFAULT 0,
 
-    CONSTRAINT base_within_log CHECK (base_seq BETWEEN 0 AND compacted_seq),
-    CONSTRAINT compacted_within_log CHECK (compacted_seq BETWEEN 0 AND last_seq),
-    CONSTRAINT flushed_within_log CHECK (flushed_seq BETWEEN 0 AND last_seq),
-    CONSTRAINT observed_within_log CHECK (observed_seq BETWEEN 0 AND last_seq)
+    -- Each statement that writes a row reads all of its table's CHECKs first, which takes longer than the row. Tables of a turn have
+    -- this one alone: a cursor outside the log would lose words.
+    CONSTRAINT cursors_within_log CHECK (0 <= base_seq AND base_seq <= compacted_seq AND compacted_seq <= last_seq
+        AND 0 <= flushed_seq AND flushed_seq <= last_seq AND 0 <= observed_seq AND observed_seq <= last_seq)
 ) WITH (fillfactor = 80); -- rows change with every turn: room for it on the same page
 
 CREATE INDEX sessions_of_conversation ON dingtalk_sessions (conversation_id, robot_code);
 
 
--- The log and the inbox. A compaction deletes or changes no body.
+-- The log and the inbox. A compaction deletes or changes no body. Columns that a turn changes come after the text: the server's log of
+-- an update has the bytes from the first change to the last.
 CREATE TABLE dingtalk_session_events (
     session_key   text NOT NULL,
     id            bigint GENERATED ALWAYS AS IDENTITY,
-    seq           bigint CHECK (seq > 0), -- NULL while pending, when dead, and for summaries, whose place is their range
-    role          text NOT NULL CHECK (role IN ('user', 'assistant', 'tool', 'summary')),
-    state         text NOT NULL DEFAULT 'done' CHECK (state IN ('pending', 'done', 'dead')),
-    content       text NOT NULL DEFAULT '',
-    tokens        integer NOT NULL DEFAULT 0 CHECK (tokens >= 0),
     created_at    timestamptz NOT NULL DEFAULT now(),
-    is_archived   boolean NOT NULL DEFAULT false, -- a summary covers it
+    role          text NOT NULL, -- user, assistant, tool, summary
+    content       text NOT NULL DEFAULT '',
 
     -- Of a message. sent_at is by DingTalk's clock, or the arrival: turns take messages in this order. message has the rest as JSON;
     -- is_staff there says that sender_id is the staff id.
+    sent_at       timestamptz NOT NULL DEFAULT now(),
     msg_id        text,
     sender_id     text NOT NULL DEFAULT '',
     sender_nick   text NOT NULL DEFAULT '',
-    sent_at       timestamptz NOT NULL DEFAULT now(),
     message       jsonb,
+
+    tool_calls    jsonb,
+    tool_call_id  text NOT NULL DEFAULT '',
+    tool_name     text NOT NULL DEFAULT '',
+
+    seq           bigint, -- NULL while pending, when dead, and for summaries, whose place is their range
+    state         text NOT NULL DEFAULT 'done', -- pending, done, dead: set aside
+    is_archived   boolean NOT NULL DEFAULT false, -- a summary covers it
+    candidate     boolean NOT NULL DEFAULT false, -- may be worth remembering, by a cheap look
+    tokens        integer NOT NULL DEFAULT 0,
 
     -- Attempts at a message. attempt_term is the lease's term under which a turn has it. counted_term is the term whose turn was
     -- counted last, because its process seemed dead: one that comes back finds its turn by it. width bounds the suspects that a
@@ -112,47 +119,34 @@ CREATE TABLE dingtalk_session_events (
     width         integer,
     admitted      boolean,
 
-    tool_calls    jsonb,
-    tool_call_id  text NOT NULL DEFAULT '',
-    tool_name     text NOT NULL DEFAULT '',
-
     -- The view shows this in place of content and tokens; NULL: the event as it is. The body is kept under blob_id for readers of
     -- the reference. There is no index by it: an address is looked for in a view, or in one session's log.
     shown         text,
-    shown_tokens  integer CHECK (shown_tokens >= 0),
-    blob_id       text CHECK (blob_id <> ''),
+    shown_tokens  integer,
+    blob_id       text,
     -- Refusals by model and endpoint, without text: {"qwen-plus@host/v1": {"parts": ["body"], "class": "refused", "at": "…"}}.
     withheld      jsonb,
 
     -- Search: hashes of terms, as often as the text has them, and the version of the stemmer. NULL: not indexed yet.
     terms         bigint[],
     terms_version smallint NOT NULL DEFAULT 1,
-    candidate     boolean NOT NULL DEFAULT false, -- may be worth remembering, by a cheap look
 
-    PRIMARY KEY (session_key, id),
-    CONSTRAINT only_people_wait CHECK (state = 'done' OR role = 'user'),
-    CONSTRAINT place_in_view CHECK ((seq IS NOT NULL) = (state = 'done' AND role <> 'summary')),
-    CONSTRAINT people_have_message_ids CHECK ((msg_id IS NOT NULL) = (role = 'user')),
-    CONSTRAINT only_assistants_call CHECK (tool_calls IS NULL OR role = 'assistant'),
-    CONSTRAINT shown_is_counted CHECK ((shown IS NOT NULL) = (shown_tokens IS NOT NULL)),
-    CONSTRAINT blob_is_referred_to CHECK (blob_id IS NULL OR shown IS NOT NULL)
+    PRIMARY KEY (session_key, id)
 ) WITH (fillfactor = 90);
 
 -- Partial, so that each serves one kind of query. A plan that was cached while the table was empty takes any index that fits, and
 -- reads the whole session through the wrong one until the next ANALYZE.
 CREATE UNIQUE INDEX dingtalk_session_events_msg_id ON dingtalk_session_events (session_key, msg_id) WHERE msg_id IS NOT NULL;
 CREATE UNIQUE INDEX dingtalk_session_events_seq ON dingtalk_session_events (session_key, seq) WHERE seq IS NOT NULL;
-CREATE INDEX dingtalk_session_events_pending ON dingtalk_session_events (session_key, id) WHERE state = 'pending';
-CREATE INDEX dingtalk_session_events_dead ON dingtalk_session_events (session_key, id) WHERE state = 'dead';
+-- Rare events: pending and dead messages, and those withheld from a model. By their state, since a look at the waiting messages of
+-- all sessions reads no others.
+CREATE INDEX events_open ON dingtalk_session_events (state, session_key, id) WHERE state <> 'done' OR withheld IS NOT NULL;
 -- A condition on the time implies the second predicate, and one on the session alone does not.
 CREATE INDEX events_at_time ON dingtalk_session_events (session_key, created_at) WHERE seq IS NOT NULL AND created_at IS NOT NULL;
 CREATE INDEX events_with_quotes ON dingtalk_session_events (session_key, id) WHERE message -> 'quote' IS NOT NULL;
-CREATE INDEX events_withheld ON dingtalk_session_events (session_key, seq) WHERE withheld IS NOT NULL;
 CREATE INDEX events_terms ON dingtalk_session_events USING gin (terms) WITH (fastupdate = off);
 CREATE INDEX events_unindexed ON dingtalk_session_events (session_key, seq)
-    WHERE terms IS NULL AND seq IS NOT NULL AND role IN ('user', 'assistant');
-CREATE INDEX events_outdated_terms ON dingtalk_session_events (session_key, id)
-    WHERE terms_version < 2 AND terms IS NOT NULL AND seq IS NOT NULL AND role IN ('user', 'assistant');
+    WHERE (terms IS NULL OR terms_version < 2) AND seq IS NOT NULL AND role IN ('user', 'assistant');
 
 -- The names of people in a session's log: spoke says whether of messages or of quotes. Only the commit of a turn adds rows. An open
 -- message has none yet, and is found by the indexes of its state.
@@ -427,29 +421,28 @@ CREATE TABLE embedding_cursors (
 
 
 -- Replies, from the commit of their turn on. sending: sender delivers it; a row that another sender left so may have arrived.
--- waiting: tried, and tried again at next_at.
+-- waiting: tried, and tried again at next_at. sent and failed ones are settled. Columns that change come last, as in events.
 CREATE TABLE outbox (
     session_key text NOT NULL,
     id          bigint GENERATED ALWAYS AS IDENTITY,
-    target      jsonb NOT NULL,               -- the address: webhook, conversation, person, card
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    nonce       text NOT NULL DEFAULT '',      -- idempotency key
     body        text NOT NULL,
-    nonce       text NOT NULL DEFAULT '',     -- idempotency key
-    state       text NOT NULL CHECK (state IN ('sending', 'waiting', 'sent', 'failed')),
-    sender      text NOT NULL,                -- a replica
+    target      jsonb NOT NULL,                -- the address: webhook, conversation, person, card
+    state       text NOT NULL,
+    sender      text NOT NULL,                 -- a replica
     in_flight   boolean NOT NULL DEFAULT true, -- an attempt has begun, and no mark says how it ended
     resumed     boolean NOT NULL DEFAULT false,
     attempts    integer NOT NULL DEFAULT 0,
-    part        integer NOT NULL DEFAULT 0,   -- parts of a long reply that are sent
-    joint       text NOT NULL DEFAULT '',     -- key of the message in which the last attempt sent it with others; empty: alone
-    refusals    integer NOT NULL DEFAULT 0,   -- of this text alone, under a code that names no cause
+    part        integer NOT NULL DEFAULT 0,    -- parts of a long reply that are sent
+    refusals    integer NOT NULL DEFAULT 0,    -- of this text alone, under a code that names no cause
+    joint       text NOT NULL DEFAULT '',      -- key of the message in which the last attempt sent it with others; empty: alone
     via         text NOT NULL DEFAULT '',
     error       text NOT NULL DEFAULT '',
     next_at     timestamptz NOT NULL DEFAULT now(),
-    created_at  timestamptz NOT NULL DEFAULT now(),
     settled_at  timestamptz,
 
-    PRIMARY KEY (session_key, id),
-    CONSTRAINT settled_or_open CHECK ((settled_at IS NOT NULL) = (state IN ('sent', 'failed')))
+    PRIMARY KEY (session_key, id)
 ) WITH (fillfactor = 80);
 
 CREATE INDEX outbox_open ON outbox (session_key, id) WHERE state IN ('sending', 'waiting');
@@ -466,18 +459,17 @@ CREATE INDEX outbox_settled_to_person ON outbox ((target ->> 'staff_id'), sessio
 CREATE TABLE cards (
     session_key   text NOT NULL,
     out_track_id  text NOT NULL,
-    kind          text NOT NULL DEFAULT 'card' CHECK (kind IN ('card', 'reaction')),
-    state         text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'finished', 'failed', 'given_up')),
+    kind          text NOT NULL DEFAULT 'card', -- or reaction
+    state         text NOT NULL DEFAULT 'open', -- finished, failed, given_up: settled
     turn_event_id bigint NOT NULL,              -- first message that the turn answers
     prepaid       boolean NOT NULL DEFAULT true, -- the call that ends it is counted, and not yet left to a reply or to the background
     tries         integer NOT NULL DEFAULT 0,   -- attempts to end it
     next_at       timestamptz NOT NULL DEFAULT now(), -- of the next attempt in the background
-    rating        text NOT NULL DEFAULT '' CHECK (rating IN ('', 'good', 'bad')),
+    rating        text NOT NULL DEFAULT '',     -- good, bad; empty: none
     created_at    timestamptz NOT NULL DEFAULT now(),
     settled_at    timestamptz,
 
-    PRIMARY KEY (session_key, out_track_id),
-    CONSTRAINT card_settled_or_open CHECK ((settled_at IS NOT NULL) = (state <> 'open'))
+    PRIMARY KEY (session_key, out_track_id)
 );
 
 CREATE INDEX cards_open ON cards (session_key, out_track_id) WHERE state = 'open';

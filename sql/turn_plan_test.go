@@ -80,7 +80,7 @@ func TestTurnUsesNoIndexOfOtherReaders(t *testing.T) {
 		}
 	}
 	own := []string{
-		"dingtalk_session_events_msg_id", "dingtalk_session_events_pending", "dingtalk_session_events_pkey", "dingtalk_session_events_seq",
+		"dingtalk_session_events_msg_id", "dingtalk_session_events_pkey", "dingtalk_session_events_seq", "events_open",
 		"outbox_open", "outbox_pkey",
 	}
 	if others := slices.DeleteFunc(used, func(name string) bool { return slices.Contains(own, name) }); len(others) > 0 {

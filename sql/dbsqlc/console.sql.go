@@ -580,7 +580,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.content, e.tokens, e.created_at, e.is_archived, e.msg_id, e.sender_id, e.sender_nick, e.sent_at, e.message, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.tool_calls, e.tool_call_id, e.tool_name, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version, e.candidate FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -604,33 +604,33 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.State,
-			&i.Content,
-			&i.Tokens,
 			&i.CreatedAt,
-			&i.IsArchived,
+			&i.Role,
+			&i.Content,
+			&i.SentAt,
 			&i.MsgID,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.SentAt,
 			&i.Message,
+			&i.ToolCalls,
+			&i.ToolCallID,
+			&i.ToolName,
+			&i.Seq,
+			&i.State,
+			&i.IsArchived,
+			&i.Candidate,
+			&i.Tokens,
 			&i.Attempts,
 			&i.AttemptTerm,
 			&i.CountedTerm,
 			&i.Width,
 			&i.Admitted,
-			&i.ToolCalls,
-			&i.ToolCallID,
-			&i.ToolName,
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
 			&i.Terms,
 			&i.TermsVersion,
-			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}
@@ -1057,7 +1057,7 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.content, e.tokens, e.created_at, e.is_archived, e.msg_id, e.sender_id, e.sender_nick, e.sent_at, e.message, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.tool_calls, e.tool_call_id, e.tool_name, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version, e.candidate FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1082,33 +1082,33 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.State,
-			&i.Content,
-			&i.Tokens,
 			&i.CreatedAt,
-			&i.IsArchived,
+			&i.Role,
+			&i.Content,
+			&i.SentAt,
 			&i.MsgID,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.SentAt,
 			&i.Message,
+			&i.ToolCalls,
+			&i.ToolCallID,
+			&i.ToolName,
+			&i.Seq,
+			&i.State,
+			&i.IsArchived,
+			&i.Candidate,
+			&i.Tokens,
 			&i.Attempts,
 			&i.AttemptTerm,
 			&i.CountedTerm,
 			&i.Width,
 			&i.Admitted,
-			&i.ToolCalls,
-			&i.ToolCallID,
-			&i.ToolName,
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
 			&i.Terms,
 			&i.TermsVersion,
-			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}

@@ -156,33 +156,33 @@ type EmbeddingCursor struct {
 type Event struct {
 	SessionKey   sessions.Key
 	ID           int64
-	Seq          *int64
-	Role         sessions.Role
-	State        sessions.State
-	Content      string
-	Tokens       int
 	CreatedAt    time.Time
-	IsArchived   bool
+	Role         sessions.Role
+	Content      string
+	SentAt       time.Time
 	MsgID        *sessions.MessageID
 	SenderID     sessions.UserID
 	SenderNick   string
-	SentAt       time.Time
 	Message      []byte
+	ToolCalls    []byte
+	ToolCallID   string
+	ToolName     string
+	Seq          *int64
+	State        sessions.State
+	IsArchived   bool
+	Candidate    bool
+	Tokens       int
 	Attempts     int
 	AttemptTerm  *int64
 	CountedTerm  *int64
 	Width        *int
 	Admitted     pgtype.Bool
-	ToolCalls    []byte
-	ToolCallID   string
-	ToolName     string
 	Shown        *string
 	ShownTokens  *int
 	BlobID       *string
 	Withheld     []byte
 	Terms        []int64
 	TermsVersion int16
-	Candidate    bool
 }
 
 type FlushDebt struct {
@@ -281,21 +281,21 @@ type ModelUsage struct {
 type Outbox struct {
 	SessionKey sessions.Key
 	ID         int64
-	Target     []byte
-	Body       string
+	CreatedAt  time.Time
 	Nonce      string
+	Body       string
+	Target     []byte
 	State      string
 	Sender     sessions.ReplicaID
 	InFlight   bool
 	Resumed    bool
 	Attempts   int
 	Part       int
-	Joint      string
 	Refusals   int
+	Joint      string
 	Via        string
 	Error      string
 	NextAt     time.Time
-	CreatedAt  time.Time
 	SettledAt  *time.Time
 }
 

@@ -20,13 +20,8 @@ FROM (
     SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
         sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
     FROM (
-        (SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
-        WHERE e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-        LIMIT $2::int)
-        UNION ALL
-        (SELECT o.session_key, o.id, o.content FROM dingtalk_session_events o
-        WHERE o.terms_version < 2 AND o.terms IS NOT NULL AND o.seq IS NOT NULL AND o.role IN ('user', 'assistant')
-        LIMIT $2::int)
+        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
+        WHERE (e.terms IS NULL OR e.terms_version < 2) AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
         LIMIT $2::int
     ) l
 ) b

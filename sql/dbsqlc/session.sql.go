@@ -52,7 +52,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, arg *DebtsListParams) 
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.content, e.tokens, e.created_at, e.is_archived, e.msg_id, e.sender_id, e.sender_nick, e.sent_at, e.message, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.tool_calls, e.tool_call_id, e.tool_name, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version, e.candidate FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -77,33 +77,33 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.State,
-			&i.Content,
-			&i.Tokens,
 			&i.CreatedAt,
-			&i.IsArchived,
+			&i.Role,
+			&i.Content,
+			&i.SentAt,
 			&i.MsgID,
 			&i.SenderID,
 			&i.SenderNick,
-			&i.SentAt,
 			&i.Message,
+			&i.ToolCalls,
+			&i.ToolCallID,
+			&i.ToolName,
+			&i.Seq,
+			&i.State,
+			&i.IsArchived,
+			&i.Candidate,
+			&i.Tokens,
 			&i.Attempts,
 			&i.AttemptTerm,
 			&i.CountedTerm,
 			&i.Width,
 			&i.Admitted,
-			&i.ToolCalls,
-			&i.ToolCallID,
-			&i.ToolName,
 			&i.Shown,
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
 			&i.Terms,
 			&i.TermsVersion,
-			&i.Candidate,
 		); err != nil {
 			return nil, err
 		}

@@ -32,6 +32,6 @@ SELECT count(*)::int AS events,
     coalesce((array_agg(e.role ORDER BY e.seq DESC))[1], '')::text AS role,
     coalesce(max(e.created_at), now())::timestamptz AS created_at
 FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.withheld IS NOT NULL AND e.seq IS NOT NULL
+WHERE e.session_key = @session_key AND e.state = 'done' AND e.withheld IS NOT NULL AND e.seq IS NOT NULL
   AND (@model::text = '' OR jsonb_extract_path(e.withheld, @model::text, 'parts') @> '["body"]')
   AND e.seq > (SELECT s.base_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key);
