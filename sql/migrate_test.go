@@ -247,6 +247,37 @@ func TestLawsOfTheSchema(t *testing.T) {
 	}
 }
 
+// A row that changes in no indexed column is written in place, without entries in indexes. Each further index of the log costs each
+// turn two or three entries.
+func TestIndexesLeaveTurnsCheap(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.New(t)
+	indexed := func(table string) []string {
+		return collect(t, pool, `SELECT DISTINCT a.attname::text FROM pg_index i
+			JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid > 0
+			JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+			WHERE i.indrelid = $1::text::regclass
+			UNION SELECT a.attname FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey)
+			WHERE c.conrelid = $1::text::regclass AND c.contype = 'p' ORDER BY 1`, pgx.RowTo[string], table)
+	}
+	if got, want := indexed("dingtalk_sessions"), []string{"conversation_id", "robot_code", "session_key"}; !slices.Equal(got, want) {
+		t.Errorf("the indexes of sessions have the columns %q, want %q: each turn changes all others", got, want)
+	}
+	marks := []string{"attempts", "attempt_term", "counted_term", "width", "admitted"} // by a turn that begins
+	if got := indexed("dingtalk_session_events"); !slices.Contains(got, "state") || slices.ContainsFunc(got, func(c string) bool { return slices.Contains(marks, c) }) {
+		t.Errorf("the indexes of events have the columns %q", got)
+	}
+	const most = 8
+	if n := collect(t, pool, "SELECT count(*) FROM pg_index WHERE indrelid = 'dingtalk_session_events'::regclass", pgx.RowTo[int]); n[0] > most {
+		t.Errorf("events have %d indexes, want at most %d", n[0], most)
+	}
+	checks := collect(t, pool, `SELECT conrelid::regclass || '.' || conname FROM pg_constraint
+		WHERE contype = 'c' AND conrelid::regclass::text IN ('dingtalk_sessions', 'dingtalk_session_events', 'outbox', 'cards', 'tool_runs', 'model_usage')`, pgx.RowTo[string])
+	if want := []string{"dingtalk_sessions.cursors_within_log"}; !slices.Equal(checks, want) {
+		t.Errorf("the tables of a turn have the CHECKs %q, want %q: each statement that writes reads them first", checks, want)
+	}
+}
+
 // An engine that spreads rows over servers can keep a session together only if its key leads every key.
 func TestSessionKeyLeadsEveryKey(t *testing.T) {
 	t.Parallel()
