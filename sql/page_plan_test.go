@@ -139,14 +139,14 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 	month := pgtype.Date{Time: time.Now().AddDate(0, 0, -29), Valid: true}
 	for name, run := range map[string]func() error{
 		"people": func() error {
-			_, err := q.PagePeople(ctx, p, &dbsqlc.PagePeopleParams{AfterID: "p3", MostRows: 5000, Part: "99", MaxRows: 51})
+			_, err := q.PagePeople(ctx, p, &dbsqlc.PagePeopleParams{AfterID: "p3", MostRows: 50000, Part: "99", MaxRows: 51})
 			if err == nil && !strings.Contains(p.plan, "people_of_person") {
 				t.Errorf("people are not read from their index:\n%s", p.plan)
 			}
 			return err
 		},
 		"people by a part of a name": func() error {
-			_, err := q.PagePeopleLike(ctx, p, &dbsqlc.PagePeopleLikeParams{MostRows: 5000, Part: "ick99", MaxRows: 51})
+			_, err := q.PagePeopleLike(ctx, p, &dbsqlc.PagePeopleLikeParams{MostRows: 50000, Part: "ick99", MaxRows: 51})
 			if err == nil && !strings.Contains(p.plan, "people_by_nick") {
 				t.Errorf("names are not read from their index:\n%s", p.plan)
 			}

@@ -191,6 +191,8 @@ func TestPeopleByAPart(t *testing.T) {
 	newChat(t, s, "cid", liID, false)
 	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
 		SELECT 'robot/cid', 10 + i, 'user', 'x', 'p' || i, CASE WHEN i % 100 = 7 THEN '王小Lu' ELSE '员工' || i END, 'm' || i FROM generate_series(1, 12000) i`)
+	execute(t, pool, `INSERT INTO people (session_key, person, nick, spoke, seen_at)
+		SELECT 'robot/s' || k, 'p' || i, '员工' || i, true, now() - interval '2 days' FROM generate_series(2, 12000, 2) i, generate_series(1, 20) k WHERE i % 100 <> 7`)
 	execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
 		VALUES ('robot/cid', 20000, 'user', 'x', 'p1', '改名', 'new'), ('robot/cid', 20001, 'user', 'x', 'p1', '', 'click')`)
 	notePeople(t, pool)

@@ -160,7 +160,8 @@ CREATE TABLE people (
     PRIMARY KEY (session_key, person, nick, spoke)
 ) WITH (fillfactor = 90);
 
-CREATE INDEX people_of_person ON people (person, session_key);
+-- With all columns that lists of people read: a person may be in hundreds of sessions.
+CREATE INDEX people_of_person ON people (person, nick, spoke, seen_at);
 CREATE INDEX people_by_nick ON people (nick, person) WHERE spoke;
 
 -- Tool calls of turns that have not committed: written before a call runs, deleted by the turn's commit.

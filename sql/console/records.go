@@ -59,6 +59,9 @@ func (s *Store) Usage(ctx context.Context, since time.Time, by pages.UsageBy, li
 	p := groupsOf(since, by, limit)
 	p.ByCost = true
 	list, err := s.usageGroups(ctx, p)
+	if err == nil {
+		err = s.nameUsers(ctx, list, nicks{})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("summing usage: %w", err)
 	}
@@ -81,17 +84,26 @@ func (s *Store) usageGroups(ctx context.Context, p *dbsqlc.UsageGroupsParams) ([
 	for i, r := range rows {
 		list[i] = usageOf(r)
 	}
-	return list, s.nameUsers(ctx, list)
+	return list, nil
 }
 
-func (s *Store) nameUsers(ctx context.Context, list []pages.Usage) error {
-	people := make([]sessions.UserID, len(list))
-	for i, u := range list {
-		people[i] = u.Person
+// nicks are the newest names of people, empty for unknown ones.
+type nicks map[sessions.UserID]string
+
+// nameUsers sets the names, and reads those that are not among the known ones.
+func (s *Store) nameUsers(ctx context.Context, list []pages.Usage, known nicks) error {
+	var people []sessions.UserID
+	for _, u := range list {
+		if _, ok := known[u.Person]; !ok {
+			known[u.Person], people = "", append(people, u.Person)
+		}
 	}
 	last, err := s.names.LastSeen(ctx, "", people)
+	for who, seen := range last {
+		known[who] = seen.Nick
+	}
 	for i := range list {
-		list[i].Nick = last[list[i].Person].Nick
+		list[i].Nick = known[list[i].Person]
 	}
 	return err
 }
@@ -101,8 +113,9 @@ const usagePage = 1000
 // UsageRows implements pages.Records.
 func (s *Store) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy) iter.Seq2[pages.Usage, error] {
 	return func(yield func(pages.Usage, error) bool) {
+		known := nicks{}
 		for p := (pages.Page{Limit: usagePage}); ; {
-			list, next, err := s.UsageList(ctx, since, by, p)
+			list, next, err := s.usageList(ctx, since, by, p, known)
 			if err != nil {
 				yield(pages.Usage{}, err)
 				return
@@ -121,6 +134,10 @@ func (s *Store) UsageRows(ctx context.Context, since time.Time, by pages.UsageBy
 
 // UsageList implements pages.Records. A cursor has the fields of a row.
 func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page) ([]pages.Usage, string, error) {
+	return s.usageList(ctx, since, by, p, nicks{})
+}
+
+func (s *Store) usageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page, known nicks) ([]pages.Usage, string, error) {
 	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
@@ -136,6 +153,9 @@ func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy
 		}
 	}
 	list, err := s.usageAfter(ctx, since, by, after, p.Limit+1)
+	if err == nil {
+		err = s.nameUsers(ctx, list, known)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading usage: %w", err)
 	}
@@ -174,7 +194,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 	for i, r := range rows {
 		list[i] = usageOf(dbsqlc.UsageGroupsRow(r))
 	}
-	return list, s.nameUsers(ctx, list)
+	return list, nil
 }
 
 // UsageRows has the same columns.
@@ -236,7 +256,7 @@ func (s *Store) nameSpeakers(ctx context.Context, list []pages.Speaker) error {
 }
 
 // mostNamed bounds the rows of one page's search.
-const mostNamed = 5000
+const mostNamed = 50_000
 
 // People with exactly that name or id come first, since they may have left only memories. A page can have fewer rows
 // than its limit, or none, while the search of more names goes on with the cursor.

@@ -22,7 +22,7 @@ UNION ALL
 SELECT e.session_key, e.message #>> '{quote,sender_id}', coalesce(e.message #>> '{quote,nick}', ''), false, max(e.created_at) FROM dingtalk_session_events e
 WHERE e.seq IS NOT NULL AND e.message #>> '{quote,sender_id}' <> '' GROUP BY 1, 2, 3;
 
-CREATE INDEX people_of_person ON people (person, session_key);
+CREATE INDEX people_of_person ON people (person, nick, spoke, seen_at);
 CREATE INDEX people_by_nick ON people (nick, person) WHERE spoke;
 
 DROP INDEX events_by_nick;
