@@ -2,7 +2,10 @@ package sql_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -97,5 +100,48 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	rolling.Summaries[0].StartSeq = 1
 	if _, err := s.Compact(ctx, l, rolling); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkIndex is the index of a turn: a question and an answer of 25 Chinese characters each. A session's log is indexed 32 turns at a time.
+// It reports the bytes in the server's log, without the pages that follow a checkpoint.
+func BenchmarkIndex(b *testing.B) {
+	for _, turns := range []int{32, 256, 2048, 16_384} {
+		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
+			s, l := benchSession(b, 1)
+			pool, err := pgxpool.New(b.Context(), s.Logs.Pool.Config().ConnString())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer pool.Close()
+			r := rand.New(rand.NewPCG(1, 2))
+			often := rand.NewZipf(r, 1.1, 8, 4999)
+			var t sessions.Turn
+			for range 2 * turns {
+				var text strings.Builder
+				for range 25 {
+					text.WriteRune(rune(0x4e00 + often.Uint64()))
+				}
+				t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: text.String(), Tokens: 9})
+			}
+			if _, err := s.Commit(b.Context(), l, t); err != nil {
+				b.Fatal(err)
+			}
+			wal := func() (n int64) {
+				if err := pool.QueryRow(b.Context(), "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&n); err != nil {
+					b.Fatal(err)
+				}
+				return n
+			}
+			before, began := wal(), time.Now()
+			for n := 1; n > 0; {
+				if n, err = s.Logs.IndexSession(b.Context(), l.Key, 64); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(wal()-before)/float64(turns), "wal-B/turn")
+			b.ReportMetric(float64(time.Since(began).Microseconds())/float64(turns), "µs/turn")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

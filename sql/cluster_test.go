@@ -36,9 +36,7 @@ var refusedByCluster = map[string][]string{
 	"restart":    {"RestartsEnded"},
 	"retention":  {"ExpiredSessions", "MemoriesExpireUnseen", "PinnedLock"},
 	"rights":     {"AskingUnname", "AuditMembersGone", "PeopleNamed", "PersonUnname", "SenderIDsTrim", "SessionsCut", "SessionsReadScope", "SessionsTelling"},
-	"search":     {"EventsIndex", "MemoriesIndex"},
 	"spend":      {"UsageGroups", "UsagePeopleGone", "UsageRows", "UsageSessionsGone"},
-	"turn":       {"TurnCommit"},
 }
 
 // several ask more than one node, though they name sessions or are about memory, whose rows are distributed by scope.

@@ -8,7 +8,7 @@
 //	spend         costs of model calls
 //	facts         facts, digests, flush receipts, flush debts
 //	vectors       texts as numbers, for search by meaning
-//	index         terms of rows that were stored without them
+//	index         the search index of logs; terms of facts that were stored without them
 //	search        events and facts by words, meaning and place
 //	erasure       erasing events, forgetting facts and people, deleting sessions
 //	calls         counted calls of DingTalk

@@ -67,7 +67,7 @@ var overAllSessions = map[string]string{
 	"SessionsBacklog":          "background: sessions whose logs wait for summaries",
 	"SessionsIdle":             "background: what rests anywhere, twice a minute",
 	"DigestsDue":               "background: days of groups without a digest",
-	"EventsBacklog":            "background: events of older releases that no search knows yet",
+	"SessionsUnindexed":        "background: sessions whose logs wait for the index, each ten minutes",
 	"SessionsUnembedded":       "background: sessions whose events have no vectors yet",
 	"EmbeddingCursorsOutdated": "background: once for a new model of vectors",
 

@@ -127,9 +127,8 @@ CREATE TABLE dingtalk_session_events (
     -- Refusals by model and endpoint, without text: {"qwen-plus@host/v1": {"parts": ["body"], "class": "refused", "at": "…"}}.
     withheld      jsonb,
 
-    -- Search: hashes of terms, as often as the text has them, and the version of the stemmer. NULL: not indexed yet.
-    terms         bigint[],
-    terms_version smallint NOT NULL DEFAULT 1,
+    -- A search leaves out commands and reminders, their answers, and erased texts.
+    searched      boolean NOT NULL DEFAULT true,
 
     PRIMARY KEY (session_key, id)
 ) WITH (fillfactor = 90);
@@ -144,9 +143,6 @@ CREATE INDEX events_open ON dingtalk_session_events (state, session_key, id) WHE
 -- A condition on the time implies the second predicate, and one on the session alone does not.
 CREATE INDEX events_at_time ON dingtalk_session_events (session_key, created_at) WHERE seq IS NOT NULL AND created_at IS NOT NULL;
 CREATE INDEX events_with_quotes ON dingtalk_session_events (session_key, id) WHERE message -> 'quote' IS NOT NULL;
-CREATE INDEX events_terms ON dingtalk_session_events USING gin (terms) WITH (fastupdate = off);
-CREATE INDEX events_unindexed ON dingtalk_session_events (session_key, seq)
-    WHERE (terms IS NULL OR terms_version < 2) AND seq IS NOT NULL AND role IN ('user', 'assistant');
 
 -- The names of people in a session's log: spoke says whether of messages or of quotes. Only the commit of a turn adds rows. An open
 -- message has none yet, and is found by the indexes of its state.
@@ -163,6 +159,48 @@ CREATE TABLE people (
 -- With all columns that lists of people read: a person may be in hundreds of sessions.
 CREATE INDEX people_of_person ON people (person, nick, spoke, seen_at);
 CREATE INDEX people_by_nick ON people (nick, person) WHERE spoke;
+
+-- The search index of a session's log. Its places up to through_seq are indexed, except those of again, whose text changed.
+-- version: of the rules of terms.
+CREATE TABLE event_index (
+    session_key  text     NOT NULL PRIMARY KEY,
+    through_seq  bigint   NOT NULL DEFAULT 0,
+    again        bigint[] NOT NULL DEFAULT '{}',
+    next_segment integer  NOT NULL DEFAULT 1,
+    version      integer  NOT NULL DEFAULT 0
+);
+
+-- Terms of an indexed event: a hash of 4 bytes for each, as often as the text has it, and one of its flags.
+CREATE TABLE event_terms (
+    session_key text   NOT NULL,
+    seq         bigint NOT NULL,
+    terms       bytea  NOT NULL,
+    PRIMARY KEY (session_key, seq)
+);
+
+-- Segments of the index: an inverted index of some events each. sizes: a byte for each place from first_seq on, the class of the
+-- text's size. bits: of a hash that select its block.
+CREATE TABLE event_segments (
+    session_key text     NOT NULL,
+    segment     integer  NOT NULL,
+    first_seq   bigint   NOT NULL,
+    texts       integer  NOT NULL,
+    bits        integer  NOT NULL,
+    sizes       bytea    NOT NULL,
+    PRIMARY KEY (session_key, segment)
+);
+
+-- Blocks of a segment: terms with the places of their events.
+CREATE TABLE event_postings (
+    session_key text    NOT NULL,
+    segment     integer NOT NULL,
+    block       integer NOT NULL,
+    postings    bytea   NOT NULL,
+    PRIMARY KEY (session_key, segment, block)
+);
+-- Terms and blocks are packed: the server's compression would find nothing.
+ALTER TABLE event_terms ALTER COLUMN terms SET STORAGE EXTERNAL;
+ALTER TABLE event_postings ALTER COLUMN postings SET STORAGE EXTERNAL;
 
 -- Tool calls of turns that have not committed: written before a call runs, deleted by the turn's commit.
 CREATE TABLE tool_runs (
@@ -318,7 +356,7 @@ CREATE TABLE memories (
     seen           integer NOT NULL DEFAULT 1,
     expires_at     timestamptz,              -- not read after it; NULL: it stays
     withheld       jsonb,                    -- as in events
-    terms          bigint[],                 -- as in events, each a hash of scope and term
+    terms          bigint[],                 -- each a hash of scope and term, as often as the text has it; NULL: not indexed yet
     terms_version  smallint NOT NULL DEFAULT 1,
 
     PRIMARY KEY (scope, scope_id, id),

@@ -119,7 +119,9 @@ func TestBacklogOfLongMessages(t *testing.T) {
 		texts[i] = "needle " + strings.Repeat("废话 and filler, ", 40_000)
 	}
 	c.load(pool, texts...)
-	execute(t, pool, "UPDATE dingtalk_session_events SET terms = NULL")
+	for _, table := range []string{"event_index", "event_segments", "event_postings", "event_terms"} {
+		execute(t, pool, "DELETE FROM "+table)
+	}
 	execute(t, pool, "UPDATE dingtalk_sessions SET last_seq = 32")
 	before := read.Load()
 	if hits := c.search("needle"); len(hits) == 0 || hits[0].Seq < 30 {
@@ -130,22 +132,22 @@ func TestBacklogOfLongMessages(t *testing.T) {
 	}
 	for rounds := 0; ; rounds++ {
 		before := read.Load()
-		n, err := c.store.IndexBacklog(t.Context(), 40)
+		n, err := c.store.Logs.IndexSession(t.Context(), c.reader.Key, 40)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := read.Load() - before; n > 5<<20 {
 			t.Errorf("%d KB were read at a time", n>>10)
 		}
-		if n < 40 {
+		if n == 0 {
 			break
 		}
 		if rounds > 30 {
 			t.Fatal("the backlog never ends")
 		}
 	}
-	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE terms IS NULL"); n != 0 {
-		t.Errorf("%d events are not indexed", n)
+	if n := number(t, pool, "SELECT count(*) FROM event_terms"); n != 32 {
+		t.Errorf("%d of 32 events are indexed", n)
 	}
 }
 
@@ -219,13 +221,16 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 		}
 		for n := 1; n > 0; {
 			var err error
-			if n, err = s.IndexBacklog(t.Context(), 100); err != nil {
+			if n, err = s.Logs.IndexSession(t.Context(), c.reader.Key, 100); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE seq IN (3, 4, 7, 8) AND terms = '{}'"); n != 4 {
+	if n := number(t, pool, "SELECT count(*) FROM dingtalk_session_events e WHERE seq IN (3, 4, 7, 8) AND NOT searched"); n != 4 {
 		t.Errorf("%d of four events are marked as no finds", n)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM event_terms WHERE seq IN (3, 4, 7, 8)"); n != 0 {
+		t.Errorf("%d of four events have terms", n)
 	}
 }
 

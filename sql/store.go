@@ -110,17 +110,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	location := cmp.Or(o.Location, time.UTC)
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
-	talks := conversation.New(db, people)
+	logs := index.NewLogs(db)
+	talks := conversation.New(db, people, logs)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people), conversations: talks,
+		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs), conversations: talks,
 		timetable: schedules.New(db, talks), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
-		vectorStores: vectors.New(db), indexes: index.New(db),
-		searches: search.New(db, people, reader, compare, search.Options{
+		vectorStores: vectors.New(db), indexes: index.New(db, logs),
+		searches: search.New(db, people, reader, compare, logs, search.Options{
 			Location: location, Embedder: o.Embedder, EmbedWeight: o.EmbedWeight,
 			EmbedTimeout: o.EmbedTimeout, CompareTimeout: o.CompareTimeout,
 		}),
-		erasures: erasure.New(db, people), lists: admin.New(db),
+		erasures: erasure.New(db, people, logs), lists: admin.New(db),
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"ebb/sql/conversation"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
@@ -96,7 +97,7 @@ func runTurns(t *testing.T, turns int) *pg.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	s, scopes := conversation.New(db, identity.New(db)), conversation.NewScopes(db)
+	s, scopes := conversation.New(db, identity.New(db), index.NewLogs(db)), conversation.NewScopes(db)
 	for n := range turns {
 		runTurn(t, s, scopes, n)
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// indexBatch is for one step, indexSteps for one check.
-	indexBatch = 500
-	indexSteps = 20
+	// indexBatch is for one step, indexSteps for one check: after an upgrade 3,300 events a second, a tenth of a core.
+	indexBatch = 2000
+	indexSteps = 50
 	// tidyInterval is long: the checks for expired facts and overfull scopes read whole tables.
 	tidyInterval = time.Hour
 	// maxScopeCalls bounds the model calls of one check for one scope, maxTidyCalls for all.
@@ -29,7 +29,7 @@ const (
 	overfullLogEvery = 24 * time.Hour
 )
 
-// indexBacklog is for rows that older releases left without an index.
+// indexBacklog indexes the logs that turns left behind, and rows of imports and older releases.
 func (u *Worker) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
 		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)

@@ -88,7 +88,7 @@ var importRules = []struct {
 	{"sql/identity", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/calls", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/spend", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
-	{"sql/retention", []string{"sessions", "sql/dbsqlc", "sql/identity", "sql/pg"}},
+	{"sql/retention", []string{"sessions", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg"}},
 	{"sql/limits", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/vectors", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/admin", []string{"sessions", "sql/convert", "sql/dbsqlc", "sql/pg"}},

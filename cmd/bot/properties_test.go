@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the tables that tests keep: docs/
 
 const (
 	// properties is the number of numbered properties of compaction and flush.
-	properties     = 93
+	properties     = 94
 	propertiesPage = moduleRoot + "/docs/properties.md"
 )
 

@@ -3,6 +3,7 @@ package rank
 import (
 	"hash/fnv"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -83,6 +84,18 @@ func Keys(s Scope, body string) []int64 {
 		keys = append(keys, s.keyOf(termHash(t.text)))
 	}
 	return append(keys, s.keyOf(flagBase|flagsOf(folded)))
+}
+
+// TermHashes are the different terms among a text's keys, without their scope and without the flags.
+func TermHashes(keys []int64) []uint32 {
+	hashes := make([]uint32, 0, len(keys))
+	for _, k := range keys {
+		if h := lowHash(k); h&^flagMask != flagBase {
+			hashes = append(hashes, h)
+		}
+	}
+	slices.Sort(hashes)
+	return slices.Compact(hashes)
 }
 
 // Regular expressions would double the time of every message.

@@ -9,6 +9,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -16,13 +17,14 @@ import (
 type Store struct {
 	*pg.DB
 	identities *identity.Store
+	logs       *index.Logs
 	settles    pg.Batcher[*dbsqlc.OutboxSettleParams]
 	speakers   *speakers
 }
 
-// New returns the conversations of a database.
-func New(db *pg.DB, identities *identity.Store) *Store {
-	s := &Store{DB: db, identities: identities, speakers: newSpeakers(db)}
+// New returns the conversations of a database. The index learns of the turns that are committed.
+func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
+	s := &Store{DB: db, identities: identities, logs: logs, speakers: newSpeakers(db)}
 	s.settles.Do = s.settleAll
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -137,6 +136,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return c, err
 	}
 	c.LastSeq = row.LastSeq
+	s.logs.Note(l.Key, row.LastSeq)
 	if t.Reply != nil {
 		out := sessions.Outgoing{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}
 		if !t.ReplyWaits {
@@ -163,7 +163,7 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		Dead:  append([]int64{}, t.Dead...),
 		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
 		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
-		TakenTerms: make([]string, len(t.Taken)), Terms: make([]string, n),
+		Command:     t.Command,
 		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ViewVersion: t.ViewVersion,
 		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, ReadRows: readRows(t), Pinned: pg.Clean(pg.OrZero(t.Pinned).Text),
 		ObservedTokens: pg.Clamp(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
@@ -171,14 +171,8 @@ func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, 
 		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Cost: pg.Finite(t.Cost), Model: pg.Clean(t.Model),
 		Target: []byte("{}"), HandSeconds: pg.ClaimTime.Seconds(), Outcome: string(t.Outcome),
 	}
-	for i, text := range t.TakenTexts[:min(len(t.TakenTexts), len(t.Taken))] {
-		p.TakenTerms[i] = turnTerms(l.Key, t, pg.Clean(text))
-	}
 	for i, e := range t.Events {
 		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), pg.Clean(e.Content), pg.Clamp(e.Tokens)
-		if e.Role == sessions.RoleAssistant {
-			p.Terms[i] = turnTerms(l.Key, t, p.Contents[i])
-		}
 		p.ToolCallIds[i], p.ToolNames[i] = pg.Clean(e.ToolCallID), pg.Clean(e.ToolName)
 		if len(e.ToolCalls) > 0 {
 			calls, err := pg.CleanJSON(e.ToolCalls)
@@ -206,14 +200,6 @@ func readRows(t sessions.Turn) []int64 {
 	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
 	slices.Sort(rows)
 	return slices.Compact(rows)
-}
-
-// Commands and their output have an empty list, which differs from terms still to be computed.
-func turnTerms(key sessions.Key, t sessions.Turn, content string) string {
-	if t.Command {
-		return pg.ArrayText(nil)
-	}
-	return pg.ArrayText(index.EventTerms(key, content))
 }
 
 // observedEvents counts a turn's events before the answer.

@@ -580,7 +580,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -629,8 +629,7 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
-			&i.Terms,
-			&i.TermsVersion,
+			&i.Searched,
 		); err != nil {
 			return nil, err
 		}
@@ -1057,7 +1056,7 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1107,8 +1106,7 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
-			&i.Terms,
-			&i.TermsVersion,
+			&i.Searched,
 		); err != nil {
 			return nil, err
 		}

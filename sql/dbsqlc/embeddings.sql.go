@@ -280,7 +280,7 @@ SELECT e.seq, c.content_hash, left(e.content, $1::int)::text AS content
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (SELECT sha256(convert_to(e.content, 'UTF8'))::bytea AS content_hash) c
 WHERE e.session_key = $2 AND e.seq > $3::bigint AND e.seq <= $4::bigint
-  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $5::text) AND coalesce(cardinality(e.terms), 1) > 0
+  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', $5::text) AND e.searched
   AND NOT EXISTS (SELECT FROM embeddings v
     WHERE v.scope_key = $2::text AND v.model = $6 AND v.content_hash = c.content_hash)
 ORDER BY e.seq
@@ -301,8 +301,8 @@ type EventsUnembeddedRow struct {
 	Content     string
 }
 
-// EventsUnembedded lists messages of people and the model without a vector in a part of the log. Events with an empty
-// list of terms, commands and their answers, are left out.
+// EventsUnembedded lists messages of people and the model without a vector in a part of the log. Commands and
+// their answers are left out.
 func (q *Queries) EventsUnembedded(ctx context.Context, db DBTX, arg *EventsUnembeddedParams) ([]EventsUnembeddedRow, error) {
 	rows, err := db.Query(ctx, eventsUnembedded,
 		arg.MaxChars,

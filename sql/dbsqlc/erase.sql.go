@@ -20,7 +20,7 @@ WITH runs AS (
     WHERE e.session_key = $3 AND e.id = ANY($4::bigint[]) AND e.seq IS NULL AND e.role = 'user' FOR UPDATE
 )
 UPDATE dingtalk_session_events e SET
-    state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires'
 FROM old WHERE e.session_key = $3 AND e.id = old.id
 RETURNING old.content
@@ -292,7 +292,7 @@ UPDATE dingtalk_session_events e SET
     shown = NULL,
     shown_tokens = NULL,
     blob_id = NULL,
-    terms = NULL,
+    searched = false,
     withheld = NULL,
     candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (

@@ -154,35 +154,64 @@ type EmbeddingCursor struct {
 }
 
 type Event struct {
-	SessionKey   sessions.Key
-	ID           int64
-	CreatedAt    time.Time
-	Role         sessions.Role
-	Content      string
-	SentAt       time.Time
-	MsgID        *sessions.MessageID
-	SenderID     sessions.UserID
-	SenderNick   string
-	Message      []byte
-	ToolCalls    []byte
-	ToolCallID   string
-	ToolName     string
-	Seq          *int64
-	State        sessions.State
-	IsArchived   bool
-	Candidate    bool
-	Tokens       int
-	Attempts     int
-	AttemptTerm  *int64
-	CountedTerm  *int64
-	Width        *int
-	Admitted     pgtype.Bool
-	Shown        *string
-	ShownTokens  *int
-	BlobID       *string
-	Withheld     []byte
-	Terms        []int64
-	TermsVersion int16
+	SessionKey  sessions.Key
+	ID          int64
+	CreatedAt   time.Time
+	Role        sessions.Role
+	Content     string
+	SentAt      time.Time
+	MsgID       *sessions.MessageID
+	SenderID    sessions.UserID
+	SenderNick  string
+	Message     []byte
+	ToolCalls   []byte
+	ToolCallID  string
+	ToolName    string
+	Seq         *int64
+	State       sessions.State
+	IsArchived  bool
+	Candidate   bool
+	Tokens      int
+	Attempts    int
+	AttemptTerm *int64
+	CountedTerm *int64
+	Width       *int
+	Admitted    pgtype.Bool
+	Shown       *string
+	ShownTokens *int
+	BlobID      *string
+	Withheld    []byte
+	Searched    bool
+}
+
+type EventIndex struct {
+	SessionKey  sessions.Key
+	ThroughSeq  int64
+	Again       []int64
+	NextSegment int
+	Version     int
+}
+
+type EventPosting struct {
+	SessionKey sessions.Key
+	Segment    int
+	Block      int
+	Postings   []byte
+}
+
+type EventSegment struct {
+	SessionKey sessions.Key
+	Segment    int
+	FirstSeq   int64
+	Texts      int
+	Bits       int
+	Sizes      []byte
+}
+
+type EventTerm struct {
+	SessionKey sessions.Key
+	Seq        int64
+	Terms      []byte
 }
 
 type FlushDebt struct {

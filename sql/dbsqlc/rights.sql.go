@@ -15,7 +15,7 @@ import (
 
 const askingMark = `-- name: AskingMark :exec
 UPDATE dingtalk_session_events e SET
-    content = $1::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
+    content = $1::text,
     message = (e.message - 'quote' - 'attachments') || jsonb_build_object('outcome', $2::text)
 WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
 `
@@ -40,7 +40,7 @@ func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams
 
 const askingUnname = `-- name: AskingUnname :exec
 UPDATE dingtalk_session_events e SET
-    content = $1::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
+    content = $1::text, sender_id = '', sender_nick = '', candidate = false,
     message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', $2::text,
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
@@ -1465,7 +1465,7 @@ func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnamePa
 
 const personWaiting = `-- name: PersonWaiting :execrows
 UPDATE dingtalk_session_events e SET
-    state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
+    state = 'dead', content = $1::text, tokens = $2::int, shown = NULL, shown_tokens = NULL, blob_id = NULL
 WHERE e.session_key = $3 AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY($4::text[])
   AND ($5::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $3 AND a.id = $5::bigint)) AND e.content <> $1::text
@@ -1495,11 +1495,12 @@ func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaiting
 	return result.RowsAffected(), nil
 }
 
-const quoteErase = `-- name: QuoteErase :exec
+const quoteErase = `-- name: QuoteErase :one
 UPDATE dingtalk_session_events q SET
-    content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
+    content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', $2::text))
 WHERE q.session_key = $3 AND q.id = $4
+RETURNING coalesce(q.seq, 0)::bigint AS seq
 `
 
 type QuoteEraseParams struct {
@@ -1509,15 +1510,17 @@ type QuoteEraseParams struct {
 	ID         int64
 }
 
-// QuoteErase wipes a message's quote, and keeps its own words.
-func (q *Queries) QuoteErase(ctx context.Context, db DBTX, arg *QuoteEraseParams) error {
-	_, err := db.Exec(ctx, quoteErase,
+// QuoteErase wipes a message's quote, and keeps its own words. It returns the message's place, 0 for one that has none.
+func (q *Queries) QuoteErase(ctx context.Context, db DBTX, arg *QuoteEraseParams) (int64, error) {
+	row := db.QueryRow(ctx, quoteErase,
 		arg.Content,
 		arg.Erased,
 		arg.SessionKey,
 		arg.ID,
 	)
-	return err
+	var seq int64
+	err := row.Scan(&seq)
+	return seq, err
 }
 
 const quotesOf = `-- name: QuotesOf :many

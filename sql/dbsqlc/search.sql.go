@@ -13,167 +13,6 @@ import (
 	"ebb/sessions"
 )
 
-const eventsBacklog = `-- name: EventsBacklog :many
-SELECT b.session_key, b.id, left(b.content, $1::int)::text AS content, b.listed::int AS listed,
-    sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
-FROM (
-    SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
-        sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
-    FROM (
-        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
-        WHERE (e.terms IS NULL OR e.terms_version < 2) AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-        LIMIT $2::int
-    ) l
-) b
-WHERE b.before < $3::bigint
-`
-
-type EventsBacklogParams struct {
-	MaxChars int
-	MaxRows  int
-	MaxBytes int64
-}
-
-type EventsBacklogRow struct {
-	SessionKey  sessions.Key
-	ID          int64
-	Content     string
-	Listed      int
-	ContentHash []byte
-}
-
-// EventsBacklog lists events without terms, of imports, and events with terms of an older release. Together they have at
-// most max_bytes bytes, but at least one comes. Each row has the number of all such events.
-func (q *Queries) EventsBacklog(ctx context.Context, db DBTX, arg *EventsBacklogParams) ([]EventsBacklogRow, error) {
-	rows, err := db.Query(ctx, eventsBacklog, arg.MaxChars, arg.MaxRows, arg.MaxBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsBacklogRow
-	for rows.Next() {
-		var i EventsBacklogRow
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.ID,
-			&i.Content,
-			&i.Listed,
-			&i.ContentHash,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsBeside = `-- name: EventsBeside :many
-SELECT b.seq, b.role, b.sender_id, b.sender_nick, b.created_at, coalesce(b.terms, '{}')::bigint[] AS terms
-FROM (
-    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms,
-        sum(coalesce(pg_column_size(e.terms), 0)) OVER (ORDER BY w.place) - coalesce(pg_column_size(e.terms), 0) AS before
-    FROM unnest($1::bigint[]) WITH ORDINALITY AS w (seq, place)
-    JOIN dingtalk_session_events e ON e.session_key = $2 AND e.seq = w.seq
-    WHERE e.role IN ('user', 'assistant')
-) b
-WHERE b.before < $3::bigint
-`
-
-type EventsBesideParams struct {
-	Seqs       []int64
-	SessionKey sessions.Key
-	MaxBytes   int64
-}
-
-type EventsBesideRow struct {
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Terms      []int64
-}
-
-// EventsBeside reads the search columns of events at some places, the first ones with at most max_bytes bytes of terms
-// in all. Their transfer is the slowest part of a search.
-func (q *Queries) EventsBeside(ctx context.Context, db DBTX, arg *EventsBesideParams) ([]EventsBesideRow, error) {
-	rows, err := db.Query(ctx, eventsBeside, arg.Seqs, arg.SessionKey, arg.MaxBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsBesideRow
-	for rows.Next() {
-		var i EventsBesideRow
-		if err := rows.Scan(
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Terms,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsFind = `-- name: EventsFind :many
-SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
-FROM unnest($1::text[]) WITH ORDINALITY AS w (list, place)
-CROSS JOIN LATERAL (
-    SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
-    WHERE e.session_key COLLATE "C" = $2 AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
-    LIMIT $3::int
-) f
-`
-
-type EventsFindParams struct {
-	Lists      []string
-	SessionKey sessions.Key
-	MaxRows    int
-}
-
-type EventsFindRow struct {
-	Place int
-	Seq   int64
-	Size  int
-}
-
-// EventsFind names the events of a session with all the terms of one of some lists, up to a limit for each list. They
-// come in disk order, which is the order of the messages except for rewritten rows. A list is the text of an array; its
-// place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
-//
-// Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
-// session must not tempt the planner to join its own index, which holds the whole log: hence the other collation.
-func (q *Queries) EventsFind(ctx context.Context, db DBTX, arg *EventsFindParams) ([]EventsFindRow, error) {
-	rows, err := db.Query(ctx, eventsFind, arg.Lists, arg.SessionKey, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsFindRow
-	for rows.Next() {
-		var i EventsFindRow
-		if err := rows.Scan(&i.Place, &i.Seq, &i.Size); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const eventsFound = `-- name: EventsFound :many
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, $1::int)::text AS content
 FROM dingtalk_session_events e
@@ -245,7 +84,7 @@ WHERE e.session_key = $6
   AND e.seq >= $7::bigint AND e.seq <= $8::bigint
   AND e.created_at >= $9 AND e.created_at < $10
   AND (cardinality($11::bigint[]) = 0 OR e.seq = ANY($11::bigint[]))
-  AND e.seq IS NOT NULL AND e.terms IS DISTINCT FROM '{}'
+  AND e.seq IS NOT NULL AND e.searched
   AND f.found >= $12::int
 ORDER BY e.seq DESC
 LIMIT $13::int
@@ -281,7 +120,7 @@ type EventsHistoryRow struct {
 }
 
 // EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
-// patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
+// patterns. Commands and reminders are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistoryParams) ([]EventsHistoryRow, error) {
 	rows, err := db.Query(ctx, eventsHistory,
 		arg.Model,
@@ -327,36 +166,6 @@ func (q *Queries) EventsHistory(ctx context.Context, db DBTX, arg *EventsHistory
 	return items, nil
 }
 
-const eventsIndex = `-- name: EventsIndex :execrows
-UPDATE dingtalk_session_events e SET terms = t.terms::bigint[], terms_version = 2
-FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::bigint[]) AS id, unnest($3::bytea[]) AS content_hash,
-    unnest($4::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND (e.terms IS NULL OR e.terms_version < 2)
-  AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash
-`
-
-type EventsIndexParams struct {
-	SessionKeys []string
-	Ids         []int64
-	Hashes      [][]byte
-	Terms       []string
-}
-
-// EventsIndex stores search terms of events. Rows that changed since they were read are left for the next time. Each of
-// the terms is an array's text.
-func (q *Queries) EventsIndex(ctx context.Context, db DBTX, arg *EventsIndexParams) (int64, error) {
-	result, err := db.Exec(ctx, eventsIndex,
-		arg.SessionKeys,
-		arg.Ids,
-		arg.Hashes,
-		arg.Terms,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const eventsOutdated = `-- name: EventsOutdated :many
 SELECT DISTINCT generate_series(m.start_seq, m.end_seq)::bigint AS seq FROM memories m
 WHERE m.source_session = $1 AND m.superseded_by IS NOT NULL
@@ -393,186 +202,6 @@ func (q *Queries) EventsOutdated(ctx context.Context, db DBTX, arg *EventsOutdat
 			return nil, err
 		}
 		items = append(items, seq)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsRecent = `-- name: EventsRecent :many
-SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
-    ARRAY(SELECT k.place FROM unnest($1::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
-FROM dingtalk_session_events e
-WHERE e.session_key = $2 AND e.seq >= $3::bigint AND pg_column_size(e.terms) <= $4::int
-  AND e.terms && $1::bigint[]
-ORDER BY e.seq DESC
-LIMIT $5::int
-`
-
-type EventsRecentParams struct {
-	Keys       []int64
-	SessionKey sessions.Key
-	FirstSeq   int64
-	MaxSize    int
-	MaxRows    int
-}
-
-type EventsRecentRow struct {
-	Seq    int64
-	Size   int
-	Places []int64
-}
-
-// EventsRecent names the newest events of a session, from a place on, with one of the terms, the places of their terms,
-// and the stored bytes of all terms. It leaves out events above a number of bytes, since reading long ones takes long.
-func (q *Queries) EventsRecent(ctx context.Context, db DBTX, arg *EventsRecentParams) ([]EventsRecentRow, error) {
-	rows, err := db.Query(ctx, eventsRecent,
-		arg.Keys,
-		arg.SessionKey,
-		arg.FirstSeq,
-		arg.MaxSize,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsRecentRow
-	for rows.Next() {
-		var i EventsRecentRow
-		if err := rows.Scan(&i.Seq, &i.Size, &i.Places); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsTold = `-- name: EventsTold :many
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-  AND e.created_at >= $2 AND e.created_at < $3
-  AND (cardinality($4::text[]) = 0 OR e.sender_id = ANY($4::text[]))
-ORDER BY e.seq DESC
-LIMIT $5::int
-`
-
-type EventsToldParams struct {
-	SessionKey sessions.Key
-	FromTime   time.Time
-	ToTime     time.Time
-	SenderIds  []string
-	MaxRows    int
-}
-
-type EventsToldRow struct {
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Terms      []int64
-}
-
-// EventsTold reads the newest messages in a time, of all people and the bot or of some.
-func (q *Queries) EventsTold(ctx context.Context, db DBTX, arg *EventsToldParams) ([]EventsToldRow, error) {
-	rows, err := db.Query(ctx, eventsTold,
-		arg.SessionKey,
-		arg.FromTime,
-		arg.ToTime,
-		arg.SenderIds,
-		arg.MaxRows,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsToldRow
-	for rows.Next() {
-		var i EventsToldRow
-		if err := rows.Scan(
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Terms,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsUnindexed = `-- name: EventsUnindexed :many
-SELECT u.seq, u.role, u.sender_id, u.sender_nick, u.created_at, left(u.content, $1::int)::text AS content
-FROM (
-    SELECT n.seq, n.role, n.sender_id, n.sender_nick, n.created_at, n.content,
-        sum(least(octet_length(n.content), 4 * $1::int)) OVER (ORDER BY n.seq DESC)
-            - least(octet_length(n.content), 4 * $1::int) AS before
-    FROM (
-        SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.content FROM dingtalk_session_events e
-        WHERE e.session_key = $2 AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-        ORDER BY e.seq DESC
-        LIMIT $3::int
-    ) n
-) u
-WHERE u.before < $4::bigint
-ORDER BY u.seq DESC
-`
-
-type EventsUnindexedParams struct {
-	MaxChars   int
-	SessionKey sessions.Key
-	MaxRows    int
-	MaxBytes   int64
-}
-
-type EventsUnindexedRow struct {
-	Seq        *int64
-	Role       sessions.Role
-	SenderID   sessions.UserID
-	SenderNick string
-	CreatedAt  time.Time
-	Content    string
-}
-
-// EventsUnindexed reads the beginnings of the newest events of a session without terms, with at most max_bytes bytes in
-// all.
-func (q *Queries) EventsUnindexed(ctx context.Context, db DBTX, arg *EventsUnindexedParams) ([]EventsUnindexedRow, error) {
-	rows, err := db.Query(ctx, eventsUnindexed,
-		arg.MaxChars,
-		arg.SessionKey,
-		arg.MaxRows,
-		arg.MaxBytes,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsUnindexedRow
-	for rows.Next() {
-		var i EventsUnindexedRow
-		if err := rows.Scan(
-			&i.Seq,
-			&i.Role,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.CreatedAt,
-			&i.Content,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -660,36 +289,6 @@ func (q *Queries) MemoriesBacklog(ctx context.Context, db DBTX, maxRows int) ([]
 		return nil, err
 	}
 	return items, nil
-}
-
-const memoriesIndex = `-- name: MemoriesIndex :execrows
-UPDATE memories m SET terms = t.terms::bigint[], terms_version = 2
-FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS scope_id, unnest($3::bigint[]) AS id,
-    unnest($4::text[]) AS content, unnest($5::text[]) AS terms) t
-WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content
-  AND (m.terms IS NULL OR m.terms_version < 2)
-`
-
-type MemoriesIndexParams struct {
-	Scopes   []string
-	ScopeIds []string
-	Ids      []int64
-	Contents []string
-	Terms    []string
-}
-
-func (q *Queries) MemoriesIndex(ctx context.Context, db DBTX, arg *MemoriesIndexParams) (int64, error) {
-	result, err := db.Exec(ctx, memoriesIndex,
-		arg.Scopes,
-		arg.ScopeIds,
-		arg.Ids,
-		arg.Contents,
-		arg.Terms,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const memoriesReadable = `-- name: MemoriesReadable :many
@@ -917,6 +516,31 @@ func (q *Queries) MemoriesWithTerms(ctx context.Context, db DBTX, arg *MemoriesW
 	return items, nil
 }
 
+const memoryIndex = `-- name: MemoryIndex :exec
+UPDATE memories m SET terms = $1::bigint[], terms_version = 2
+WHERE m.scope = $2 AND m.scope_id = $3 AND m.id = $4 AND m.content = $5 AND (m.terms IS NULL OR m.terms_version < 2)
+`
+
+type MemoryIndexParams struct {
+	Terms   []int64
+	Scope   memory.Scope
+	ScopeID string
+	ID      int64
+	Content string
+}
+
+// MemoryIndex stores the terms of a memory, unless its content changed since it was read.
+func (q *Queries) MemoryIndex(ctx context.Context, db DBTX, arg *MemoryIndexParams) error {
+	_, err := db.Exec(ctx, memoryIndex,
+		arg.Terms,
+		arg.Scope,
+		arg.ScopeID,
+		arg.ID,
+		arg.Content,
+	)
+	return err
+}
+
 const searchScope = `-- name: SearchScope :one
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
@@ -928,24 +552,30 @@ WITH recent AS (
 SELECT
     now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = $1), 0)::bigint AS last_seq,
+    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = $1), 0)::bigint AS indexed_seq,
+    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = $1), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks
 `
 
 type SearchScopeRow struct {
-	At      time.Time
-	LastSeq int64
-	Ids     []string
-	Nicks   []string
+	At         time.Time
+	LastSeq    int64
+	IndexedSeq int64
+	Again      []int64
+	Ids        []string
+	Nicks      []string
 }
 
-// SearchScope returns the number of messages in a session, its recent speakers, and the time.
+// SearchScope returns the number of messages in a session, how far they are indexed, its recent speakers, and the time.
 func (q *Queries) SearchScope(ctx context.Context, db DBTX, sessionKey sessions.Key) (SearchScopeRow, error) {
 	row := db.QueryRow(ctx, searchScope, sessionKey)
 	var i SearchScopeRow
 	err := row.Scan(
 		&i.At,
 		&i.LastSeq,
+		&i.IndexedSeq,
+		&i.Again,
 		&i.Ids,
 		&i.Nicks,
 	)

@@ -52,7 +52,7 @@ func (q *Queries) DebtsList(ctx context.Context, db DBTX, arg *DebtsListParams) 
 }
 
 const eventsList = `-- name: EventsList :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.terms, e.terms_version FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.id > $2::bigint
 ORDER BY e.id
 LIMIT $3::int
@@ -102,8 +102,7 @@ func (q *Queries) EventsList(ctx context.Context, db DBTX, arg *EventsListParams
 			&i.ShownTokens,
 			&i.BlobID,
 			&i.Withheld,
-			&i.Terms,
-			&i.TermsVersion,
+			&i.Searched,
 		); err != nil {
 			return nil, err
 		}

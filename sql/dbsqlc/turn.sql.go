@@ -510,24 +510,23 @@ WITH reading AS MATERIALIZED (
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN $22::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $22::text) END,
-        terms = nullif(t.terms, '')::bigint[],
-        terms_version = 2,
+        searched = NOT $23::boolean,
         withheld = nullif(t.withheld, '')::jsonb
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($23::int[]) AS tokens,
-        unnest($24::text[]) AS terms, unnest($25::text[]) AS withheld,
+    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($24::int[]) AS tokens,
+        unnest($25::text[]) AS withheld,
         generate_subscripts($1::bigint[], 1) AS place) t
     WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
     RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
     SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
+        NOT $23::boolean, nullif(n.withheld, '')::jsonb
     FROM held, (SELECT unnest($7::text[]) AS role, unnest($26::text[]) AS content,
         unnest($27::text[]) AS tool_calls, unnest($28::text[]) AS tool_call_id,
-        unnest($29::text[]) AS tool_name, unnest($30::int[]) AS tokens, unnest($31::text[]) AS terms,
-        unnest($32::text[]) AS withheld, generate_subscripts($7::text[], 1) AS place) n
+        unnest($29::text[]) AS tool_name, unnest($30::int[]) AS tokens,
+        unnest($31::text[]) AS withheld, generate_subscripts($7::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (
     UPDATE dingtalk_session_events e SET state = 'dead',
@@ -547,23 +546,23 @@ WITH reading AS MATERIALIZED (
     INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
     SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
         div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
-        (1.0 / count(*) OVER ())::float8 * $33::float8
+        (1.0 / count(*) OVER ())::float8 * $32::float8
     FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
-    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $33::float8
+    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $32::float8
     ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
         turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
         completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
 ), reply AS (
     INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $34, $35, $36, 'sending', $5::text, NOT $37::boolean,
-        CASE WHEN $37::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $38::float8
+    SELECT held.session_key, $33, $34, $35, 'sending', $5::text, NOT $36::boolean,
+        CASE WHEN $36::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $37::float8
     FROM held
-    WHERE $39::boolean
+    WHERE $38::boolean
     RETURNING id, created_at
 ), card AS (
     INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT held.session_key, $40::text, coalesce(($1::bigint[])[1], 0), false FROM held
-    WHERE $39::boolean AND $40::text <> ''
+    SELECT held.session_key, $39::text, coalesce(($1::bigint[])[1], 0), false FROM held
+    WHERE $38::boolean AND $39::text <> ''
     ON CONFLICT (session_key, out_track_id) DO NOTHING
 )
 SELECT
@@ -598,15 +597,14 @@ type TurnCommitParams struct {
 	Pinned           string
 	Suspicion        string
 	Outcome          string
+	Command          bool
 	TakenTokens      []int
-	TakenTerms       []string
 	TakenWithheld    []string
 	Contents         []string
 	ToolCalls        []string
 	ToolCallIds      []string
 	ToolNames        []string
 	Tokens           []int
-	Terms            []string
 	Withheld         []string
 	Cost             float64
 	Target           []byte
@@ -638,9 +636,6 @@ type TurnCommitRow struct {
 // deletes them may wait for that row.
 //
 // The askers of a turn share its usage equally.
-//
-// The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
-// are computed later, or never needed.
 func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams) (TurnCommitRow, error) {
 	row := db.QueryRow(ctx, turnCommit,
 		arg.Taken,
@@ -665,15 +660,14 @@ func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams
 		arg.Pinned,
 		arg.Suspicion,
 		arg.Outcome,
+		arg.Command,
 		arg.TakenTokens,
-		arg.TakenTerms,
 		arg.TakenWithheld,
 		arg.Contents,
 		arg.ToolCalls,
 		arg.ToolCallIds,
 		arg.ToolNames,
 		arg.Tokens,
-		arg.Terms,
 		arg.Withheld,
 		arg.Cost,
 		arg.Target,

@@ -178,13 +178,21 @@ func (e *erasure) quoted(ctx context.Context) error {
 		return err
 	}
 	hashes := make([][]byte, 0, len(quotes))
+	var changed []int64
 	for _, q := range quotes {
 		hashes = append(hashes, vectors.Hash(q.Content))
-		if err := e.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
+		seq, err := e.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
 			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		if seq > 0 {
+			changed = append(changed, seq)
+		}
+	}
+	if err := e.logs.ForgetChanged(ctx, e.tx, key, changed); err != nil {
+		return err
 	}
 	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
@@ -233,9 +241,12 @@ func (e *erasure) events(ctx context.Context) error {
 	if e.vectors += int(vectors); err != nil {
 		return err
 	}
-	return e.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
+	if err := e.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
-	})
+	}); err != nil {
+		return err
+	}
+	return e.logs.Forget(ctx, e.tx, e.row.SessionKey, e.seqs)
 }
 
 func (e *erasure) letters(ctx context.Context) error {
@@ -329,6 +340,9 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		return done, err
 	}
 	done.Events = int(events)
+	if err := s.logs.Delete(ctx, tx, key); err != nil { // messages that stay get other places
+		return done, err
+	}
 	if err := s.trimPeople(ctx, tx, key); err != nil {
 		return done, err
 	}

@@ -10,6 +10,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -22,12 +23,13 @@ func never(string) bool { return false }
 type Store struct {
 	*pg.DB
 	identities *identity.Store
+	logs       *index.Logs
 	erasing    chan struct{} // semaphore of people being forgotten
 }
 
 // New returns the erasures of a database.
-func New(db *pg.DB, identities *identity.Store) *Store {
-	return &Store{DB: db, identities: identities, erasing: make(chan struct{}, maxErasing)}
+func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
+	return &Store{DB: db, identities: identities, logs: logs, erasing: make(chan struct{}, maxErasing)}
 }
 
 // trimPeople removes the names that the log of a locked session no longer has. Its caller ends the term of the lease, so that the

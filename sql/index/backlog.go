@@ -2,29 +2,76 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"sync"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
 
-// Store indexes rows that were stored without their terms.
-type Store struct{ *pg.DB }
+// Store indexes logs, and memories that were stored without their terms.
+type Store struct {
+	*pg.DB
+	Logs *Logs
+}
 
-// New returns the index of a database.
-func New(db *pg.DB) *Store { return &Store{db} }
+// New returns the indexing of a database.
+func New(db *pg.DB, logs *Logs) *Store { return &Store{db, logs} }
 
-// The size of the event text of one batch is approximate.
-const backlogBytes = 4 << 20
+// Logs are the indexes of sessions' logs.
+type Logs struct {
+	*pg.DB
+	seen *lru.Cache[sessions.Key, extent]
 
-// MaxRead bounds the characters of an event that are indexed, and searched for the piece in a hit.
-const MaxRead = 200_000
+	mu    sync.Mutex
+	due   map[sessions.Key]bool // true: spoken or searched in this process; these come first
+	swept time.Time
+}
 
-// IndexBacklog indexes up to limit events, fewer when they are long, and as many memories, and returns their number.
-// Less than limit means that nothing is left. Imports, changes of scope and older releases leave rows without terms. Meanwhile
-// searches find outdated rows by words that both stemmers reduce alike.
+// extent is how long a log is, as far as this process knows, and how much of it is indexed. An erasure elsewhere may lower that.
+type extent struct{ last, through int64 }
+
+const (
+	// Places of a log that wait for the index. Fewer make more and smaller segments, more cost each search their terms.
+	batch = 64
+	// maxSeen bounds the sessions whose extent is known; the sweep finds those that were displaced, and those of dead processes.
+	maxSeen       = 100_000
+	sweepInterval = 10 * time.Minute
+	sweepPage     = 200 // sessions
+	indexStep     = 2000
+	lastPlace     = math.MaxInt64
+)
+
+// NewLogs returns the indexes of the logs of a database.
+func NewLogs(db *pg.DB) *Logs {
+	seen, _ := lru.New[sessions.Key, extent](maxSeen) // it fails only without a size
+	return &Logs{DB: db, seen: seen, due: make(map[sessions.Key]bool)}
+}
+
+// Note reports the last place of a session's log. The next [Store.IndexBacklog] indexes the log if enough waits.
+func (s *Logs) Note(key sessions.Key, last int64) {
+	x, _ := s.seen.Get(key)
+	x.last = last
+	s.seen.Add(key, x)
+	if last-x.through >= batch {
+		s.mu.Lock()
+		s.due[key] = true
+		s.mu.Unlock()
+	}
+}
+
+// IndexBacklog indexes up to about limit places of logs, fewer when their texts are long, and as many memories, and returns their
+// number. Less than limit means that nothing is left. Turns leave logs behind their index, whose sessions this process knows.
+// Imports, older releases and dead processes do so too: their sessions are looked for now and then.
 func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
-	events, err := s.indexEvents(ctx, limit)
+	events, err := s.Logs.indexDue(ctx, limit)
 	if err != nil {
 		return events, fmt.Errorf("indexing %d events: %w", limit, err)
 	}
@@ -35,24 +82,92 @@ func (s *Store) IndexBacklog(ctx context.Context, limit int) (int, error) {
 	return max(events, memories), nil
 }
 
-func (s *Store) indexEvents(ctx context.Context, limit int) (int, error) {
-	rows, err := s.Q.EventsBacklog(ctx, s.Pool, &dbsqlc.EventsBacklogParams{
-		MaxRows: pg.Clamp(limit), MaxChars: MaxRead, MaxBytes: backlogBytes,
-	})
-	if err != nil || len(rows) == 0 {
+// indexDue goes on with the other sessions after a failure in one, which stays due.
+func (s *Logs) indexDue(ctx context.Context, limit int) (int, error) {
+	if err := s.sweep(ctx); err != nil {
 		return 0, err
 	}
-	p := &dbsqlc.EventsIndexParams{}
-	for _, r := range rows {
-		p.SessionKeys = append(p.SessionKeys, string(r.SessionKey))
-		p.Ids = append(p.Ids, r.ID)
-		p.Hashes = append(p.Hashes, r.ContentHash)
-		p.Terms = append(p.Terms, pg.ArrayText(EventTerms(r.SessionKey, r.Content)))
+	s.mu.Lock()
+	keys := make([]sessions.Key, 0, len(s.due))
+	for _, first := range []bool{true, false} {
+		for key, noted := range s.due {
+			if noted == first {
+				keys = append(keys, key)
+			}
+		}
 	}
-	if _, err = s.Q.EventsIndex(ctx, s.Pool, p); err == nil && len(rows) < rows[0].Listed {
-		return limit, nil // the next call reads the rest of the list
+	s.mu.Unlock()
+	n := 0
+	var failures []error
+	for _, key := range keys {
+		if n >= limit || ctx.Err() != nil {
+			break
+		}
+		indexed, err := s.indexSession(ctx, key, limit-n)
+		n += indexed
+		if err != nil {
+			failures = append(failures, err)
+		}
 	}
-	return len(rows), err
+	return n, errors.Join(failures...)
+}
+
+func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (int, error) {
+	s.mu.Lock()
+	noted := s.due[key]
+	delete(s.due, key) // before the read: a later note counts
+	s.mu.Unlock()
+	x, err := s.Q.EventIndexRead(ctx, s.Pool, key)
+	n := 0
+	for err == nil && n < limit && (x.LastSeq-x.ThroughSeq >= batch || x.Version != TermsVersion && x.ThroughSeq > 0) {
+		var step int
+		if step, err = s.IndexSession(ctx, key, indexStep); step == 0 {
+			break
+		}
+		n += step
+		if err == nil {
+			x, err = s.Q.EventIndexRead(ctx, s.Pool, key)
+		}
+	}
+	if err == nil {
+		s.seen.Add(key, extent{x.LastSeq, x.ThroughSeq})
+	}
+	if err != nil || x.LastSeq-x.ThroughSeq >= batch {
+		s.mu.Lock()
+		s.due[key] = s.due[key] || noted
+		s.mu.Unlock()
+	}
+	return n, err
+}
+
+// sweep finds the sessions that no note names.
+func (s *Logs) sweep(ctx context.Context) error {
+	s.mu.Lock()
+	rest := !s.swept.IsZero() && time.Since(s.swept) < sweepInterval
+	s.mu.Unlock()
+	if rest {
+		return nil
+	}
+	for after := ""; ; {
+		keys, err := s.Q.SessionsUnindexed(ctx, s.Pool, &dbsqlc.SessionsUnindexedParams{
+			AfterKey: after, Places: batch, Version: TermsVersion, MaxRows: sweepPage,
+		})
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		for _, key := range keys {
+			s.due[key] = s.due[key] // true stays
+		}
+		if len(keys) < sweepPage {
+			s.swept = time.Now()
+		}
+		s.mu.Unlock()
+		if len(keys) < sweepPage {
+			return nil
+		}
+		after = string(keys[len(keys)-1])
+	}
 }
 
 func (s *Store) indexMemories(ctx context.Context, limit int) (int, error) {
@@ -60,14 +175,15 @@ func (s *Store) indexMemories(ctx context.Context, limit int) (int, error) {
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	p := &dbsqlc.MemoriesIndexParams{}
-	for _, r := range rows {
-		p.Scopes = append(p.Scopes, string(r.Scope))
-		p.ScopeIds = append(p.ScopeIds, r.ScopeID)
-		p.Ids = append(p.Ids, r.ID)
-		p.Contents = append(p.Contents, r.Content)
-		p.Terms = append(p.Terms, pg.ArrayText(MemoryTerms(r.Scope, r.ScopeID, r.Content)))
-	}
-	_, err = s.Q.MemoriesIndex(ctx, s.Pool, p)
+	err = s.InTx(ctx, func(tx pgx.Tx) error {
+		for _, r := range rows {
+			if err := s.Q.MemoryIndex(ctx, tx, &dbsqlc.MemoryIndexParams{
+				Scope: r.Scope, ScopeID: r.ScopeID, ID: r.ID, Content: r.Content, Terms: MemoryTerms(r.Scope, r.ScopeID, r.Content),
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return len(rows), err
 }

@@ -68,13 +68,13 @@ FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]);
 
 -- name: EventsUnembedded :many
--- EventsUnembedded lists messages of people and the model without a vector in a part of the log. Events with an empty
--- list of terms, commands and their answers, are left out.
+-- EventsUnembedded lists messages of people and the model without a vector in a part of the log. Commands and
+-- their answers are left out.
 SELECT e.seq, c.content_hash, left(e.content, @max_chars::int)::text AS content
 FROM dingtalk_session_events e
 CROSS JOIN LATERAL (SELECT sha256(convert_to(e.content, 'UTF8'))::bytea AS content_hash) c
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
-  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text) AND coalesce(cardinality(e.terms), 1) > 0
+  AND e.role IN ('user', 'assistant') AND e.content NOT IN ('', @erased::text) AND e.searched
   AND NOT EXISTS (SELECT FROM embeddings v
     WHERE v.scope_key = @session_key::text AND v.model = @model AND v.content_hash = c.content_hash)
 ORDER BY e.seq;

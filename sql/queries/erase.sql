@@ -61,7 +61,7 @@ WITH runs AS (
     WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.seq IS NULL AND e.role = 'user' FOR UPDATE
 )
 UPDATE dingtalk_session_events e SET
-    state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL,
+    state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = e.message - 'quote' - 'attachments' - 'webhook' - 'webhook_expires'
 FROM old WHERE e.session_key = @session_key AND e.id = old.id
 RETURNING old.content;
@@ -244,7 +244,7 @@ UPDATE dingtalk_session_events e SET
     shown = NULL,
     shown_tokens = NULL,
     blob_id = NULL,
-    terms = NULL,
+    searched = false,
     withheld = NULL,
     candidate = false,
     tool_calls = CASE WHEN e.tool_calls IS NOT NULL THEN (

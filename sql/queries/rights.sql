@@ -186,7 +186,7 @@ WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
 -- answer. The asking message and later ones stay, but for those of schedules, which were all set before.
 UPDATE dingtalk_session_events e SET
-    state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = NULL
+    state = 'dead', content = @erased::text, tokens = @tokens::int, shown = NULL, shown_tokens = NULL, blob_id = NULL
 WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint)) AND e.content <> @erased::text;
@@ -216,7 +216,7 @@ WHERE e.session_key = @session_key
 -- AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
 -- answered, since a repeated turn needs it.
 UPDATE dingtalk_session_events e SET
-    content = @content::text, sender_id = '', sender_nick = '', candidate = false, terms = NULL,
+    content = @content::text, sender_id = '', sender_nick = '', candidate = false,
     message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', @outcome::text,
         'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
         'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
@@ -228,7 +228,7 @@ WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 -- name: AskingMark :exec
 -- AskingMark replaces the text of the asking message. A turn that is repeated after the erasure finds the outcome.
 UPDATE dingtalk_session_events e SET
-    content = @content::text, terms = CASE WHEN e.terms = '{}' THEN e.terms END,
+    content = @content::text,
     message = (e.message - 'quote' - 'attachments') || jsonb_build_object('outcome', @outcome::text)
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
@@ -275,12 +275,13 @@ WHERE coalesce(q.quoted, '') <> @erased::text AND (
                     OR EXISTS (SELECT FROM dingtalk_session_events o
                         WHERE o.session_key = @session_key AND o.sender_id = n.person AND o.sender_nick = n.nick AND strpos(o.content, q.quoted) > 0)))))));
 
--- name: QuoteErase :exec
--- QuoteErase wipes a message's quote, and keeps its own words.
+-- name: QuoteErase :one
+-- QuoteErase wipes a message's quote, and keeps its own words. It returns the message's place, 0 for one that has none.
 UPDATE dingtalk_session_events q SET
-    content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL, terms = CASE WHEN q.terms = '{}' THEN q.terms END,
+    content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', @erased::text))
-WHERE q.session_key = @session_key AND q.id = @id;
+WHERE q.session_key = @session_key AND q.id = @id
+RETURNING coalesce(q.seq, 0)::bigint AS seq;
 
 -- name: OutboxUnname :exec
 -- OutboxUnname removes a person from replies: all but the place from settled ones, the mention from open ones.

@@ -1,47 +1,3 @@
--- name: EventsBacklog :many
--- EventsBacklog lists events without terms, of imports, and events with terms of an older release. Together they have at
--- most max_bytes bytes, but at least one comes. Each row has the number of all such events.
-SELECT b.session_key, b.id, left(b.content, @max_chars::int)::text AS content, b.listed::int AS listed,
-    sha256(convert_to(b.content, 'UTF8'))::bytea AS content_hash
-FROM (
-    SELECT l.session_key, l.id, l.content, count(*) OVER () AS listed,
-        sum(octet_length(l.content)) OVER (ORDER BY l.session_key, l.id) - octet_length(l.content) AS before
-    FROM (
-        SELECT e.session_key, e.id, e.content FROM dingtalk_session_events e
-        WHERE (e.terms IS NULL OR e.terms_version < 2) AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-        LIMIT @max_rows::int
-    ) l
-) b
-WHERE b.before < @max_bytes::bigint;
-
--- name: EventsBeside :many
--- EventsBeside reads the search columns of events at some places, the first ones with at most max_bytes bytes of terms
--- in all. Their transfer is the slowest part of a search.
-SELECT b.seq, b.role, b.sender_id, b.sender_nick, b.created_at, coalesce(b.terms, '{}')::bigint[] AS terms
-FROM (
-    SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.terms,
-        sum(coalesce(pg_column_size(e.terms), 0)) OVER (ORDER BY w.place) - coalesce(pg_column_size(e.terms), 0) AS before
-    FROM unnest(@seqs::bigint[]) WITH ORDINALITY AS w (seq, place)
-    JOIN dingtalk_session_events e ON e.session_key = @session_key AND e.seq = w.seq
-    WHERE e.role IN ('user', 'assistant')
-) b
-WHERE b.before < @max_bytes::bigint;
-
--- name: EventsFind :many
--- EventsFind names the events of a session with all the terms of one of some lists, up to a limit for each list. They
--- come in disk order, which is the order of the messages except for rewritten rows. A list is the text of an array; its
--- place comes back with each event, and the stored bytes of its terms. The terms, which are long, are not read.
---
--- Terms are hashed with the session, so the index on them finds no other session's events. The comparison of the
--- session must not tempt the planner to join its own index, which holds the whole log: hence the other collation.
-SELECT w.place::int AS place, f.seq::bigint AS seq, f.size::int AS size
-FROM unnest(@lists::text[]) WITH ORDINALITY AS w (list, place)
-CROSS JOIN LATERAL (
-    SELECT e.seq, pg_column_size(e.terms) AS size FROM dingtalk_session_events e
-    WHERE e.session_key COLLATE "C" = @session_key AND e.terms @> w.list::bigint[] AND e.seq IS NOT NULL
-    LIMIT @max_rows::int
-) f;
-
 -- name: EventsFound :many
 -- EventsFound reads the columns of events that a search shows, without those that the asking model refuses.
 SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, left(e.content, @max_chars::int)::text AS content
@@ -51,7 +7,7 @@ WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[])
 
 -- name: EventsHistory :many
 -- EventsHistory lists a session's messages, newest first: all of a range, or those with at least min_found of the
--- patterns. Commands and reminders have an empty list of terms, and are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
+-- patterns. Commands and reminders are left out. It reads the piece of a long body around the first match. When seqs are given, it compares only these.
 SELECT e.id, e.seq, e.role, e.sender_id, e.sender_nick, e.tool_name, e.created_at, f.place,
     (CASE WHEN jsonb_exists(e.withheld, @model::text) THEN @withheld::text ELSE substr(e.content, f.place, @max_chars::int) END)::text AS content,
     char_length(e.content)::int AS chars
@@ -66,7 +22,7 @@ WHERE e.session_key = @session_key
   AND e.seq >= @from_seq::bigint AND e.seq <= @through_seq::bigint
   AND e.created_at >= @since AND e.created_at < @until
   AND (cardinality(@seqs::bigint[]) = 0 OR e.seq = ANY(@seqs::bigint[]))
-  AND e.seq IS NOT NULL AND e.terms IS DISTINCT FROM '{}'
+  AND e.seq IS NOT NULL AND e.searched
   AND f.found >= @min_found::int
 ORDER BY e.seq DESC
 LIMIT @max_rows::int;
@@ -88,15 +44,6 @@ FROM (
 ) w
 WHERE w.before < @max_bytes::bigint;
 
--- name: EventsIndex :execrows
--- EventsIndex stores search terms of events. Rows that changed since they were read are left for the next time. Each of
--- the terms is an array's text.
-UPDATE dingtalk_session_events e SET terms = t.terms::bigint[], terms_version = 2
-FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@ids::bigint[]) AS id, unnest(@hashes::bytea[]) AS content_hash,
-    unnest(@terms::text[]) AS terms) t
-WHERE e.session_key = t.session_key AND e.id = t.id AND (e.terms IS NULL OR e.terms_version < 2)
-  AND sha256(convert_to(e.content, 'UTF8')) = t.content_hash;
-
 -- name: EventsOutdated :many
 -- EventsOutdated lists the events of a session, between two places, that were corrected later: the source events of a
 -- superseded memory, when they are few. A memory superseded from another conversation, or promoted to the team, is not
@@ -106,45 +53,6 @@ WHERE m.source_session = @session_key AND m.superseded_by IS NOT NULL
   AND m.end_seq >= @first_seq::bigint AND m.start_seq BETWEEN 1 AND @last_seq::bigint AND m.end_seq - m.start_seq < @most::int
   AND EXISTS (SELECT FROM memories n
     WHERE n.scope = m.scope AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group = m.source_group);
-
--- name: EventsRecent :many
--- EventsRecent names the newest events of a session, from a place on, with one of the terms, the places of their terms,
--- and the stored bytes of all terms. It leaves out events above a number of bytes, since reading long ones takes long.
-SELECT e.seq::bigint AS seq, pg_column_size(e.terms)::int AS size,
-    ARRAY(SELECT k.place FROM unnest(@keys::bigint[]) WITH ORDINALITY AS k (key, place) WHERE k.key = ANY(e.terms))::bigint[] AS places
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq >= @first_seq::bigint AND pg_column_size(e.terms) <= @max_size::int
-  AND e.terms && @keys::bigint[]
-ORDER BY e.seq DESC
-LIMIT @max_rows::int;
-
--- name: EventsTold :many
--- EventsTold reads the newest messages in a time, of all people and the bot or of some.
-SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, coalesce(e.terms, '{}')::bigint[] AS terms
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-  AND e.created_at >= @from_time AND e.created_at < @to_time
-  AND (cardinality(@sender_ids::text[]) = 0 OR e.sender_id = ANY(@sender_ids::text[]))
-ORDER BY e.seq DESC
-LIMIT @max_rows::int;
-
--- name: EventsUnindexed :many
--- EventsUnindexed reads the beginnings of the newest events of a session without terms, with at most max_bytes bytes in
--- all.
-SELECT u.seq, u.role, u.sender_id, u.sender_nick, u.created_at, left(u.content, @max_chars::int)::text AS content
-FROM (
-    SELECT n.seq, n.role, n.sender_id, n.sender_nick, n.created_at, n.content,
-        sum(least(octet_length(n.content), 4 * @max_chars::int)) OVER (ORDER BY n.seq DESC)
-            - least(octet_length(n.content), 4 * @max_chars::int) AS before
-    FROM (
-        SELECT e.seq, e.role, e.sender_id, e.sender_nick, e.created_at, e.content FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.terms IS NULL AND e.seq IS NOT NULL AND e.role IN ('user', 'assistant')
-        ORDER BY e.seq DESC
-        LIMIT @max_rows::int
-    ) n
-) u
-WHERE u.before < @max_bytes::bigint
-ORDER BY u.seq DESC;
 
 -- name: MemoriesBacklog :many
 (SELECT m.scope, m.scope_id, m.id, m.content FROM memories m WHERE m.terms IS NULL LIMIT @max_rows::int)
@@ -164,12 +72,10 @@ CROSS JOIN LATERAL (
     LIMIT @max_rows::int
 ) f;
 
--- name: MemoriesIndex :execrows
-UPDATE memories m SET terms = t.terms::bigint[], terms_version = 2
-FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@scope_ids::text[]) AS scope_id, unnest(@ids::bigint[]) AS id,
-    unnest(@contents::text[]) AS content, unnest(@terms::text[]) AS terms) t
-WHERE m.scope = t.scope AND m.scope_id = t.scope_id AND m.id = t.id AND m.content = t.content
-  AND (m.terms IS NULL OR m.terms_version < 2);
+-- name: MemoryIndex :exec
+-- MemoryIndex stores the terms of a memory, unless its content changed since it was read.
+UPDATE memories m SET terms = @terms::bigint[], terms_version = 2
+WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.content = @content AND (m.terms IS NULL OR m.terms_version < 2);
 
 -- name: MemoriesReadable :many
 -- MemoriesReadable lists memories in force that a reader may see, newest first. It is the only place that decides about
@@ -231,7 +137,7 @@ FROM (
 WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
--- SearchScope returns the number of messages in a session, its recent speakers, and the time.
+-- SearchScope returns the number of messages in a session, how far they are indexed, its recent speakers, and the time.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL
@@ -242,5 +148,7 @@ WITH recent AS (
 SELECT
     now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS last_seq,
+    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = @session_key), 0)::bigint AS indexed_seq,
+    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = @session_key), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks;

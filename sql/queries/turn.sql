@@ -147,9 +147,6 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- deletes them may wait for that row.
 --
 -- The askers of a turn share its usage equally.
---
--- The search terms of an event come as the text of an array, since rows of an array must be of one length; empty: they
--- are computed later, or never needed.
 WITH reading AS MATERIALIZED (
     SELECT s.session_key FROM dingtalk_sessions s
     WHERE cardinality(@read_rows::bigint[]) > 0
@@ -189,23 +186,22 @@ WITH reading AS MATERIALIZED (
         tokens = t.tokens,
         message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
             || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
-        terms = nullif(t.terms, '')::bigint[],
-        terms_version = 2,
+        searched = NOT @command::boolean,
         withheld = nullif(t.withheld, '')::jsonb
     FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
-        unnest(@taken_terms::text[]) AS terms, unnest(@taken_withheld::text[]) AS withheld,
+        unnest(@taken_withheld::text[]) AS withheld,
         generate_subscripts(@taken::bigint[], 1) AS place) t
     WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
     RETURNING e.id, e.sender_id
 ), added AS (
     INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, terms, terms_version, withheld)
+        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
     SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
         nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        nullif(n.terms, '')::bigint[], 2, nullif(n.withheld, '')::jsonb
+        NOT @command::boolean, nullif(n.withheld, '')::jsonb
     FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
         unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
-        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens, unnest(@terms::text[]) AS terms,
+        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens,
         unnest(@withheld::text[]) AS withheld, generate_subscripts(@roles::text[], 1) AS place) n
     ORDER BY n.place
 ), dead AS (

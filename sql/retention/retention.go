@@ -12,6 +12,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -30,10 +31,13 @@ const (
 type Store struct {
 	*pg.DB
 	identities *identity.Store
+	logs       *index.Logs
 }
 
 // New returns the retention of a database.
-func New(db *pg.DB, identities *identity.Store) *Store { return &Store{db, identities} }
+func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
+	return &Store{db, identities, logs}
+}
 
 // ExpiredSessions implements sessions.Expiry.
 func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
@@ -148,6 +152,9 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	}
 	n, err := s.Q.EventsExpire(ctx, tx, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: last.seq, ThroughID: last.id, Erased: sessions.ErasedText})
 	if err != nil {
+		return 0, err
+	}
+	if err := s.logs.Expire(ctx, tx, key, last.seq); err != nil {
 		return 0, err
 	}
 	if err := s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now().Add(-peopleRest)}); err != nil {

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxGathered  = 400    // texts of a search, of events and memories each
-	maxTermBytes = 80_000 // bytes of the terms in one read
+	maxTermBytes = 40_000 // bytes of the terms in one read
 )
 
 // Scoring reads a text's whole list of terms. So only the texts with most of the query's terms, or with the rarest, are
@@ -22,7 +22,7 @@ type gathering struct {
 // gathered is a text by its place in the log or its id.
 type gathered struct {
 	id    int64
-	size  int // bytes of all its terms; 0 if unknown
+	size  int // number of its terms; 0 if unknown
 	terms []int
 	worth float64
 }

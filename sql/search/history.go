@@ -13,7 +13,6 @@ import (
 	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -78,18 +77,23 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 
 // olderFinds have all the words.
 func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, words string) ([]memory.LogMatch, error) {
-	keys := rank.Keys(index.EventScope(p.SessionKey), words)
-	if len(keys) == 0 {
-		return nil, nil
+	keys := rank.Keys(0, words)
+	hashes := rank.TermHashes(keys)
+	terms, all := make([]int64, len(hashes)), make([]int, len(hashes))
+	for i, h := range hashes {
+		terms[i], all[i] = int64(h), i
 	}
-	rows, err := s.Q.EventsFind(ctx, s.Replanned(), &dbsqlc.EventsFindParams{
-		SessionKey: p.SessionKey, Lists: []string{pg.ArrayText(keys)}, MaxRows: historyOlder,
-	})
-	if err != nil || len(rows) == 0 {
+	f, err := s.logs.Find(ctx, p.SessionKey, terms)
+	if err != nil {
 		return nil, err
 	}
-	for _, row := range rows {
-		p.Seqs = append(p.Seqs, row.Seq)
+	for _, place := range slices.Backward(f.All(all...)) {
+		if place >= p.FromSeq && place <= p.ThroughSeq && len(p.Seqs) < historyOlder {
+			p.Seqs = append(p.Seqs, place)
+		}
+	}
+	if len(p.Seqs) == 0 {
+		return nil, nil
 	}
 	return s.finds(ctx, p)
 }

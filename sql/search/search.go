@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,11 +31,12 @@ type Options struct {
 
 // New returns the searches of a database.
 func New(
-	db *pg.DB, identities *identity.Store, visible *facts.Reader, comparer *vectors.Comparer, o Options,
+	db *pg.DB, identities *identity.Store, visible *facts.Reader, comparer *vectors.Comparer, logs *index.Logs, o Options,
 ) *Store {
 	s := &Store{
-		DB: db, identities: identities, visible: visible, comparer: comparer, loc: o.Location, embedWeight: o.EmbedWeight,
+		DB: db, identities: identities, visible: visible, comparer: comparer, logs: logs, loc: o.Location, embedWeight: o.EmbedWeight,
 	}
+	s.recent, _ = lru.New[string, []int64](maxKept) // it fails only without a size
 	s.meaning.embedder = o.Embedder
 	s.meaning.known, _ = lru.New[string, []float32](keptQueries) // it fails only without a size
 	s.meaning.wait, s.meaning.compare = cmp.Or(o.EmbedTimeout, embedWait), cmp.Or(o.CompareTimeout, compareWait)
@@ -68,7 +70,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	for i, id := range scope.Ids {
 		x.query.AddPeople(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}
-	x.last = scope.LastSeq
+	x.scope, x.last = &scope, scope.LastSeq
 	if x.from != memory.FromEvents {
 		if err := x.memories(ctx); err != nil {
 			return nil, err
@@ -112,11 +114,14 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	return pool.Rank(2*x.limit + narrowRange), nil // some may have the same content
 }
 
-// events searches by time and person for a query without words.
+// events searches by time and person for a query without words. It reads the log behind the index first, and then the index,
+// which may have taken the same events in meanwhile.
 func (x *searching) events(ctx context.Context) error {
-	key := x.reader.Key
 	before := len(x.found)
-	if err := x.terms(ctx, x.query.EventKeys(index.EventScope(key))); err != nil {
+	if err := x.unindexed(ctx); err != nil {
+		return err
+	}
+	if err := x.terms(ctx, x.query.EventKeys(0)); err != nil {
 		return err
 	}
 	if x.query.HasNoTerms() {
@@ -124,23 +129,46 @@ func (x *searching) events(ctx context.Context) error {
 			return err
 		}
 	}
-	rows, err := x.Q.EventsUnindexed(ctx, x.Pool, &dbsqlc.EventsUnindexedParams{
-		SessionKey: key, MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
-	})
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if terms := index.EventTerms(key, row.Content); len(terms) > 0 {
-			x.add(dbsqlc.EventsBesideRow{
-				Seq: row.Seq, Role: row.Role, SenderID: row.SenderID, SenderNick: row.SenderNick, CreatedAt: row.CreatedAt, Terms: terms,
-			})
-		}
-	}
 	for _, c := range x.found[before:] { // authors from long ago
 		x.query.AddPeople(rank.Person{ID: string(c.sender), Nick: c.nick})
 	}
 	return nil
+}
+
+func (x *searching) unindexed(ctx context.Context) error {
+	if x.scope.IndexedSeq >= x.last && len(x.scope.Again) == 0 {
+		return nil
+	}
+	rows, err := x.Q.EventsUnindexed(ctx, x.Pool, &dbsqlc.EventsUnindexedParams{
+		SessionKey: x.reader.Key, AfterSeq: x.scope.IndexedSeq, Again: x.scope.Again,
+		MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
+	})
+	if err != nil {
+		return err
+	}
+	x.logs.Note(x.reader.Key, x.last)
+	x.newest = make(map[int64]unindexed, len(rows))
+	for _, r := range rows {
+		if keys := x.keysOf(r.Content); len(keys) > 0 {
+			x.newest[r.Seq] = unindexed{keys: keys, EventsBesideRow: dbsqlc.EventsBesideRow{
+				Seq: r.Seq, Role: r.Role, SenderID: r.SenderID, SenderNick: r.SenderNick, CreatedAt: r.CreatedAt,
+			}}
+		}
+	}
+	return nil
+}
+
+// Several searches read the same newest texts, whose terms take as long as the rest of a search.
+func (s *Store) keysOf(content string) []int64 {
+	if len(content) > maxKeptBytes {
+		return index.EventTerms(content)
+	}
+	keys, ok := s.recent.Get(content)
+	if !ok {
+		keys = index.EventTerms(content)
+		s.recent.Add(content, keys)
+	}
+	return keys
 }
 
 func (x *searching) said(ctx context.Context) error {
@@ -159,8 +187,14 @@ func (x *searching) said(ctx context.Context) error {
 	}
 	known := x.known()
 	for _, row := range rows {
-		if !known[pg.OrZero(row.Seq)] && len(row.Terms) > 0 {
-			x.add(dbsqlc.EventsBesideRow(row))
+		if _, newest := x.newest[row.Seq]; !known[row.Seq] && !newest {
+			x.add(dbsqlc.EventsBesideRow(row), index.Terms(row.Terms))
+		}
+	}
+	for _, seq := range slices.Sorted(maps.Keys(x.newest)) {
+		if e := x.newest[seq]; !known[seq] && !e.CreatedAt.Before(from) && e.CreatedAt.Before(to) &&
+			(len(x.query.People()) == 0 || slices.Contains(x.query.People(), string(e.SenderID))) {
+			x.add(e.EventsBesideRow, e.keys)
 		}
 	}
 	return nil

@@ -2,10 +2,12 @@ package search
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"ebb/sql/dbsqlc"
-	"ebb/sql/pg"
+	"ebb/sql/index"
 )
 
 // terms finds events with a rarer term or two common ones, and the newest. Reading all events of a common term would
@@ -14,109 +16,84 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	g := newGathering(len(keys))
-	alone := make([][]int, len(keys))
-	for i := range keys {
-		alone[i] = []int{i}
-	}
-	counts, newest, err := x.lists(ctx, g, keys, alone)
+	f, err := x.logs.Find(ctx, x.reader.Key, keys)
 	if err != nil {
 		return err
 	}
-	rare := 0
+	for seq, e := range x.newest {
+		f.Add(seq, e.keys)
+	}
+	g, rare := newGathering(len(keys)), 0
+	add := func(places []int64, terms ...int) {
+		for _, place := range places[:min(len(places), maxOfTerm)] {
+			g.add(place, f.Size(place), terms...)
+		}
+	}
 	var common []int
 	for i, k := range keys {
-		n := counts[i]
+		n := len(f.Places[i])
 		if n < maxOfTerm {
 			rare += n
 		} else {
 			common = append(common, i)
-			// Events are stored in about the order of their arrival. The density up to the last one read is
-			// extrapolated.
-			n = int(min(x.last, maxOfTerm*x.last/max(newest[i], 1)))
 		}
+		add(f.Places[i], i)
 		x.common[k], g.worth[i] = n, x.query.TermWeight(k, n, int(x.last))
 	}
-	var pairs [][]int
 	for i, a := range common[:min(len(common), maxPaired)] {
 		for _, b := range common[i+1 : min(len(common), maxPaired)] {
-			pairs = append(pairs, []int{a, b})
-		}
-	}
-	if len(pairs) > 0 {
-		if _, _, err := x.lists(ctx, g, keys, pairs); err != nil {
-			return err
+			add(f.All(a, b), a, b)
 		}
 	}
 	if len(common) > 0 {
 		size := maxShort
 		if rare == 0 {
-			size = math.MaxInt32 // no other term
+			size = math.MaxInt // no other term
 		}
-		if err := x.recent(ctx, g, keys, common, size); err != nil {
-			return err
-		}
+		x.recently(f, g, common, size)
 	}
 	return x.read(ctx, g.best())
 }
 
-// The number and the last place are by list.
-func (x *searching) lists(ctx context.Context, g *gathering, keys []int64, lists [][]int) (counts []int, newest []int64, err error) {
-	texts := make([]string, len(lists))
-	for i, list := range lists {
-		of := make([]int64, len(list))
-		for j, k := range list {
-			of[j] = keys[k]
-		}
-		texts[i] = pg.ArrayText(of)
-	}
-	rows, err := x.Q.EventsFind(ctx, x.Replanned(), &dbsqlc.EventsFindParams{
-		SessionKey: x.reader.Key, Lists: texts, MaxRows: maxOfTerm,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	counts, newest = make([]int, len(lists)), make([]int64, len(lists))
-	for _, row := range rows {
-		i := row.Place - 1
-		counts[i]++
-		newest[i] = max(newest[i], row.Seq)
-		g.add(row.Seq, row.Size, lists[i]...)
-	}
-	return counts, newest, nil
-}
-
-func (x *searching) recent(ctx context.Context, g *gathering, keys []int64, common []int, size int) error {
-	of := make([]int64, len(common))
-	for i, k := range common {
-		of[i] = keys[k]
-	}
-	rows, err := x.Q.EventsRecent(ctx, x.Pool, &dbsqlc.EventsRecentParams{
-		SessionKey: x.reader.Key, FirstSeq: x.last - recentEvents, Keys: of, MaxSize: size, MaxRows: maxRecent,
-	})
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		for _, place := range row.Places {
-			g.add(row.Seq, row.Size, common[place-1])
+// recently adds the last events with common terms.
+func (x *searching) recently(f *index.Found, g *gathering, common []int, size int) {
+	terms := make(map[int64][]int)
+	for _, i := range common {
+		for _, place := range slices.Backward(f.Places[i]) {
+			if place < x.last-recentEvents {
+				break
+			}
+			if f.Size(place) <= size {
+				terms[place] = append(terms[place], i)
+			}
 		}
 	}
-	return nil
+	places := slices.Sorted(maps.Keys(terms))
+	for _, place := range places[max(len(places)-maxRecent, 0):] {
+		g.add(place, f.Size(place), terms[place]...)
+	}
 }
 
 func (x *searching) read(ctx context.Context, seqs []int64) error {
-	if len(seqs) == 0 {
+	var stored []int64
+	for _, seq := range seqs {
+		if e, ok := x.newest[seq]; ok {
+			x.add(e.EventsBesideRow, e.keys)
+		} else {
+			stored = append(stored, seq)
+		}
+	}
+	if len(stored) == 0 {
 		return nil
 	}
 	rows, err := x.Q.EventsBeside(ctx, x.Pool, &dbsqlc.EventsBesideParams{
-		SessionKey: x.reader.Key, Seqs: seqs, MaxBytes: maxTermBytes,
+		SessionKey: x.reader.Key, Seqs: stored, MaxBytes: maxTermBytes,
 	})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		x.add(row)
+		x.add(row, index.Terms(row.Terms))
 	}
 	return nil
 }

@@ -20,10 +20,6 @@ import (
 
 // These statements are commands to the server rather than queries.
 var (
-	//go:embed load_index.sql
-	loadIndex string
-	//go:embed load_drop.sql
-	loadDrop string
 	//go:embed load_history.sql
 	loadHistory string
 	//go:embed load_people.sql
@@ -38,7 +34,11 @@ type LoadedEvent struct {
 
 // Loader fills a database for measurements, thousands of rows a second. It skips the rules of turns, and keeps the
 // constraints and the search terms.
-type Loader struct{ pool *pgxpool.Pool }
+type Loader struct {
+	pool *pgxpool.Pool
+	db   *pg.DB
+	logs *index.Logs
+}
 
 // OpenLoader connects to a database whose schema is up to date.
 func OpenLoader(ctx context.Context, url string) (*Loader, error) {
@@ -46,11 +46,19 @@ func OpenLoader(ctx context.Context, url string) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	return &Loader{pool}, nil
+	db, err := pg.Open(ctx, pg.Options{URL: url})
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	return &Loader{pool: pool, db: db, logs: index.NewLogs(db)}, nil
 }
 
 // Close closes all connections.
-func (l *Loader) Close() { l.pool.Close() }
+func (l *Loader) Close() {
+	l.pool.Close()
+	l.db.Close()
+}
 
 // LoadSessions stores sessions with the places of their newest events.
 func (l *Loader) LoadSessions(ctx context.Context, all []sessions.Session) error {
@@ -65,34 +73,44 @@ func (l *Loader) LoadSessions(ctx context.Context, all []sessions.Session) error
 	return nil
 }
 
-// LoadEvents stores messages of people and the bot with the given times and places.
+// LoadEvents stores messages of people and the bot with the given times and places, and indexes them.
 func (l *Loader) LoadEvents(ctx context.Context, all iter.Seq[LoadedEvent]) error {
+	keys := map[sessions.Key]bool{}
 	next, stop := iter.Pull(all)
 	defer stop()
 	columns := []string{
-		"session_key", "seq", "role", "content", "sender_id", "sender_nick", "msg_id", "tokens", "created_at", "terms", "terms_version",
+		"session_key", "seq", "role", "content", "sender_id", "sender_nick", "msg_id", "tokens", "created_at",
 	}
 	_, err := l.pool.CopyFrom(ctx, pgx.Identifier{"dingtalk_session_events"}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		e, ok := next()
 		if !ok {
 			return nil, nil //nolint:nilnil // that is how the rows end
 		}
-		text := pg.Clean(e.Content)
+		keys[e.Key] = true
 		var msgID *string
 		if e.Role == sessions.RoleUser {
 			id := fmt.Sprint("loaded-", e.Seq)
 			msgID = &id
 		}
 		return []any{
-			e.Key, e.Seq, string(e.Role), text, pg.Clean(string(e.SenderID)), pg.Clean(e.SenderNick), msgID, pg.Clamp(e.Tokens), e.CreatedAt,
-			index.EventTerms(e.Key, text), index.TermsVersion,
+			e.Key, e.Seq, string(e.Role), pg.Clean(e.Content), pg.Clean(string(e.SenderID)), pg.Clean(e.SenderNick), msgID,
+			pg.Clamp(e.Tokens), e.CreatedAt,
 		}, nil
 	}))
 	if err != nil {
 		return fmt.Errorf("loading events: %w", err)
 	}
+	for key := range keys {
+		for n := 1; n > 0; {
+			if n, err = l.logs.IndexSession(ctx, key, indexStep); err != nil {
+				return fmt.Errorf("loading events of %s: %w", key, err)
+			}
+		}
+	}
 	return NotePeople(ctx, l.pool)
 }
+
+const indexStep = 2000 // places
 
 // NotePeople adds the people of logs that no turn committed.
 func NotePeople(ctx context.Context, db dbsqlc.DBTX) error {
@@ -130,24 +148,6 @@ func (l *Loader) LoadMemories(ctx context.Context, all []memory.Memory) error {
 func (l *Loader) LoadHistory(ctx context.Context, step int) error {
 	if _, err := l.pool.Exec(ctx, loadHistory, step); err != nil {
 		return fmt.Errorf("loading compactions: %w", err)
-	}
-	return nil
-}
-
-// LoadUnindexed drops the index on the terms of events while do loads many. That takes a tenth of the time.
-func (l *Loader) LoadUnindexed(ctx context.Context, do func() error) error {
-	var definition string
-	if err := l.pool.QueryRow(ctx, loadIndex).Scan(&definition); err != nil {
-		return fmt.Errorf("looking for the index on terms: %w", err)
-	}
-	if _, err := l.pool.Exec(ctx, loadDrop); err != nil {
-		return fmt.Errorf("dropping the index on terms: %w", err)
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	if _, err := l.pool.Exec(ctx, definition); err != nil {
-		return fmt.Errorf("making the index on terms: %w", err)
 	}
 	return nil
 }

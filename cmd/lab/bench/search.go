@@ -166,7 +166,7 @@ func loadRows(ctx context.Context, l *yardstick.Loader, all []sessions.Session, 
 	if err := l.LoadMemories(ctx, memories); err != nil {
 		return err
 	}
-	return l.LoadUnindexed(ctx, func() error { return l.LoadEvents(ctx, events) })
+	return l.LoadEvents(ctx, events)
 }
 
 func (w *searchWorld) fillStore(ctx context.Context, url string) error {

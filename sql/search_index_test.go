@@ -1,0 +1,200 @@
+package sql_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"ebb/memory"
+	"ebb/memory/rank"
+	"ebb/sessions"
+	"ebb/sql"
+	"ebb/sql/index"
+	"ebb/sql/sqltest"
+)
+
+var rareWords = []string{"quokka", "zeppelin", "harbour", "obelisk", "marzipan", "tundra", "saffron", "火烈鸟"}
+
+// indexing is a private chat in which anything may happen to the log and to its index.
+type indexing struct {
+	*chat
+	rt    *rapid.T
+	pool  *pgxpool.Pool
+	other *sql.Store // another process
+	who   sessions.UserID
+
+	forgets int
+}
+
+func (x *indexing) text() string {
+	words := rapid.SliceOfN(rapid.SampledFrom(rareWords), 0, 3).Draw(x.rt, "words")
+	return "we met near " + strings.Join(words, " ")
+}
+
+func (x *indexing) id() string {
+	x.said++
+	return fmt.Sprint(x.reader.Key, "/", x.said)
+}
+
+func (x *indexing) places() []int64 { return places(x.t, x.pool, x.reader.Key) }
+
+func (x *indexing) converse(*rapid.T) {
+	x.turn(x.who, "Zhang", x.text(), x.speak(x.id(), x.who, "Zhang", x.text(), nil))
+}
+
+func (x *indexing) command(*rapid.T) {
+	a := x.speak(x.id(), x.who, "Zhang", "/remember "+x.text(), nil)
+	must[sessions.Committed](x.t)(x.store.Commit(x.t.Context(), a.Lease, sessions.Turn{
+		Taken: []int64{a.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "noted: " + x.text()}},
+	}))
+}
+
+func (x *indexing) quote(*rapid.T) {
+	quoted := x.text()
+	x.turn(x.who, "Zhang", "ok", x.speak(x.id(), x.who, "Zhang", quoted, nil))
+	x.turn(x.who, "Zhang", "ok", x.speak(x.id(), x.who, "Zhang", x.text(), &sessions.Quote{Text: quoted, SenderID: x.who, Nick: "Zhang"}))
+}
+
+func (x *indexing) index(*rapid.T) {
+	s := rapid.SampledFrom([]*sql.Store{x.store, x.other}).Draw(x.rt, "process")
+	if _, err := s.Logs.IndexSession(x.t.Context(), x.reader.Key, rapid.IntRange(1, 20).Draw(x.rt, "limit")); err != nil {
+		x.rt.Fatal(err)
+	}
+}
+
+// kill ends an indexing at any of its statements.
+func (x *indexing) kill(*rapid.T) {
+	ctx, stop := context.WithTimeout(x.t.Context(), time.Duration(rapid.IntRange(0, 4000).Draw(x.rt, "micros"))*time.Microsecond)
+	defer stop()
+	_, _ = x.other.Logs.IndexSession(ctx, x.reader.Key, 50)
+}
+
+func (x *indexing) erase(*rapid.T) {
+	if all := x.places(); len(all) > 0 {
+		seqs := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, min(3, len(all)), rapid.ID[int64]).Draw(x.rt, "seqs")
+		must[sessions.Erased](x.t)(x.store.Erase(x.t.Context(), x.reader.Key, seqs))
+		x.claim()
+	}
+}
+
+func (x *indexing) compact(*rapid.T) {
+	v := must[sessions.View](x.t)(x.store.Begin(x.t.Context(), x.lease, 5))
+	if from, last := v.Session.CompactedSeq, v.Session.LastSeq; last > from {
+		c := summaryOf(from, last, "so far")
+		must[sessions.Compacted](x.t)(x.store.Compact(x.t.Context(), x.lease, c))
+	}
+}
+
+func (x *indexing) expire(*rapid.T) {
+	all := x.places()
+	if len(all) == 0 {
+		return
+	}
+	through := rapid.SampledFrom(all).Draw(x.rt, "through")
+	execute(x.t, x.pool, "UPDATE dingtalk_sessions SET flushed_seq = greatest(flushed_seq, $2) WHERE session_key = $1", x.reader.Key, through)
+	execute(x.t, x.pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= $2", x.reader.Key, through)
+	must[int](x.t)(x.store.ExpireEvents(x.t.Context(), x.reader.Key, period))
+}
+
+// forget deletes the log but for the message that asks and those after it, which get new places.
+func (x *indexing) forget(*rapid.T) {
+	if x.forgets++; x.forgets > 2 { // a person may do so a few times a day
+		return
+	}
+	asked := x.speak(x.id(), x.who, "Zhang", "/forget me yes", nil)
+	x.turn(x.who, "Zhang", x.text(), x.speak(x.id(), x.who, "Zhang", x.text(), nil))
+	done := must[memory.Forgotten](x.t)(x.store.ForgetPerson(x.t.Context(), memory.Forget{
+		Robot: robot, Person: x.who, Self: true, From: memory.Asking{Lease: x.lease, Event: asked.EventID},
+	}))
+	x.lease = done.Lease
+	must[sessions.Committed](x.t)(x.store.Commit(x.t.Context(), x.lease, sessions.Turn{
+		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
+	}))
+}
+
+// claim gets the lease again, whose term an erasure ended.
+func (x *indexing) claim() { x.converse(x.rt) }
+
+// holding are the places of the messages that a reader of the log finds by a word.
+func (x *indexing) holding(word string) []int64 {
+	return collect(x.t, x.pool, `SELECT seq FROM dingtalk_session_events WHERE session_key = $1 AND seq IS NOT NULL AND role IN ('user', 'assistant')
+		AND left(content, 1) <> '/' AND content NOT LIKE 'noted: %' AND content LIKE '%' || $2 || '%' ORDER BY seq`, pgx.RowTo[int64], x.reader.Key, word)
+}
+
+func (x *indexing) check(rt *rapid.T) {
+	ctx := x.t.Context()
+	for _, word := range rareWords {
+		want := x.holding(word)
+		hits, err := x.store.Search(ctx, x.reader, memory.Query{Text: word, Limit: 400})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var got []int64
+		for _, h := range hits {
+			if strings.Contains(h.Content, word) {
+				got = append(got, h.Seq)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			rt.Fatalf("%s is found in %v, and said in %v", word, got, want)
+		}
+		key := rank.Keys(0, word)[:1]
+		f, err := x.store.Logs.Find(ctx, x.reader.Key, key)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, place := range f.Places[0] {
+			if !slices.Contains(want, place) {
+				rt.Fatalf("the index has %s at place %d, and the log at %v", word, place, want)
+			}
+		}
+	}
+	rows, err := x.pool.Query(ctx, `SELECT t.seq, t.terms, coalesce(e.content, '') FROM event_terms t
+		LEFT JOIN dingtalk_session_events e ON e.session_key = t.session_key AND e.seq = t.seq AND e.searched WHERE t.session_key = $1`, x.reader.Key)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var terms []byte
+		var content string
+		if err := rows.Scan(&seq, &terms, &content); err != nil {
+			rt.Fatal(err)
+		}
+		if content == "" || !slices.Equal(index.Terms(terms), index.EventTerms(content)) {
+			rt.Fatalf("the terms at place %d are not those of %q", seq, content)
+		}
+	}
+}
+
+// P94: at any moment a search finds each message of the log by its words. The index has no word of a message that was erased,
+// deleted or moved. Either process may have indexed any part of the log, and may have been killed in it.
+func TestSearchFindsWhatTheLogHas(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	s, pool := open(t, url)
+	other, err := sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		x := &indexing{rt: rt, pool: pool, other: other, who: sessions.UserID(fmt.Sprint("staff", runs))}
+		x.chat = newChat(t, s, sessions.ConversationID(fmt.Sprint("dm", runs)), x.who, true)
+		execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE session_key = $1", x.reader.Key)
+		rt.Repeat(map[string]func(*rapid.T){
+			"": x.check, "converse": x.converse, "talk": x.converse, "command": x.command, "quote": x.quote, "index": x.index, "index on": x.index,
+			"kill": x.kill, "erase": x.erase, "compact": x.compact, "expire": x.expire, "forget": x.forget,
+		})
+	})
+}
