@@ -21,7 +21,7 @@ var (
 )
 
 // Store keeps sessions. The row of a session may be deleted by an outsider at any moment, while its log stays: that begins its
-// next generation. All methods are safe for concurrent use. Each is one transaction and uses the storage's clock.
+// next generation. All methods are safe for concurrent use. Each is one transaction, unless it says otherwise, and uses the storage's clock.
 type Store interface {
 	Inbox
 	Leaser
@@ -149,7 +149,8 @@ type Jobs interface {
 
 // Inbox makes messages durable.
 type Inbox interface {
-	// Accept stores a message as a pending event, creates the session if needed, and takes a free lease for owner. A
+	// Accept stores a message as a pending event, creates the session if needed, and takes a free lease for owner. Session and
+	// lease may be a second transaction: after a crash between the two, [Inbox.Revive] and [Inbox.Waiting] find the message. A
 	// stored message is not changed. After nil the message survives any crash. A new message with both ids of its
 	// sender is remembered for [Inbox.StaffIDs]. The lease has no owner if an outsider deleted the session's row under a turn,
 	// which [Inbox.Revive] returns to it.

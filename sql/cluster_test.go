@@ -27,9 +27,7 @@ var refusedByCluster = map[string][]string{
 	"digest":     {"DigestsDue"},
 	"embeddings": {"EmbeddingsHold"},
 	"erase":      {"OutboxErase", "OutboxQuoting", "OutboxTrim", "ReadersLock", "SessionErased", "SessionsReading"},
-	"inbox":      {"MessageAccept", "SessionsRevive"},
 	"keep":       {"MemoriesExpire"},
-	"lease":      {"LeaseRelease", "LeasesRest"},
 	"limits":     {"LimitsAdmit", "LimitsNotify", "LimitsSpend"},
 	"memory":     {"NicksSeen"},
 	"outbox":     {"OutboxPutDown", "OutboxUnsent"},
@@ -41,7 +39,7 @@ var refusedByCluster = map[string][]string{
 
 // several ask more than one node, though they name sessions or are about memory, whose rows are distributed by scope.
 var several = []string{
-	"MessagePlace",                                                                                                        // before a message that may belong to one of several sessions
+	"LeasesIdle",                                                                                                          // background: which of a replica's sessions rest
 	"MemoriesOverfull", "MemoriesBacklog", "MemoriesUnseen", "MemoriesUnembedded", "EventsOutdated", "EmbeddingsOutdated", // background
 	"EmbeddingsKnown", "EmbeddingsExact", "EmbeddingsInsert", // background and search: vectors of several scopes
 	"PageMemories", "PageSaved", "PageWork", "InspectFacts", // for admins
@@ -51,28 +49,43 @@ var several = []string{
 	"MemoriesDelete", "MemoriesRestore", "MemoriesToldWith", "PinnedBeforeErase", "PinnedErase", "DigestTrim", "DigestsTelling", "EmbeddingsDelete",
 }
 
-// generated are the statements as the program sends them, by their names.
+// generated are the statements as the program sends them, by the files of their queries and their names.
 func generated(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("dbsqlc/*.sql.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files of generated code, %v", len(files), err)
+	queries, err := filepath.Glob("queries/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range queries {
+		for _, m := range named.FindAllStringSubmatch(read(t, f), -1) {
+			files[m[1]] = strings.TrimSuffix(filepath.Base(f), ".sql")
+		}
+	}
+	code, err := filepath.Glob("dbsqlc/*.go")
+	if err != nil || len(code) == 0 {
+		t.Fatalf("%d files of generated code, %v", len(code), err)
 	}
 	all := map[string]string{}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile("(?s)const \\w+ = (`(?:[^`]|` \\+ \"`\" \\+ `)*`)").FindAllStringSubmatch(string(text), -1) {
+	for _, f := range code {
+		for _, m := range regexp.MustCompile("(?s)const \\w+ = (`(?:[^`]|` \\+ \"`\" \\+ `)*`)").FindAllStringSubmatch(read(t, f), -1) {
 			body := strings.ReplaceAll(strings.Trim(m[1], "`"), "` + \"`\" + `", "`")
 			name := regexp.MustCompile(`^-- name: (\w+) :`).FindStringSubmatch(body)
-			if name != nil && filepath.Base(f) != "yardstick.sql.go" { // for a table of its own
-				all[strings.TrimSuffix(filepath.Base(f), ".sql.go")+" "+name[1]] = body
+			if name != nil && files[name[1]] != "yardstick" { // for a table of its own
+				all[files[name[1]]+" "+name[1]] = body
 			}
 		}
 	}
 	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // samples are values by type. Texts are valid as JSON and as arrays, too; as keys they are on several nodes.

@@ -32,6 +32,21 @@ func (k *killer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.T
 	return ctx
 }
 
+// TraceBatchStart implements pgx.BatchTracer.
+func (k *killer) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	var all []string
+	for _, q := range data.Batch.QueuedQueries {
+		all = append(all, q.SQL)
+	}
+	return k.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: strings.Join(all, ";\n")})
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (k *killer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (k *killer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
 // TraceQueryEnd implements pgx.QueryTracer.
 func (k *killer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 

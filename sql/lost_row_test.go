@@ -107,7 +107,7 @@ func TestLostRowRestoredTwice(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
 	other, pool := open(t, url)
-	trace := &late{word: "-- name: SessionsRevive"}
+	trace := &late{word: "-- name: SessionsMissing"}
 	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 3}, trace))
 	t.Cleanup(s.Close)
 	c := newChat(t, s, "cid", "u", false)

@@ -133,7 +133,7 @@ func TestPersonPlans(t *testing.T) {
 			return err
 		},
 		"waiting without a session": func() error {
-			_, err := q.SessionsRevive(ctx, p, &dbsqlc.SessionsReviveParams{Logs: []string{}, Keys: []string{}, Owners: []string{}, Terms: []int64{}})
+			_, err := q.SessionsMissing(ctx, p)
 			return err
 		},
 	} {

@@ -44,6 +44,16 @@ func (p *planner) QueryRow(ctx context.Context, query string, args ...any) pgx.R
 	return p.Pool.QueryRow(ctx, "SELECT 0::bigint")
 }
 
+// SendBatch implements dbsqlc.DBTX: nothing is changed.
+func (p *planner) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	for _, q := range b.QueuedQueries {
+		if rows, err := p.Query(ctx, q.SQL, q.Arguments...); err == nil {
+			rows.Close()
+		}
+	}
+	return p.Pool.SendBatch(ctx, &pgx.Batch{})
+}
+
 // failedRow is the row of a query that failed.
 type failedRow struct{ err error }
 

@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,6 +11,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -18,12 +20,11 @@ func accepting(t *testing.T, pool *pgxpool.Pool, c *chat, who sessions.UserID, t
 	t.Helper()
 	tx := must[pgx.Tx](t)(pool.Begin(t.Context()))
 	message := `{"robot_code": "robot", "conversation_id": "` + string(c.reader.Conversation) + `", "conversation_type": "1", "sender_id": "` + string(who) + `"}`
-	row, err := dbsqlc.New().MessageAccept(t.Context(), tx, &dbsqlc.MessageAcceptParams{
-		Owner: "a", SessionKey: string(c.reader.Key), MsgID: "slow", TtlSeconds: 60, RobotCode: robot, ConversationType: sessions.Private,
-		ConversationID: c.reader.Conversation, Content: text, Message: []byte(message), SenderID: who, SenderNick: zhangNick,
-	})
-	if err != nil || !row.IsNew || row.Term != c.lease.Term {
-		t.Fatalf("accepting gave %+v (%v), want the session that is there", row, err)
+	added := dbsqlc.New().MessageAdd(t.Context(), tx, []*dbsqlc.MessageAddParams{{
+		SessionKey: c.reader.Key, MsgID: "slow", Content: text, Message: []byte(message), SenderID: who, SenderNick: zhangNick, SentAt: time.Now(),
+	}})
+	if id, err := pg.One(added.QueryRow); err != nil || id == 0 {
+		t.Fatalf("the message was stored as %d, %v", id, err)
 	}
 	return tx
 }

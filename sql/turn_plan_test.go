@@ -21,20 +21,16 @@ import (
 // is kept for a while.
 func TestPlaceOfAMessageReadsNoLog(t *testing.T) {
 	t.Parallel()
-	p := &planner{Pool: sqltest.New(t)}
-	_, _ = dbsqlc.New().MessagePlace(t.Context(), p, &dbsqlc.MessagePlaceParams{ // the planner returns no such row
-		GroupKey: "r/c", SessionKeys: []string{"r/c", "r/c/a", "r/c/b"}, Senders: []string{"a", "b"}, MsgID: "m",
-	})
+	p, q := &planner{Pool: sqltest.New(t)}, dbsqlc.New()
 	wantIndexed := func() {
 		t.Helper()
 		if !strings.Contains(p.plan, "dingtalk_session_events_msg_id") || strings.Contains(p.plan, "Seq Scan on dingtalk_session_events") {
 			t.Errorf("the log of all sessions is read:\n%s", p.plan)
 		}
 	}
+	_ = q.MessagePlace(t.Context(), p, []*dbsqlc.MessagePlaceParams{{SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
 	wantIndexed()
-	_, _ = dbsqlc.New().MessageAccept(t.Context(), p, &dbsqlc.MessageAcceptParams{
-		GroupKey: "r/c", SessionKey: "r/c", OtherKeys: []string{"r/c/a", "r/c/b"}, Senders: []string{"a", "b"}, MsgID: "m", Message: []byte("{}"),
-	})
+	_ = q.MessageHere(t.Context(), p, []*dbsqlc.MessageHereParams{{GroupKey: "r/c", SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
 	wantIndexed()
 }
 
@@ -58,7 +54,7 @@ func TestPlansOfATurnAreKept(t *testing.T) {
 	if c := plans["PeopleSee"]; c.generic+c.custom != 1 {
 		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, turns)
 	}
-	for _, name := range []string{"MessagePlace", "MessageAccept", "TurnBegin", "EventsView", "TurnCommit", "OutboxSettle"} {
+	for _, name := range []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnBegin", "EventsView", "TurnCommit", "OutboxSettle"} {
 		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
 			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
 		}

@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,122 +16,42 @@ import (
 	"ebb/sql/pg"
 )
 
-// Accept implements sessions.Inbox.
-func (s *Store) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	return s.AcceptHere(ctx, owner, key, m, sessions.PlaceQuery{})
-}
-
-// AcceptHere implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
-// new when the answer to that try was lost, since its caller received nothing.
-func (s *Store) AcceptHere(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
-) (a sessions.Accepted, err error) {
-	lost := false
-	err = s.RetryWhileDown(ctx, func() (err error) {
-		a, err = s.acceptIn(ctx, s.Pool, owner, key, m, q)
-		lost = lost || err != nil && !pgconn.SafeToRetry(err) // otherwise it never reached the server
-		return err
-	})
-	if err != nil {
-		return sessions.Accepted{}, fmt.Errorf("storing a message: %w", err)
-	}
-	a.New = a.New || lost && a.EventID != 0
-	return a, nil
-}
-
-// AcceptIn is one try of [Store.Accept], in a transaction of the caller.
-func (s *Store) AcceptIn(
-	ctx context.Context, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
-) (sessions.Accepted, error) {
-	return s.acceptIn(ctx, db, owner, key, m, sessions.PlaceQuery{})
-}
-
-func (s *Store) acceptIn(
-	ctx context.Context, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
-) (sessions.Accepted, error) {
-	id := pg.Clean(string(m.ID))
-	if id == "" {
-		return sessions.Accepted{}, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
-	}
-	message, err := convert.MessageBody(m)
-	if err != nil {
-		return sessions.Accepted{}, err
-	}
-	robot, encrypted, staff := sessions.RobotCode(pg.Clean(string(m.RobotCode))), pg.Clean(string(m.EncryptedID)), pg.Clean(string(m.StaffID))
-	others := slices.DeleteFunc(slices.Clone(q.Keys), func(k sessions.Key) bool { return k == key })
-	row, err := s.Q.MessageAccept(ctx, db, &dbsqlc.MessageAcceptParams{
-		GroupKey: string(q.Group), OtherKeys: textsOf(others), Senders: textsOf(q.Senders),
-		Owner: string(owner), SessionKey: string(key), MsgID: id, TtlSeconds: s.TTL.Seconds(),
-		Title:     pg.Clean(m.ConversationTitle),
-		RobotCode: robot, ConversationType: m.ConversationType,
-		ConversationID: sessions.ConversationID(pg.Clean(string(m.ConversationID))),
-		Content:        pg.Clean(m.Text), Message: message,
-		SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick),
-		SentAt: pg.OrNil(m.SentAt), Waited: waited(m).Seconds(),
-		EncryptedID: encrypted, StaffID: staff,
-	})
-	if err != nil {
-		return sessions.Accepted{}, err
-	}
-	if row.IsOld {
-		seen := dbsqlc.SenderIDSeeParams{EncryptedID: encrypted, RobotCode: robot, StaffID: staff}
-		if err := s.Q.SenderIDSee(ctx, db, &seen); err != nil {
-			return sessions.Accepted{}, err
-		}
-	}
-	if row.IsElsewhere {
-		return sessions.Accepted{Elsewhere: true}, nil
-	}
-	if row.IsNew && row.Owner == "" { // an outsider deleted the session's row
-		if row.Owner, row.Term, err = restore(ctx, s, db, owner, key); err != nil {
-			return sessions.Accepted{}, err
-		}
-	}
-	if row.ID == 0 && !row.IsDeleted { // the same message was being stored at this moment
-		other, err := s.Q.MessageFind(ctx, db, &dbsqlc.MessageFindParams{SessionKey: key, MsgID: id})
-		row = dbsqlc.MessageAcceptRow{ID: other.ID, Owner: other.Owner, Term: other.LeaseTerm}
-		if err != nil {
-			return sessions.Accepted{}, err
-		}
-	}
-	lease := sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}
-	return sessions.Accepted{New: row.IsNew, EventID: row.ID, Lease: lease, Clash: row.IsClash}, nil
-}
-
-// restore creates the row of a session again, and returns its lease, of owner if it is free. Without an owner the row is left to
-// the replica whose turn is open: see [sessions.Inbox].
-func restore(ctx context.Context, s *Store, db dbsqlc.DBTX, owner sessions.ReplicaID, key sessions.Key) (string, int64, error) {
-	if err := s.DB.Revive(ctx, db); err != nil {
-		return "", 0, err
-	}
-	row, err := s.Q.LeaseAcquire(ctx, db, &dbsqlc.LeaseAcquireParams{SessionKey: key, Owner: string(owner), TtlSeconds: s.TTL.Seconds()})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", 0, nil
-	}
-	return row.Owner, row.Term, err
-}
-
-func waited(m sessions.Message) time.Duration {
-	if m.ReceivedAt.IsZero() {
-		return 0
-	}
-	return time.Since(m.ReceivedAt)
-}
-
-// Revive implements sessions.Inbox.
+// Revive implements sessions.Inbox. Each session has a transaction of its own.
 func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
-	n := len(under)
-	p := &dbsqlc.SessionsReviveParams{Logs: []string{}, Keys: make([]string, n), Owners: make([]string, n), Terms: make([]int64, n)}
-	for i, l := range under {
-		p.Keys[i], p.Owners[i], p.Terms[i] = string(l.Key), string(l.Owner), l.Term
-	}
-	rows, err := s.Q.SessionsRevive(ctx, s.Pool, p)
+	turns, err := revive(ctx, s, under)
 	if err != nil {
 		return nil, fmt.Errorf("reviving deleted sessions: %w", err)
 	}
-	turns := make([]sessions.Key, len(rows))
-	for i, key := range rows {
-		turns[i] = sessions.Key(key)
+	return turns, nil
+}
+
+func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.Key, error) {
+	rows, err := s.Q.SessionsMissing(ctx, s.Pool)
+	if err != nil {
+		return nil, err
+	}
+	turns := []sessions.Key{}
+	for _, row := range rows {
+		r := &dbsqlc.SessionReviveParams{SessionKey: row.SessionKey}
+		if row.Term > 0 {
+			i := slices.IndexFunc(under, func(l sessions.Lease) bool {
+				return l.Key == row.SessionKey && (l.Owner == "" || l.Term == row.Term)
+			})
+			switch {
+			case i < 0:
+				turns = append(turns, row.SessionKey)
+				continue
+			case under[i].Owner == "":
+				r.Fallen = row.Term
+			default:
+				r.Owner, r.Term = string(under[i].Owner), row.Term
+			}
+		}
+		p := s.Pool.Pipeline()
+		s.ReviveUnder(ctx, p, r)
+		if err := p.Send(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return turns, nil
 }

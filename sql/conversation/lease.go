@@ -1,9 +1,11 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,21 +17,34 @@ import (
 
 // Beat implements sessions.Leaser.
 func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
-	row, err := s.Q.ReplicaBeat(ctx, s.Pool.Heartbeats, string(owner))
-	if err != nil {
+	sent := time.Now()
+	p := s.Pool.Heartbeats.Pipeline()
+	s.Q.CommitUnsynced(ctx, p, []string{"off"})
+	s.Q.ReplicaLock(ctx, p, []sessions.ReplicaID{owner})
+	beat := s.Q.ReplicaBeat(ctx, p, []string{string(owner)})
+	err := p.Send(ctx)
+	at, none := pg.One(beat.QueryRow)
+	if err = cmp.Or(err, none); err != nil {
 		return time.Time{}, fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
 	}
-	return row.HeartbeatAt, nil
+	s.Clock.Set(at, sent)
+	return at, nil
 }
 
-// Mark implements sessions.Elector.
+// Mark implements sessions.Elector. It notifies every other replica of a change.
 func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
-	_, err := s.Q.ReplicaMark(ctx, s.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
+	n, err := s.Q.ReplicaMark(ctx, s.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
+	if err == nil && n > 0 {
+		err = s.Q.Notify(ctx, s.Pool.Heartbeats, toAll)
+	}
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
 	}
 	return nil
 }
+
+// toAll is a notification to every replica about every session.
+const toAll = "|"
 
 // Leader implements sessions.Elector.
 func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
@@ -53,10 +68,12 @@ func (s *Store) IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool,
 func (s *Store) Acquire(
 	ctx context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
-	row, err := s.Q.LeaseAcquire(ctx, s.Pool, &dbsqlc.LeaseAcquireParams{
-		SessionKey: key, Owner: string(owner), TtlSeconds: s.TTL.Seconds(),
-	})
-	if err == nil && row.Owner != string(owner) {
+	p := s.Pool.Pipeline()
+	s.Q.LeaseTake(ctx, p, []*dbsqlc.LeaseTakeParams{{SessionKey: key, Owner: string(owner), TtlSeconds: s.TTL.Seconds()}})
+	read := s.Q.LeaseRead(ctx, p, []sessions.Key{key})
+	err := p.Send(ctx)
+	row, none := pg.One(read.QueryRow)
+	if err = cmp.Or(err, none); err == nil && row.Owner != string(owner) {
 		err = sessions.ErrLeaseHeld
 	}
 	if err != nil {
@@ -65,38 +82,85 @@ func (s *Store) Acquire(
 	return sessions.Lease{Key: key, Owner: owner, Term: row.Term}, nil
 }
 
-// Release implements sessions.Leaser.
+// Release implements sessions.Leaser. It notifies every other replica when messages wait.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
-	row, err := s.Q.LeaseRelease(ctx, s.Pool, &dbsqlc.LeaseReleaseParams{SessionKey: string(l.Key), Owner: string(l.Owner), Term: l.Term})
-	if err := pg.Require(row.Freed, err, sessions.ErrLeaseLost); err != nil {
+	p := s.Pool.Pipeline()
+	freed := s.Q.LeaseFree(ctx, p, []*dbsqlc.LeaseFreeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	left := s.Q.LeaseWaits(ctx, p, []sessions.Key{l.Key})
+	err := p.Send(ctx)
+	if err == nil {
+		_, err = pg.One(freed.QueryRow)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = sessions.ErrLeaseLost
+	}
+	waits, none := pg.One(left.QueryRow)
+	if err = cmp.Or(err, none); err == nil && waits {
+		err = s.Q.Notify(ctx, s.Pool, toAll+string(l.Key))
+	}
+	if err != nil {
 		return fmt.Errorf("releasing a lease: %w", err)
 	}
 	return nil
 }
 
-// Rest implements sessions.Leaser.
+// Rest implements sessions.Leaser. A session whose row is locked is in use. Each lease has a transaction of its own, so that none waits
+// for another session's row; a rest that a crash of the server loses comes again.
 func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	p := &dbsqlc.LeasesRestParams{Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds()}
-	p.SessionKeys = make([]string, len(keys))
-	for i, key := range keys {
-		p.SessionKeys[i] = string(key)
-	}
-	rows, err := s.Q.LeasesRest(ctx, s.Pool, p)
+	gone, err := restLeases(ctx, s, owner, keys, rest, unflushed)
 	if err != nil {
 		return nil, fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
 	}
-	freed := make([]sessions.Key, len(rows))
-	for i, key := range rows {
-		freed[i] = sessions.Key(key)
-	}
-	return freed, nil
+	return gone, nil
 }
 
-// Resign implements sessions.Leaser.
+func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	rows, err := s.Q.LeasesIdle(ctx, s.Pool, &dbsqlc.LeasesIdleParams{
+		SessionKeys: textsOf(keys), Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	held := map[sessions.Key]bool{}
+	for _, row := range rows {
+		held[row.SessionKey] = true
+		if !row.Rests {
+			continue
+		}
+		p := s.Pool.Pipeline()
+		s.Q.CommitUnsynced(ctx, p, []string{"off"})
+		seized := s.Q.LeaseSeize(ctx, p, []sessions.Key{row.SessionKey})
+		freed := s.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
+			SessionKey: row.SessionKey, Owner: string(owner), Term: row.Term, RestSeconds: rest.Seconds(),
+		}})
+		err := p.Send(ctx)
+		if pg.IsCode(pg.Done(seized.Exec), pg.LockNotAvailable) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		some, err := pg.Found(freed.QueryRow)
+		if err != nil {
+			return nil, err
+		}
+		held[row.SessionKey] = len(some) == 0
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(k sessions.Key) bool { return held[k] }), nil
+}
+
+// Resign implements sessions.Leaser. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
+// rest of its time to live, and no lease.
 func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
-	row, err := s.Q.LeasesResign(ctx, s.Pool, string(owner))
+	n, err := s.Q.LeasesFree(ctx, s.Pool, string(owner))
+	if err == nil {
+		err = s.Q.ReplicaDelete(ctx, s.Pool, string(owner))
+	}
+	if err == nil && n > 0 {
+		err = s.Q.Notify(ctx, s.Pool, toAll)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("giving up the leases of replica %s: %w", owner, err)
 	}
-	return int(row.N), nil
+	return int(n), nil
 }

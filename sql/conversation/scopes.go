@@ -18,20 +18,50 @@ type Scopes struct{ *pg.DB }
 func NewScopes(db *pg.DB) *Scopes { return &Scopes{db} }
 
 // PlaceOf implements sessions.Scopes, repeated by [pg.DB.RetryWhileDown].
-func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
-	p := &dbsqlc.MessagePlaceParams{
-		GroupKey: string(q.Group), SessionKeys: textsOf(q.Keys), Senders: textsOf(q.Senders), MsgID: pg.Clean(string(q.ID)),
-	}
-	var row *dbsqlc.MessagePlaceRow
-	err := s.RetryWhileDown(ctx, func() (err error) {
-		found, err := s.Q.MessagePlace(ctx, s.Pool, p)
-		row = &found
+func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (place sessions.Place, err error) {
+	err = s.RetryWhileDown(ctx, func() (err error) {
+		place, err = s.placeOf(ctx, q)
 		return err
 	})
 	if err != nil {
 		return sessions.Place{}, fmt.Errorf("looking up a message in %d sessions: %w", len(q.Keys), err)
 	}
-	return sessions.Place{Chosen: sessions.Scope(row.Chosen), Earlier: sessions.Key(row.Earlier), Waiting: sessions.Key(row.Waiting)}, nil
+	return place, nil
+}
+
+func (s *Scopes) placeOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+	id := pg.Clean(string(q.ID))
+	params := make([]*dbsqlc.MessagePlaceParams, len(q.Keys))
+	for i, key := range q.Keys {
+		params[i] = &dbsqlc.MessagePlaceParams{
+			SessionKey: key, MsgID: id, Senders: textsOf(q.Senders),
+			Mark: pg.DeletionMark(pg.ConversationKey(key), id), SessionMark: pg.DeletionMark(key, id),
+		}
+	}
+	p := s.Pool.Pipeline()
+	scopes, places := s.Q.ScopeOf(ctx, p, []string{string(q.Group)}), s.Q.MessagePlace(ctx, p, params)
+	if err := p.Send(ctx); err != nil {
+		return sessions.Place{}, err
+	}
+	chosen, err := pg.Found(scopes.QueryRow)
+	if err != nil {
+		return sessions.Place{}, err
+	}
+	var place sessions.Place
+	for _, scope := range chosen {
+		place.Chosen = sessions.Scope(scope)
+	}
+	rows, err := pg.Found(places.QueryRow)
+	var newest int64
+	for i, row := range rows {
+		if row.IsKnown && place.Earlier == "" {
+			place.Earlier = q.Keys[i]
+		}
+		if row.Waiting > newest {
+			newest, place.Waiting = row.Waiting, q.Keys[i]
+		}
+	}
+	return place, err
 }
 
 // ChooseScope implements sessions.Scopes.

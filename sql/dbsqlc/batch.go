@@ -18,6 +18,711 @@ var (
 	ErrBatchAlreadyClosed = errors.New("batch already closed")
 )
 
+const commitUnsynced = `-- name: CommitUnsynced :batchexec
+SELECT set_config('synchronous_commit', $1::text, true)::text AS synchronous_commit
+`
+
+type CommitUnsyncedBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// CommitUnsynced lets the commit of its pipeline not wait for the disk, with the mode off.
+func (q *Queries) CommitUnsynced(ctx context.Context, db DBTX, mode []string) *CommitUnsyncedBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range mode {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(commitUnsynced, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CommitUnsyncedBatchResults{br, len(mode), false}
+}
+
+func (b *CommitUnsyncedBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CommitUnsyncedBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const inboxSession = `-- name: InboxSession :batchone
+SELECT coalesce(s.lease_owner, '')::text AS owner, s.lease_term AS term, s.title, s.conversation_type,
+    r.heartbeat_at, k.seen_at, now()::timestamptz AS clock
+FROM dingtalk_sessions s
+LEFT JOIN replicas r ON r.id = s.lease_owner
+LEFT JOIN sender_ids k ON k.sender_id = $1::text AND k.robot_code = $2 AND k.staff_id = $3::text
+WHERE s.session_key = $4
+`
+
+type InboxSessionBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type InboxSessionParams struct {
+	EncryptedID string
+	RobotCode   sessions.RobotCode
+	StaffID     string
+	SessionKey  sessions.Key
+}
+
+type InboxSessionRow struct {
+	Owner            string
+	Term             int64
+	Title            string
+	ConversationType sessions.ConversationType
+	HeartbeatAt      *time.Time
+	SeenAt           *time.Time
+	Clock            time.Time
+}
+
+// InboxSession reads what accepting a message asks about its session: the lease, the last heartbeat of its owner, and when the pair of
+// the sender's ids was noted last. A turn may be committing on the row, so that nothing locks it. No row: there is no session.
+func (q *Queries) InboxSession(ctx context.Context, db DBTX, arg []*InboxSessionParams) *InboxSessionBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.EncryptedID,
+			a.RobotCode,
+			a.StaffID,
+			a.SessionKey,
+		}
+		batch.Queue(inboxSession, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &InboxSessionBatchResults{br, len(arg), false}
+}
+
+func (b *InboxSessionBatchResults) QueryRow(f func(int, InboxSessionRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i InboxSessionRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(
+			&i.Owner,
+			&i.Term,
+			&i.Title,
+			&i.ConversationType,
+			&i.HeartbeatAt,
+			&i.SeenAt,
+			&i.Clock,
+		)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *InboxSessionBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseFree = `-- name: LeaseFree :batchone
+UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+RETURNING s.session_key
+`
+
+type LeaseFreeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LeaseFreeParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// LeaseFree frees a lease. No row: it is not the current one.
+func (q *Queries) LeaseFree(ctx context.Context, db DBTX, arg []*LeaseFreeParams) *LeaseFreeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(leaseFree, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseFreeBatchResults{br, len(arg), false}
+}
+
+func (b *LeaseFreeBatchResults) QueryRow(f func(int, sessions.Key, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var session_key sessions.Key
+		if b.closed {
+			if f != nil {
+				f(t, session_key, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&session_key)
+		if f != nil {
+			f(t, session_key, err)
+		}
+	}
+}
+
+func (b *LeaseFreeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseRead = `-- name: LeaseRead :batchone
+SELECT coalesce(s.lease_owner, '')::text AS owner, s.lease_term AS term FROM dingtalk_sessions s WHERE s.session_key = $1
+`
+
+type LeaseReadBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LeaseReadRow struct {
+	Owner string
+	Term  int64
+}
+
+func (q *Queries) LeaseRead(ctx context.Context, db DBTX, sessionKey []sessions.Key) *LeaseReadBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(leaseRead, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseReadBatchResults{br, len(sessionKey), false}
+}
+
+func (b *LeaseReadBatchResults) QueryRow(f func(int, LeaseReadRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i LeaseReadRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.Owner, &i.Term)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *LeaseReadBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseRest = `-- name: LeaseRest :batchone
+UPDATE dingtalk_sessions s SET lease_owner = NULL
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+  AND s.last_active_at <= now() - interval '1 second' * $4::float8
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.state = 'pending')
+  AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting'))
+  AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = $1)
+RETURNING s.session_key
+`
+
+type LeaseRestBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LeaseRestParams struct {
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+	RestSeconds float64
+}
+
+// LeaseRest frees a lease that LeasesIdle found, unless a turn or a message came meanwhile.
+func (q *Queries) LeaseRest(ctx context.Context, db DBTX, arg []*LeaseRestParams) *LeaseRestBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+			a.RestSeconds,
+		}
+		batch.Queue(leaseRest, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseRestBatchResults{br, len(arg), false}
+}
+
+func (b *LeaseRestBatchResults) QueryRow(f func(int, sessions.Key, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var session_key sessions.Key
+		if b.closed {
+			if f != nil {
+				f(t, session_key, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&session_key)
+		if f != nil {
+			f(t, session_key, err)
+		}
+	}
+}
+
+func (b *LeaseRestBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseSeize = `-- name: LeaseSeize :batchexec
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE NOWAIT
+`
+
+type LeaseSeizeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// LeaseSeize locks the session's row. It fails on a locked one, which is in use.
+func (q *Queries) LeaseSeize(ctx context.Context, db DBTX, sessionKey []sessions.Key) *LeaseSeizeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(leaseSeize, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseSeizeBatchResults{br, len(sessionKey), false}
+}
+
+func (b *LeaseSeizeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LeaseSeizeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseTake = `-- name: LeaseTake :batchone
+UPDATE dingtalk_sessions s
+SET lease_owner = $1::text, lease_term = s.lease_term + 1, updated_at = now(),
+    fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
+WHERE s.session_key = $2
+  AND s.lease_owner IS DISTINCT FROM $1::text
+  AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
+    <= now() - interval '1 second' * $3::float8
+RETURNING s.lease_term
+`
+
+type LeaseTakeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LeaseTakeParams struct {
+	Owner      string
+	SessionKey sessions.Key
+	TtlSeconds float64
+}
+
+// LeaseTake takes a lease that is free or stale. No row: the caller or another replica holds it.
+//
+// The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
+// second, having waited for the row, would compare the joined row of before: both would get the lease.
+//
+// A term that was not released is broken: its process seems dead.
+func (q *Queries) LeaseTake(ctx context.Context, db DBTX, arg []*LeaseTakeParams) *LeaseTakeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Owner,
+			a.SessionKey,
+			a.TtlSeconds,
+		}
+		batch.Queue(leaseTake, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseTakeBatchResults{br, len(arg), false}
+}
+
+func (b *LeaseTakeBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var lease_term int64
+		if b.closed {
+			if f != nil {
+				f(t, lease_term, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&lease_term)
+		if f != nil {
+			f(t, lease_term, err)
+		}
+	}
+}
+
+func (b *LeaseTakeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseWaits = `-- name: LeaseWaits :batchone
+SELECT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.state = 'pending') AS waits
+`
+
+type LeaseWaitsBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// LeaseWaits reports whether messages wait. Without one the next message takes the lease itself.
+func (q *Queries) LeaseWaits(ctx context.Context, db DBTX, sessionKey []sessions.Key) *LeaseWaitsBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(leaseWaits, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseWaitsBatchResults{br, len(sessionKey), false}
+}
+
+func (b *LeaseWaitsBatchResults) QueryRow(f func(int, bool, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var waits bool
+		if b.closed {
+			if f != nil {
+				f(t, waits, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&waits)
+		if f != nil {
+			f(t, waits, err)
+		}
+	}
+}
+
+func (b *LeaseWaitsBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const messageAdd = `-- name: MessageAdd :batchone
+INSERT INTO dingtalk_session_events
+    (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)
+VALUES ($1, 'user', 'pending', $2, $3, $4, $5::text, $6, $7)
+ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
+RETURNING id
+`
+
+type MessageAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type MessageAddParams struct {
+	SessionKey sessions.Key
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      string
+	Message    []byte
+	SentAt     time.Time
+}
+
+// MessageAdd stores a message as pending. No row: it was stored before.
+//
+// Accepting a message is a pipeline of this and the statements as far as InboxSession: one transaction, one round trip, one flush of the
+// log. The guards come after it, so that they see the deletion for which it may have waited. What the message needs besides is rare, and
+// a second pipeline: a new session, a free or stale lease, another title or kind, a new pair of ids. A message without it waits for the
+// sweep, so its commit does not wait for the disk.
+func (q *Queries) MessageAdd(ctx context.Context, db DBTX, arg []*MessageAddParams) *MessageAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Content,
+			a.SenderID,
+			a.SenderNick,
+			a.MsgID,
+			a.Message,
+			a.SentAt,
+		}
+		batch.Queue(messageAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &MessageAddBatchResults{br, len(arg), false}
+}
+
+func (b *MessageAddBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var id int64
+		if b.closed {
+			if f != nil {
+				f(t, id, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&id)
+		if f != nil {
+			f(t, id, err)
+		}
+	}
+}
+
+func (b *MessageAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const messageHere = `-- name: MessageHere :batchexec
+SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS here
+FROM (
+    SELECT 1 FROM group_scopes g WHERE g.group_key = $1::text AND g.scope <> 'group'
+    UNION ALL
+    SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = $2 AND e.msg_id = $3::text
+    UNION ALL
+    SELECT 1 FROM dingtalk_session_events e
+    WHERE e.session_key = $2 AND e.state = 'pending' AND e.sender_id = ANY($4::text[])
+    UNION ALL
+    SELECT 1 FROM deleted_messages d WHERE d.message = $5::bytea
+) found
+`
+
+type MessageHereBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type MessageHereParams struct {
+	GroupKey    string
+	SessionKey  sessions.Key
+	MsgID       string
+	Senders     []string
+	SessionMark []byte
+}
+
+// MessageHere ends the pipeline by a division by zero when the group has another scope, or when another session of it has the message,
+// its deletion, or a waiting message of its sender. No session has an empty key.
+func (q *Queries) MessageHere(ctx context.Context, db DBTX, arg []*MessageHereParams) *MessageHereBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.GroupKey,
+			a.SessionKey,
+			a.MsgID,
+			a.Senders,
+			a.SessionMark,
+		}
+		batch.Queue(messageHere, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &MessageHereBatchResults{br, len(arg), false}
+}
+
+func (b *MessageHereBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *MessageHereBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const messageKept = `-- name: MessageKept :batchexec
+SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS kept
+FROM deleted_messages d WHERE d.message IN ($1::bytea, $2::bytea)
+`
+
+type MessageKeptBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type MessageKeptParams struct {
+	Mark        []byte
+	SessionMark []byte
+}
+
+// MessageKept ends the pipeline by a division by zero when the message was deleted with its session. A mark names the conversation
+// without the member, whose id may differ in the next delivery. Marks of earlier releases name the whole session.
+func (q *Queries) MessageKept(ctx context.Context, db DBTX, arg []*MessageKeptParams) *MessageKeptBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Mark,
+			a.SessionMark,
+		}
+		batch.Queue(messageKept, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &MessageKeptBatchResults{br, len(arg), false}
+}
+
+func (b *MessageKeptBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *MessageKeptBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const messagePlace = `-- name: MessagePlace :batchone
+SELECT (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.msg_id = $2::text)
+  + (SELECT count(*) FROM deleted_messages d WHERE d.message IN ($3::bytea, $4::bytea)) > 0 AS is_known,
+    coalesce((SELECT max(e.id) FROM dingtalk_session_events e
+        WHERE e.session_key = $1 AND e.state = 'pending' AND e.sender_id = ANY($5::text[])), 0)::bigint AS waiting
+`
+
+type MessagePlaceBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type MessagePlaceParams struct {
+	SessionKey  sessions.Key
+	MsgID       string
+	Mark        []byte
+	SessionMark []byte
+	Senders     []string
+}
+
+type MessagePlaceRow struct {
+	IsKnown bool
+	Waiting int64
+}
+
+// MessagePlace reports whether a session had a message, which may be deleted since, and the newest message of its sender without an
+// answer there, or 0.
+func (q *Queries) MessagePlace(ctx context.Context, db DBTX, arg []*MessagePlaceParams) *MessagePlaceBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.MsgID,
+			a.Mark,
+			a.SessionMark,
+			a.Senders,
+		}
+		batch.Queue(messagePlace, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &MessagePlaceBatchResults{br, len(arg), false}
+}
+
+func (b *MessagePlaceBatchResults) QueryRow(f func(int, MessagePlaceRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i MessagePlaceRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.IsKnown, &i.Waiting)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *MessagePlaceBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const outboxSettle = `-- name: OutboxSettle :batchone
 WITH carded AS (
     UPDATE cards c SET state = $12::text, settled_at = now()
@@ -114,6 +819,613 @@ func (b *OutboxSettleBatchResults) QueryRow(f func(int, int64, error)) {
 }
 
 func (b *OutboxSettleBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const replicaBeat = `-- name: ReplicaBeat :batchone
+INSERT INTO replicas (id, heartbeat_at) VALUES ($1::text, clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at
+RETURNING heartbeat_at
+`
+
+type ReplicaBeatBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// ReplicaBeat stores a heartbeat. It does not wait for the disk, since a crash of the server loses only seconds of heartbeats.
+func (q *Queries) ReplicaBeat(ctx context.Context, db DBTX, owner []string) *ReplicaBeatBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range owner {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(replicaBeat, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &ReplicaBeatBatchResults{br, len(owner), false}
+}
+
+func (b *ReplicaBeatBatchResults) QueryRow(f func(int, time.Time, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var heartbeat_at time.Time
+		if b.closed {
+			if f != nil {
+				f(t, heartbeat_at, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&heartbeat_at)
+		if f != nil {
+			f(t, heartbeat_at, err)
+		}
+	}
+}
+
+func (b *ReplicaBeatBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const replicaLock = `-- name: ReplicaLock :batchexec
+SELECT r.id FROM replicas r WHERE r.id = $1 FOR UPDATE
+`
+
+type ReplicaLockBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// ReplicaLock locks a replica's row, so that the next statement reads the clock after that: the later of two concurrent heartbeats stays.
+func (q *Queries) ReplicaLock(ctx context.Context, db DBTX, owner []sessions.ReplicaID) *ReplicaLockBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range owner {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(replicaLock, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &ReplicaLockBatchResults{br, len(owner), false}
+}
+
+func (b *ReplicaLockBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *ReplicaLockBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const scopeOf = `-- name: ScopeOf :batchone
+SELECT g.scope FROM group_scopes g WHERE g.group_key = $1
+`
+
+type ScopeOfBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// ScopeOf and a MessagePlace for each session that may have a group's message are one pipeline. No row: none was chosen.
+func (q *Queries) ScopeOf(ctx context.Context, db DBTX, groupKey []string) *ScopeOfBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range groupKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(scopeOf, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &ScopeOfBatchResults{br, len(groupKey), false}
+}
+
+func (b *ScopeOfBatchResults) QueryRow(f func(int, string, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var scope string
+		if b.closed {
+			if f != nil {
+				f(t, scope, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&scope)
+		if f != nil {
+			f(t, scope, err)
+		}
+	}
+}
+
+func (b *ScopeOfBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const senderIDAdd = `-- name: SenderIDAdd :batchone
+INSERT INTO sender_ids (sender_id, robot_code, staff_id) VALUES ($1::text, $2, $3::text)
+ON CONFLICT DO NOTHING
+RETURNING staff_id
+`
+
+type SenderIDAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SenderIDAddParams struct {
+	EncryptedID string
+	RobotCode   sessions.RobotCode
+	StaffID     string
+}
+
+// SenderIDAdd stores the staff id of an encrypted id, when the frame had both. A second staff id for one encrypted id is a clash: from
+// then on the encrypted id alone identifies no member of staff. No row: the pair is known.
+func (q *Queries) SenderIDAdd(ctx context.Context, db DBTX, arg []*SenderIDAddParams) *SenderIDAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.EncryptedID,
+			a.RobotCode,
+			a.StaffID,
+		}
+		batch.Queue(senderIDAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SenderIDAddBatchResults{br, len(arg), false}
+}
+
+func (b *SenderIDAddBatchResults) QueryRow(f func(int, string, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var staff_id string
+		if b.closed {
+			if f != nil {
+				f(t, staff_id, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&staff_id)
+		if f != nil {
+			f(t, staff_id, err)
+		}
+	}
+}
+
+func (b *SenderIDAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const senderIDSee = `-- name: SenderIDSee :batchexec
+UPDATE sender_ids k SET seen_at = now()
+WHERE k.sender_id = $1::text AND k.robot_code = $2 AND k.staff_id = $3::text
+`
+
+type SenderIDSeeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SenderIDSeeParams struct {
+	EncryptedID string
+	RobotCode   sessions.RobotCode
+	StaffID     string
+}
+
+// SenderIDSee notes the use of a pair of ids. An erasure locks sessions before pairs, and so does accepting.
+func (q *Queries) SenderIDSee(ctx context.Context, db DBTX, arg []*SenderIDSeeParams) *SenderIDSeeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.EncryptedID,
+			a.RobotCode,
+			a.StaffID,
+		}
+		batch.Queue(senderIDSee, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SenderIDSeeBatchResults{br, len(arg), false}
+}
+
+func (b *SenderIDSeeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SenderIDSeeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const senderIDsOf = `-- name: SenderIDsOf :batchone
+SELECT count(*) FROM sender_ids k WHERE k.sender_id = $1::text AND k.robot_code = $2
+`
+
+type SenderIDsOfBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SenderIDsOfParams struct {
+	EncryptedID string
+	RobotCode   sessions.RobotCode
+}
+
+// SenderIDsOf counts the staff ids of an encrypted id.
+func (q *Queries) SenderIDsOf(ctx context.Context, db DBTX, arg []*SenderIDsOfParams) *SenderIDsOfBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.EncryptedID,
+			a.RobotCode,
+		}
+		batch.Queue(senderIDsOf, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SenderIDsOfBatchResults{br, len(arg), false}
+}
+
+func (b *SenderIDsOfBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var count int64
+		if b.closed {
+			if f != nil {
+				f(t, count, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&count)
+		if f != nil {
+			f(t, count, err)
+		}
+	}
+}
+
+func (b *SenderIDsOfBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionAdd = `-- name: SessionAdd :batchexec
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term)
+VALUES ($1, $2, $3, $4, $5, $6::text, $7::bigint)
+ON CONFLICT (session_key) DO NOTHING
+`
+
+type SessionAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionAddParams struct {
+	SessionKey       sessions.Key
+	RobotCode        sessions.RobotCode
+	ConversationID   sessions.ConversationID
+	ConversationType sessions.ConversationType
+	Title            string
+	Owner            string
+	Event            int64
+}
+
+// SessionAdd creates the session of a message under a lease, unless another message did. The first term is the message's id, so that a
+// session created again has another lease than the workers of the deleted one.
+func (q *Queries) SessionAdd(ctx context.Context, db DBTX, arg []*SessionAddParams) *SessionAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.RobotCode,
+			a.ConversationID,
+			a.ConversationType,
+			a.Title,
+			a.Owner,
+			a.Event,
+		}
+		batch.Queue(sessionAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionAddBatchResults{br, len(arg), false}
+}
+
+func (b *SessionAddBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionIsNew = `-- name: SessionIsNew :batchexec
+SELECT (1 / count(*))::int AS added FROM dingtalk_session_events m
+WHERE m.session_key = $1 AND m.id = $2::bigint AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND (e.state <> 'pending' OR e.attempt_term IS NOT NULL))
+`
+
+type SessionIsNewBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionIsNewParams struct {
+	SessionKey sessions.Key
+	Event      int64
+}
+
+// SessionIsNew ends the pipeline by a division by zero when the message is deleted, or when the log has more than messages that wait:
+// then the row alone was deleted, see SessionRevive.
+func (q *Queries) SessionIsNew(ctx context.Context, db DBTX, arg []*SessionIsNewParams) *SessionIsNewBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Event,
+		}
+		batch.Queue(sessionIsNew, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionIsNewBatchResults{br, len(arg), false}
+}
+
+func (b *SessionIsNewBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionIsNewBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionName = `-- name: SessionName :batchexec
+UPDATE dingtalk_sessions s SET
+    title = CASE WHEN $1::text = '' THEN s.title ELSE $1::text END,
+    conversation_type = CASE WHEN s.conversation_type = '2' OR $2::text = ''
+        THEN s.conversation_type ELSE $2::text END,
+    pinned = CASE WHEN s.conversation_type = '1' AND $2::text = '2' THEN '' ELSE s.pinned END,
+    pinned_due = s.pinned_due OR s.conversation_type = '1' AND $2::text = '2',
+    view_version = s.view_version + (s.conversation_type = '1' AND $2::text = '2')::int,
+    updated_at = now()
+WHERE s.session_key = $3
+`
+
+type SessionNameBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionNameParams struct {
+	Title            string
+	ConversationType string
+	SessionKey       sessions.Key
+}
+
+// SessionName renews the title and the kind of a session, as far as they are given. A group stays a group, and a private chat's pins
+// are not shown to a group.
+func (q *Queries) SessionName(ctx context.Context, db DBTX, arg []*SessionNameParams) *SessionNameBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Title,
+			a.ConversationType,
+			a.SessionKey,
+		}
+		batch.Queue(sessionName, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionNameBatchResults{br, len(arg), false}
+}
+
+func (b *SessionNameBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionNameBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionRevive = `-- name: SessionRevive :batchexec
+INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, fallen_term,
+    last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+SELECT n.session_key, coalesce(n.message ->> 'robot_code', ''), coalesce(n.message ->> 'conversation_id', ''),
+    coalesce(n.message ->> 'conversation_type', ''), coalesce(n.message ->> 'conversation_title', ''),
+    nullif($1::text, ''), CASE WHEN $1::text <> '' THEN $2::bigint ELSE greatest(n.id, n.turn_term + 1) END, $3::bigint,
+    n.last_seq, n.last_seq, n.last_seq, least(n.flushed_seq, n.last_seq), n.gen,
+    (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $4 AND e.seq > n.flushed_seq AND e.candidate)::int,
+    (n.last_seq % 1000000000)::int
+FROM (
+    SELECT m.session_key, m.id, m.message,
+        (SELECT max(e.attempt_term) FROM dingtalk_session_events e WHERE e.session_key = $4 AND e.state = 'pending') AS turn_term,
+        greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $4 AND e.seq IS NOT NULL),
+            (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4), 0)::bigint AS last_seq,
+        coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $4),
+            (SELECT d.from_seq FROM flush_debts d WHERE d.session_key = $4), 0)::bigint AS flushed_seq,
+        1 + greatest((SELECT max(c.gen) FROM compaction_log c WHERE c.session_key = $4),
+            (SELECT max(a.gen) FROM session_summaries a WHERE a.session_key = $4),
+            (SELECT max(f.gen) FROM memory_flushes f WHERE f.session_key = $4), -1)::int AS gen
+    FROM dingtalk_session_events m
+    WHERE m.session_key = $4 AND m.role = 'user' AND m.message IS NOT NULL
+      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $4)
+    ORDER BY m.id DESC LIMIT 1) n
+ON CONFLICT (session_key) DO NOTHING
+`
+
+type SessionReviveBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionReviveParams struct {
+	Owner      string
+	Term       int64
+	Fallen     int64
+	SessionKey sessions.Key
+}
+
+// SessionRevive creates a session whose numbers go on behind the end of its log. It begins a generation with an empty view, and is flushed
+// as far as its receipts say, or its debt. The first term is a message's id, as in SessionAdd, and above that of a turn. The version of
+// the view is not one that an open turn has read.
+//
+// With an owner the session is under the lease of a turn, so that the turn can commit. fallen is the term of a turn whose process is
+// presumed dead. A lease can't fence a turn whose row is missing, but the marks of its messages do: a later turn marks them again, and
+// an erasure removes them.
+func (q *Queries) SessionRevive(ctx context.Context, db DBTX, arg []*SessionReviveParams) *SessionReviveBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Owner,
+			a.Term,
+			a.Fallen,
+			a.SessionKey,
+		}
+		batch.Queue(sessionRevive, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionReviveBatchResults{br, len(arg), false}
+}
+
+func (b *SessionReviveBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionReviveBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const summariesEnd = `-- name: SummariesEnd :batchexec
+UPDATE session_summaries a SET status = 'closed'
+WHERE a.session_key = $1 AND a.status = 'active'
+  AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $1)
+`
+
+type SummariesEndBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// SummariesEnd and SessionRevive are one pipeline, which creates the missing session of a log: free, or under a lease. Its summaries
+// belong to earlier generations.
+func (q *Queries) SummariesEnd(ctx context.Context, db DBTX, sessionKey []sessions.Key) *SummariesEndBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(summariesEnd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SummariesEndBatchResults{br, len(sessionKey), false}
+}
+
+func (b *SummariesEndBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SummariesEndBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -7,7 +7,6 @@ package dbsqlc
 
 import (
 	"context"
-	"time"
 
 	"ebb/sessions"
 )
@@ -25,48 +24,6 @@ FROM pg_catalog.pg_settings p JOIN (VALUES
 func (q *Queries) ConnectionSettings(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, connectionSettings)
 	return err
-}
-
-const leaseAcquire = `-- name: LeaseAcquire :one
-WITH taken AS (
-    UPDATE dingtalk_sessions s
-    SET lease_owner = $2::text, lease_term = s.lease_term + 1, updated_at = now(),
-        fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
-    WHERE s.session_key = $1
-      AND s.lease_owner IS DISTINCT FROM $2::text
-      AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
-        <= now() - interval '1 second' * $3::float8
-    RETURNING s.lease_owner, s.lease_term
-)
-SELECT
-    coalesce((SELECT taken.lease_owner FROM taken), s.lease_owner, '')::text AS owner,
-    coalesce((SELECT taken.lease_term FROM taken), s.lease_term)::bigint AS term
-FROM dingtalk_sessions s
-WHERE s.session_key = $1
-`
-
-type LeaseAcquireParams struct {
-	SessionKey sessions.Key
-	Owner      string
-	TtlSeconds float64
-}
-
-type LeaseAcquireRow struct {
-	Owner string
-	Term  int64
-}
-
-// LeaseAcquire takes a lease that is free or stale. It returns the holder afterwards, the caller or another replica.
-//
-// The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
-// second, having waited for the row, would compare the joined row of before: both would get the lease.
-//
-// A term that was not released is broken: its process seems dead.
-func (q *Queries) LeaseAcquire(ctx context.Context, db DBTX, arg *LeaseAcquireParams) (LeaseAcquireRow, error) {
-	row := db.QueryRow(ctx, leaseAcquire, arg.SessionKey, arg.Owner, arg.TtlSeconds)
-	var i LeaseAcquireRow
-	err := row.Scan(&i.Owner, &i.Term)
-	return i, err
 }
 
 const leaseLock = `-- name: LeaseLock :one
@@ -135,115 +92,63 @@ func (q *Queries) LeaseLock(ctx context.Context, db DBTX, arg *LeaseLockParams) 
 	return i, err
 }
 
-const leaseRelease = `-- name: LeaseRelease :one
-WITH freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
-    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
-    RETURNING s.session_key
-), waiting AS (
-    SELECT f.session_key FROM freed f WHERE EXISTS (
-        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-)
-SELECT (SELECT count(*) FROM freed) AS freed,
-    (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || $1::text)::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM waiting) w
+const leasesFree = `-- name: LeasesFree :execrows
+UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now() WHERE s.lease_owner = $1::text
 `
 
-type LeaseReleaseParams struct {
-	SessionKey string
-	Owner      string
-	Term       int64
+// LeasesFree frees all leases of a replica.
+func (q *Queries) LeasesFree(ctx context.Context, db DBTX, owner string) (int64, error) {
+	result, err := db.Exec(ctx, leasesFree, owner)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
-type LeaseReleaseRow struct {
-	Freed    int64
-	Notified bool
-}
-
-// LeaseRelease frees one lease, if it is the current one; otherwise freed is 0. It notifies every other replica when messages wait. Otherwise
-// the next message takes the lease itself.
-func (q *Queries) LeaseRelease(ctx context.Context, db DBTX, arg *LeaseReleaseParams) (LeaseReleaseRow, error) {
-	row := db.QueryRow(ctx, leaseRelease, arg.SessionKey, arg.Owner, arg.Term)
-	var i LeaseReleaseRow
-	err := row.Scan(&i.Freed, &i.Notified)
-	return i, err
-}
-
-const leasesResign = `-- name: LeasesResign :one
-WITH freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL, updated_at = now()
-    WHERE s.lease_owner = $1::text
-    RETURNING s.session_key
-), gone AS (
-    DELETE FROM replicas r WHERE r.id = $1::text
-)
-SELECT f.n, (CASE WHEN f.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM freed) f
+const leasesIdle = `-- name: LeasesIdle :many
+SELECT h.session_key, h.lease_term AS term, (h.last_active_at <= now() - interval '1 second' * $1::float8
+    AND (h.flushed_seq >= h.last_seq OR h.last_active_at <= now() - interval '1 second' * $2::float8
+      OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = h.session_key AND d.through_seq >= h.last_seq))
+    AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending')
+    AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+    AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key))::boolean AS rests
+FROM dingtalk_sessions h
+WHERE h.session_key = ANY($3::text[]) AND h.lease_owner = $4::text
 `
 
-type LeasesResignRow struct {
-	N        int64
-	Notified bool
-}
-
-// LeasesResign frees all leases of a replica, deletes its heartbeat and notifies every other replica.
-func (q *Queries) LeasesResign(ctx context.Context, db DBTX, owner string) (LeasesResignRow, error) {
-	row := db.QueryRow(ctx, leasesResign, owner)
-	var i LeasesResignRow
-	err := row.Scan(&i.N, &i.Notified)
-	return i, err
-}
-
-const leasesRest = `-- name: LeasesRest :many
-WITH resting AS (
-    SELECT h.session_key FROM dingtalk_sessions h
-    WHERE h.session_key = ANY($1::text[]) AND h.lease_owner = $2::text
-      AND h.last_active_at <= now() - interval '1 second' * $3::float8
-      AND (h.flushed_seq >= h.last_seq OR h.last_active_at <= now() - interval '1 second' * $4::float8
-        OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = h.session_key AND d.through_seq >= h.last_seq))
-      AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending')
-      AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
-      AND NOT EXISTS (SELECT FROM compaction_jobs j WHERE j.session_key = h.session_key)
-    ORDER BY h.session_key FOR UPDATE SKIP LOCKED
-), freed AS (
-    UPDATE dingtalk_sessions s SET lease_owner = NULL
-    FROM resting WHERE s.session_key = resting.session_key
-    RETURNING s.session_key
-)
-SELECT freed.session_key::text AS session_key FROM freed
-UNION ALL
-SELECT k.session_key FROM (SELECT unnest($1::text[]) AS session_key) k
-WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = k.session_key AND s.lease_owner = $2::text)
-`
-
-type LeasesRestParams struct {
-	SessionKeys      []string
-	Owner            string
+type LeasesIdleParams struct {
 	RestSeconds      float64
 	UnflushedSeconds float64
+	SessionKeys      []string
+	Owner            string
 }
 
-// LeasesRest frees the leases of a replica's idle sessions among those given: no message waits, no reply is unsent, no
-// compaction is running, and the log is flushed, owed, or too old for a flush. A locked row is in use. Sessions that the
-// replica has not leased are listed too, so that it forgets their leases.
-func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams) ([]string, error) {
-	rows, err := db.Query(ctx, leasesRest,
-		arg.SessionKeys,
-		arg.Owner,
+type LeasesIdleRow struct {
+	SessionKey sessions.Key
+	Term       int64
+	Rests      bool
+}
+
+// LeasesIdle lists those of the given sessions that the replica has leased, and which of them can rest: no message waits, no reply is
+// unsent, no compaction is running, and the log is flushed, owed, or too old for a flush.
+func (q *Queries) LeasesIdle(ctx context.Context, db DBTX, arg *LeasesIdleParams) ([]LeasesIdleRow, error) {
+	rows, err := db.Query(ctx, leasesIdle,
 		arg.RestSeconds,
 		arg.UnflushedSeconds,
+		arg.SessionKeys,
+		arg.Owner,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []LeasesIdleRow
 	for rows.Next() {
-		var session_key string
-		if err := rows.Scan(&session_key); err != nil {
+		var i LeasesIdleRow
+		if err := rows.Scan(&i.SessionKey, &i.Term, &i.Rests); err != nil {
 			return nil, err
 		}
-		items = append(items, session_key)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -251,29 +156,14 @@ func (q *Queries) LeasesRest(ctx context.Context, db DBTX, arg *LeasesRestParams
 	return items, nil
 }
 
-const replicaBeat = `-- name: ReplicaBeat :one
-WITH beat AS (
-    INSERT INTO replicas AS r (id, heartbeat_at) VALUES ($1::text, clock_timestamp())
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = greatest(r.heartbeat_at, EXCLUDED.heartbeat_at)
-    RETURNING heartbeat_at
-), gone AS (
-    DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day' AND r.id <> $1::text
-)
-SELECT beat.heartbeat_at, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM beat
+const replicaDelete = `-- name: ReplicaDelete :exec
+DELETE FROM replicas r WHERE r.id = $1::text
 `
 
-type ReplicaBeatRow struct {
-	HeartbeatAt       time.Time
-	SynchronousCommit string
-}
-
-// ReplicaBeat stores a heartbeat, and deletes replicas that died a day ago. It does not wait for the disk, since a
-// crash of the server loses only seconds of heartbeats. The later of two concurrent beats stays.
-func (q *Queries) ReplicaBeat(ctx context.Context, db DBTX, owner string) (ReplicaBeatRow, error) {
-	row := db.QueryRow(ctx, replicaBeat, owner)
-	var i ReplicaBeatRow
-	err := row.Scan(&i.HeartbeatAt, &i.SynchronousCommit)
-	return i, err
+// ReplicaDelete deletes the heartbeat of a replica.
+func (q *Queries) ReplicaDelete(ctx context.Context, db DBTX, owner string) error {
+	_, err := db.Exec(ctx, replicaDelete, owner)
+	return err
 }
 
 const replicaLeads = `-- name: ReplicaLeads :one
@@ -296,14 +186,9 @@ func (q *Queries) ReplicaLeads(ctx context.Context, db DBTX, ttlSeconds float64)
 	return i, err
 }
 
-const replicaMark = `-- name: ReplicaMark :one
-WITH marked AS (
-    UPDATE replicas r SET connected = $1, draining = $2
-    WHERE r.id = $3 AND (r.connected <> $1 OR r.draining <> $2)
-    RETURNING r.id
-)
-SELECT m.n, (CASE WHEN m.n > 0 THEN pg_notify('ebb', '|')::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM marked) m
+const replicaMark = `-- name: ReplicaMark :execrows
+UPDATE replicas r SET connected = $1, draining = $2
+WHERE r.id = $3 AND (r.connected <> $1 OR r.draining <> $2)
 `
 
 type ReplicaMarkParams struct {
@@ -312,15 +197,21 @@ type ReplicaMarkParams struct {
 	Owner     sessions.ReplicaID
 }
 
-type ReplicaMarkRow struct {
-	N        int64
-	Notified bool
+// ReplicaMark stores a replica's status, if it has changed.
+func (q *Queries) ReplicaMark(ctx context.Context, db DBTX, arg *ReplicaMarkParams) (int64, error) {
+	result, err := db.Exec(ctx, replicaMark, arg.Connected, arg.Draining, arg.Owner)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
-// ReplicaMark stores a replica's status, and notifies every other replica of a change.
-func (q *Queries) ReplicaMark(ctx context.Context, db DBTX, arg *ReplicaMarkParams) (ReplicaMarkRow, error) {
-	row := db.QueryRow(ctx, replicaMark, arg.Connected, arg.Draining, arg.Owner)
-	var i ReplicaMarkRow
-	err := row.Scan(&i.N, &i.Notified)
-	return i, err
+const replicasExpire = `-- name: ReplicasExpire :exec
+DELETE FROM replicas r WHERE r.heartbeat_at < now() - interval '1 day'
+`
+
+// ReplicasExpire deletes the heartbeats of replicas that died a day ago.
+func (q *Queries) ReplicasExpire(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, replicasExpire)
+	return err
 }

@@ -26,7 +26,7 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 // waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
-	err := s.Revive(ctx, s.Pool, string(key))
+	err := s.Revive(ctx, s.Pool.Pipeline(), key)
 	if err != nil {
 		return done, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), err)
 	}

@@ -90,7 +90,11 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Revive(ctx, g.Pool, slices.Concat(spoken, quoted)...); err != nil {
+	var logs []sessions.Key
+	for _, key := range slices.Concat(spoken, quoted) {
+		logs = append(logs, sessions.Key(key))
+	}
+	if err := g.Revive(ctx, g.Pool.Pipeline(), logs...); err != nil {
 		return err
 	}
 	if g.who.nicks, err = g.Q.PersonNicks(ctx, g.Pool, ids); err != nil {

@@ -24,8 +24,8 @@ const maxSenderIDs = 10
 // The buttons of a settled card work for this time.
 const cardsKept = 30 * 24 * time.Hour
 
-// DeleteExpired deletes and counts long expired memories. It also deletes old cards, day-old marks of deleted messages,
-// surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages loses their names,
+// DeleteExpired deletes and counts long expired memories. It also deletes old cards, day-old marks of deleted messages, the
+// heartbeats of replicas that are dead for a day, surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages loses their names,
 // and that of deleted sessions is deleted.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
@@ -37,6 +37,9 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	}
 	if err := s.Q.DeletedMessagesExpire(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
+	}
+	if err := s.Q.ReplicasExpire(ctx, s.Pool); err != nil {
+		return 0, fmt.Errorf("deleting heartbeats of dead replicas: %w", err)
 	}
 	if err := s.tidySenderIDs(ctx); err != nil {
 		return 0, fmt.Errorf("deleting old sender ids: %w", err)

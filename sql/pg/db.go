@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ type DB struct {
 	ListenConfig *pgx.ConnConfig // for the listening connection
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
+	Clock        Clock
 
 	failingUntil atomic.Int64 // end of the time in which the database counts as failing, in nanoseconds since 1970
 }
@@ -105,8 +107,12 @@ func AsNotFound(err error) error {
 	return err
 }
 
-// DivisionByZero is the code by which a statement rolls itself back as a whole; see TurnCommit.
-const DivisionByZero = "22012"
+const (
+	// DivisionByZero is the code by which a statement ends its pipeline; see TurnWhole.
+	DivisionByZero = "22012"
+	// LockNotAvailable is the code of a statement that does not wait for a lock; see TurnRead.
+	LockNotAvailable = "55P03"
+)
 
 // IsCode reports whether an error has a SQLSTATE.
 func IsCode(err error, code string) bool {
@@ -165,7 +171,7 @@ func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do
 	return d.inTx(ctx, begin, func(tx pgx.Tx) error {
 		row, err := d.Q.SessionLock(ctx, tx, key)
 		if errors.Is(err, pgx.ErrNoRows) { // perhaps the row alone was deleted
-			if err := d.Revive(ctx, tx, string(key)); err != nil {
+			if err := d.Revive(ctx, PipelineIn(tx), key); err != nil {
 				return err
 			}
 			row, err = d.Q.SessionLock(ctx, tx, key)
@@ -178,11 +184,17 @@ func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do
 }
 
 // Revive creates the missing sessions of logs, free of a lease. An unknown log has none.
-func (d *DB) Revive(ctx context.Context, db dbsqlc.DBTX, logs ...string) error {
-	_, err := d.Q.SessionsRevive(ctx, db, &dbsqlc.SessionsReviveParams{
-		Logs: append([]string{}, logs...), Keys: []string{}, Owners: []string{}, Terms: []int64{},
-	})
-	return err
+func (d *DB) Revive(ctx context.Context, p *Pipeline, logs ...sessions.Key) error {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(logs))) { // in one order, lest two of them wait for each other
+		d.ReviveUnder(ctx, p, &dbsqlc.SessionReviveParams{SessionKey: key})
+	}
+	return p.Send(ctx)
+}
+
+// ReviveUnder queues the creation of a session, if it is missing.
+func (d *DB) ReviveUnder(ctx context.Context, p *Pipeline, r *dbsqlc.SessionReviveParams) {
+	d.Q.SummariesEnd(ctx, p, []sessions.Key{r.SessionKey})
+	d.Q.SessionRevive(ctx, p, []*dbsqlc.SessionReviveParams{r})
 }
 
 const acceptPause = 100 * time.Millisecond

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"crypto/sha256"
 	"net/url"
 	"strings"
 
@@ -26,4 +27,18 @@ func RobotOf(key sessions.Key) sessions.RobotCode {
 		return ""
 	}
 	return sessions.RobotCode(code)
+}
+
+// DeletionMark is the mark of a message that was deleted with a session. The statements of deletions make it from the conversation's
+// key.
+func DeletionMark(key sessions.Key, message string) []byte {
+	sum := sha256.Sum256([]byte(string(key) + " " + message))
+	return sum[:]
+}
+
+// ConversationKey is the part of a key without the member.
+func ConversationKey(key sessions.Key) sessions.Key {
+	robot, rest, _ := strings.Cut(string(key), "/")
+	conversation, _, _ := strings.Cut(rest, "/")
+	return sessions.Key(robot + "/" + conversation)
 }

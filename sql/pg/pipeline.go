@@ -17,9 +17,14 @@ import (
 // A statement sees the rows of those before it. An error of one undoes all. A statement can't depend on a result in Go, so one
 // that has to end the pipeline fails, for example by a division by zero.
 type Pipeline struct {
-	pool *Pool
-	all  []*queued
-	err  error
+	db    batchSender
+	again bool // after a conflict
+	all   []*queued
+	err   error
+}
+
+type batchSender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // queued is a statement with its result.
@@ -42,7 +47,10 @@ var (
 )
 
 // Pipeline returns a pipeline without statements. It serves one goroutine.
-func (p *Pool) Pipeline() *Pipeline { return &Pipeline{pool: p, err: errUnsent} }
+func (p *Pool) Pipeline() *Pipeline { return &Pipeline{db: p.Pool, again: true, err: errUnsent} }
+
+// PipelineIn returns a pipeline in a transaction, which ends with an error of its statements.
+func PipelineIn(tx pgx.Tx) *Pipeline { return &Pipeline{db: tx, err: errUnsent} }
 
 // SendBatch implements dbsqlc.DBTX. It queues the statements.
 func (p *Pipeline) SendBatch(_ context.Context, b *pgx.Batch) pgx.BatchResults {
@@ -59,7 +67,9 @@ func (p *Pipeline) Exec(context.Context, string, ...any) (pgconn.CommandTag, err
 }
 
 // Query implements dbsqlc.DBTX. It fails.
-func (p *Pipeline) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errBatchAlone }
+func (p *Pipeline) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	return nil, errBatchAlone
+}
 
 // QueryRow implements dbsqlc.DBTX. It fails.
 func (p *Pipeline) QueryRow(context.Context, string, ...any) pgx.Row {
@@ -71,7 +81,7 @@ func (p *Pipeline) QueryRow(context.Context, string, ...any) pgx.Row {
 // then, too.
 func (p *Pipeline) Send(ctx context.Context) error {
 	for tries := 1; ; tries++ {
-		if p.err = p.send(ctx); !Clashed(ctx, p.err, tries) {
+		if p.err = p.send(ctx); !p.again || !Clashed(ctx, p.err, tries) {
 			p.err = withHint(p.err)
 			return p.err
 		}
@@ -87,7 +97,7 @@ func (p *Pipeline) send(ctx context.Context) error {
 		b.Queue(q.sql, q.args...)
 		*q = queued{sql: q.sql, args: q.args, err: errNotRun}
 	}
-	results := p.pool.Pool.SendBatch(ctx, b)
+	results := p.db.SendBatch(ctx, b)
 	for _, q := range p.all {
 		if q.err = q.read(results); q.err != nil {
 			_ = results.Close() // the connection is free again
@@ -175,7 +185,7 @@ type pipelineRows struct {
 	next int // the row after the current one
 	at   int // its place in the data
 	raw  [][]byte
-	err  error // of a scan
+	err  error // the one of a scan
 }
 
 // A map of types serves one goroutine at a time, and remembers how each type is read.
@@ -254,3 +264,43 @@ func (r *pipelineRows) Conn() *pgx.Conn { return nil }
 
 // TypeMap implements pgx.Rows.
 func (r *pipelineRows) TypeMap() *pgtype.Map { return nil }
+
+// One returns the result of the only statement of a :batchone function, as pgx.ErrNoRows without one or without its row.
+func One[T any](each func(func(int, T, error))) (T, error) {
+	var row T
+	err := error(pgx.ErrNoRows)
+	each(func(_ int, one T, its error) { row, err = one, its })
+	return row, err
+}
+
+// Found returns the rows of the statements of a :batchone function, without those that found none.
+func Found[T any](each func(func(int, T, error))) (rows []T, err error) {
+	each(func(_ int, one T, its error) {
+		if its == nil {
+			rows = append(rows, one)
+		} else if err == nil && !errors.Is(its, pgx.ErrNoRows) {
+			err = its
+		}
+	})
+	return rows, err
+}
+
+// All returns the rows of all statements of a :batchmany function.
+func All[T any](each func(func(int, []T, error))) (rows []T, err error) {
+	each(func(_ int, some []T, its error) {
+		if rows = append(rows, some...); err == nil {
+			err = its
+		}
+	})
+	return rows, err
+}
+
+// Done returns the first error of the statements of a :batchexec function.
+func Done(each func(func(int, error))) (err error) {
+	each(func(_ int, its error) {
+		if err == nil {
+			err = its
+		}
+	})
+	return err
+}
