@@ -267,7 +267,7 @@ func TestIndexesLeaveTurnsCheap(t *testing.T) {
 	if got := indexed("dingtalk_session_events"); !slices.Contains(got, "state") || slices.ContainsFunc(got, func(c string) bool { return slices.Contains(marks, c) }) {
 		t.Errorf("the indexes of events have the columns %q", got)
 	}
-	const most = 8
+	const most = 6
 	if n := collect(t, pool, "SELECT count(*) FROM pg_index WHERE indrelid = 'dingtalk_session_events'::regclass", pgx.RowTo[int]); n[0] > most {
 		t.Errorf("events have %d indexes, want at most %d", n[0], most)
 	}
