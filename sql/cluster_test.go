@@ -22,7 +22,6 @@ import (
 // refusedByCluster are the statements that a cluster cannot execute yet, by their files.
 var refusedByCluster = map[string][]string{
 	"cards":      {"CardsAbandoned"},
-	"compaction": {"CompactionInsert", "SessionCompacted"},
 	"console":    {"PagePeople", "PagePeopleLike"},
 	"digest":     {"DigestsDue"},
 	"embeddings": {"EmbeddingsHold"},
@@ -30,7 +29,6 @@ var refusedByCluster = map[string][]string{
 	"keep":       {"MemoriesExpire"},
 	"limits":     {"LimitsAdmit", "LimitsNotify", "LimitsSpend"},
 	"memory":     {"NicksSeen"},
-	"outbox":     {"OutboxPutDown", "OutboxUnsent"},
 	"restart":    {"RestartsEnded"},
 	"retention":  {"ExpiredSessions", "MemoriesExpireUnseen", "PinnedLock"},
 	"rights":     {"AskingUnname", "AuditMembersGone", "PeopleNamed", "PersonUnname", "SenderIDsTrim", "SessionsCut", "SessionsReadScope", "SessionsTelling"},

@@ -29,6 +29,7 @@ var overAllSessions = map[string]string{
 	"LeasesFree":        "a stop: the leases of one replica, once",
 	"RepliesResume":     "an operator's word about the calls of all conversations: the replies that wait, by the partial index of open ones",
 	"OutboxPutDown":     "a stop: the open replies of one replica, once",
+	"OutboxLeave":       "a stop: the open replies of one replica, once",
 	"SessionsUnflushed": "a stop: the sessions of one replica, once or twice",
 	"EventsGone":        "a stop: the messages that one replica acknowledged, once",
 

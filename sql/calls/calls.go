@@ -46,7 +46,16 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 
 // ReserveCalls implements calls.Store.
 func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
-	r, err := s.Q.CallsReserve(ctx, s.Pool, &dbsqlc.CallsReserveParams{Month: sessions.MonthOf(day), Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now})
+	month, p := sessions.MonthOf(day), s.Pool.Pipeline()
+	s.Q.CallsLock(ctx, p, []string{month})
+	s.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
+	s.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
+	counted := s.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
+	err := p.Send(ctx)
+	var r dbsqlc.CallsReserveRow
+	if err == nil {
+		r, err = pg.One(counted.QueryRow)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.CallMonth{}, false, nil
 	}
@@ -58,7 +67,15 @@ func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bou
 
 // ReturnCall implements calls.Store.
 func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error) {
-	r, err := s.Q.CallsReturn(ctx, s.Pool, &dbsqlc.CallsReturnParams{Month: sessions.MonthOf(day), Day: day, Api: api})
+	month, p := sessions.MonthOf(day), s.Pool.Pipeline()
+	returned := s.Q.CallsReturn(ctx, p, []string{month})
+	s.Q.CallsUncount(ctx, p, []*dbsqlc.CallsUncountParams{{Month: month, Api: api}})
+	s.Q.CallsUncountDay(ctx, p, []*dbsqlc.CallsUncountDayParams{{Day: day, Api: api}})
+	err := p.Send(ctx)
+	var r dbsqlc.CallsReturnRow
+	if err == nil {
+		r, err = pg.One(returned.QueryRow)
+	}
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("returning a call of %s: %w", day, pg.AsNotFound(err))
 	}
@@ -76,11 +93,18 @@ func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bo
 
 // ExhaustCalls implements calls.Store.
 func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
-	first, err := s.Q.CallsExhaust(ctx, s.Pool, &dbsqlc.CallsExhaustParams{Month: month, Until: until})
+	p := s.Pool.Pipeline()
+	locked := s.Q.CallsLock(ctx, p, []string{month})
+	s.Q.CallsExhaust(ctx, p, []*dbsqlc.CallsExhaustParams{{Month: month, Until: until}})
+	err := p.Send(ctx)
+	var before dbsqlc.CallsLockRow
+	if err == nil {
+		before, err = pg.One(locked.QueryRow)
+	}
 	if err != nil {
 		return false, fmt.Errorf("storing that the calls of %s are exhausted: %w", month, pg.AsNotFound(err))
 	}
-	return first, nil
+	return before.ExhaustedUntil == nil, nil
 }
 
 // ResumeCalls ends the platform's refusal of a month, and the pauses of waiting replies. It returns
@@ -88,7 +112,10 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error) {
 	out := sessions.ResumedCalls{Month: month}
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		r, err := s.Q.CallsResume(ctx, tx, month)
+		r, err := pg.One(s.Q.CallsLock(ctx, tx, []string{month}).QueryRow)
+		if err == nil {
+			err = s.Q.CallsResume(ctx, tx, month)
+		}
 		if err != nil {
 			return err
 		}

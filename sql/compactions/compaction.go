@@ -3,6 +3,7 @@ package compactions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -135,7 +136,7 @@ func (s *Store) compact(
 	if len(c.Summaries) > 0 {
 		entry.StartSeq, entry.EndSeq = c.Range()
 	}
-	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before}); err != nil {
+	if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: c.Gen, summary: newest, before: &before, cycle: &row.CompactionCount}); err != nil {
 		return done, err
 	}
 	if c.Notice != nil {
@@ -145,8 +146,13 @@ func (s *Store) compact(
 		}
 		done.Replies = []sessions.Outgoing{out}
 	}
+	if len(c.Summaries) > 0 {
+		if err := s.Q.SessionSummarized(ctx, tx, key); err != nil {
+			return done, err
+		}
+	}
 	return done, s.Q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
-		SessionKey: key, ThroughSeq: c.Through, Summarized: len(c.Summaries) > 0,
+		SessionKey: key, ThroughSeq: c.Through,
 		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: pg.Clamp(c.RearmTokens),
 		Pin: c.Pinned != nil, Pinned: pg.Clean(pg.OrZero(c.Pinned).Text),
 	})
@@ -193,6 +199,7 @@ type attempt struct {
 	summary *int64      // newest
 	before  *ViewBefore // for an undo
 	askedBy int64       // the message that asked for an undo
+	cycle   *int        // a committed compaction is linked to the last flush of its cycle
 }
 
 func (s *Store) logAttempt(
@@ -219,9 +226,32 @@ func (s *Store) logAttempt(
 		}
 		p.ViewBefore = b
 	}
+	if err := s.complete(ctx, tx, p, a); err != nil {
+		return e, err
+	}
 	row, err := s.Q.CompactionInsert(ctx, tx, p)
-	e.ID, e.CreatedAt, e.RequestedBy = row.ID, row.CreatedAt, row.RequestedBy
+	e.ID, e.CreatedAt, e.RequestedBy = row.ID, row.CreatedAt, p.RequestedBy
 	return e, err
+}
+
+// complete sets the newest flush of the cycle, and the sender of the message that asked for an undo.
+func (s *Store) complete(ctx context.Context, tx pgx.Tx, p *dbsqlc.CompactionInsertParams, a attempt) error {
+	if a.cycle != nil {
+		flush, err := s.Q.FlushOfCycle(ctx, tx, &dbsqlc.FlushOfCycleParams{SessionKey: p.SessionKey, Gen: a.gen, Epoch: *a.cycle})
+		if err == nil {
+			p.FlushID = &flush
+		} else if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+	}
+	if a.askedBy == 0 || p.RequestedBy != "" {
+		return nil
+	}
+	asker, err := s.Q.CompactionAsker(ctx, tx, &dbsqlc.CompactionAskerParams{SessionKey: p.SessionKey, ID: a.askedBy})
+	if p.RequestedBy = string(asker); errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
 }
 
 // Backlogs implements sessions.Store.

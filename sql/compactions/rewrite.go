@@ -2,7 +2,6 @@ package compactions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -17,19 +16,21 @@ import (
 // Rewrite implements sessions.Store.
 func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		_, err := s.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
+		n, err := s.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
 			SessionKey: l.Key, ID: w.ID, Summary: pg.Clean(w.Text), Tokens: pg.Clamp(w.Tokens), Model: pg.Clean(w.Log.Model),
-			Erased: sessions.ErasedText, Growth: min(max(w.Growth, -math.MaxInt32), math.MaxInt32),
+			Erased: sessions.ErasedText,
 		})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return sessions.ErrConflict
+		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := s.Q.SessionRewritten(ctx, tx, &dbsqlc.SessionRewrittenParams{
+			SessionKey: l.Key, Growth: min(max(w.Growth, -math.MaxInt32), math.MaxInt32),
+		}); err != nil {
 			return err
 		}
 		entry := w.Log
 		entry.Key, entry.Outcome = l.Key, "committed"
-		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID}); err != nil {
+		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID, cycle: &row.CompactionCount}); err != nil {
 			return err
 		}
 		return spend.Add(ctx, tx, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})

@@ -2,11 +2,8 @@ package conversation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -21,17 +18,32 @@ func NewCards(db *pg.DB) *Cards { return &Cards{db} }
 
 // OpenCard implements sessions.Cards.
 func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
-	row, err := s.Q.CardOpen(ctx, s.Pool, &dbsqlc.CardOpenParams{
+	p := s.Pool.Pipeline()
+	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	opened := s.Q.CardOpen(ctx, p, []*dbsqlc.CardOpenParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
 		Kind: string(c.Kind), HoldSeconds: hold.Seconds(),
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = sessions.ErrLeaseLost
+	}})
+	states := s.Q.CardState(ctx, p, []*dbsqlc.CardStateParams{{SessionKey: l.Key, OutTrackID: c.Track}})
+	err := p.Send(ctx)
+	if err == nil {
+		_, err = pg.One(held.QueryRow)
+		err = pg.AsLost(err)
+	}
+	var fresh, state []string
+	if err == nil {
+		fresh, err = pg.Found(opened.QueryRow)
+	}
+	if err == nil {
+		state, err = pg.Found(states.QueryRow)
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("recording card %s: %w", c.Track, err)
 	}
-	return sessions.CardState(row.State), row.Known, nil
+	if len(state) == 0 { // deleted meanwhile
+		return sessions.CardOpen, true, nil
+	}
+	return sessions.CardState(state[0]), len(fresh) == 0, nil
 }
 
 // OpenCardOf implements sessions.Cards.
@@ -45,7 +57,16 @@ func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []strin
 
 // SettleCard implements sessions.Cards.
 func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
-	err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
+	if state == sessions.CardOpen {
+		if err := s.Q.CardRelease(ctx, s.Pool, &dbsqlc.CardReleaseParams{SessionKey: key, OutTrackID: track}); err != nil {
+			return fmt.Errorf("ending the hold of card %s: %w", track, err)
+		}
+		return nil
+	}
+	n, err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
+	if err == nil && n == 0 {
+		err = s.Q.CardForget(ctx, s.Pool, &dbsqlc.CardForgetParams{SessionKey: key, OutTrackID: track})
+	}
 	if err != nil {
 		return fmt.Errorf("settling card %s: %w", track, err)
 	}

@@ -1,9 +1,11 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,23 +17,34 @@ import (
 )
 
 const (
-	sending = "sending"
-	waiting = "waiting"
-	sent    = "sent"
-	failed  = "failed"
+	sent   = "sent"
+	failed = "failed"
 )
 
 // Unsent implements sessions.Outbox. It claims due rows, which have no NextAt, for the lease's owner.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	rows, err := s.Q.OutboxUnsent(ctx, s.Pool, &dbsqlc.OutboxUnsentParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: pg.ClaimTime.Seconds(),
-	})
+	open, err := s.Q.OutboxIsOpen(ctx, s.Pool, &dbsqlc.OutboxIsOpenParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	if err != nil {
+		return nil, fmt.Errorf("looking for unsent replies: %w", pg.AsLost(err))
+	}
+	if !open { // as most often: nothing is locked nor written
+		return nil, nil
+	}
+	p, hand := s.Pool.Pipeline(), pg.ClaimTime.Seconds()
+	held := holdLease(ctx, s.Q, p, l)
+	listed := s.Q.OutboxUnsent(ctx, p, []*dbsqlc.OutboxUnsentParams{{SessionKey: l.Key, Owner: string(l.Owner)}})
+	s.Q.OutboxTake(ctx, p, []*dbsqlc.OutboxTakeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: hand}})
+	s.Q.OutboxAdopt(ctx, p, []*dbsqlc.OutboxAdoptParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	if err := sendHeld(ctx, p, held); err != nil {
+		return nil, fmt.Errorf("claiming unsent replies: %w", err)
+	}
+	rows, err := pg.All(listed.Query)
 	unsent, err := outgoing(l, rows, err, func(r dbsqlc.OutboxUnsentRow) (sessions.Outgoing, []byte) {
 		o := sessions.Outgoing{
 			ID: r.ID, Refusals: r.Refusals, Part: r.Part, Joint: r.Joint, Maybe: r.Resumed, Took: r.Took, Due: r.Due, Via: r.Via, Created: r.CreatedAt,
 			Reply: sessions.Reply{Nonce: r.Nonce},
 		}
-		if r.State == waiting {
+		if !r.Taken {
 			o.NextAt = r.NextAt
 		}
 		return o, r.Target
@@ -42,16 +55,40 @@ func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 	return unsent, nil
 }
 
+// holdLease queues the first statement of a pipeline, and sendHeld sends all. The error is sessions.ErrLeaseLost when the lease is not the
+// current one: nothing was written then.
+func holdLease(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, l sessions.Lease) *dbsqlc.LeaseHoldBatchResults {
+	return q.LeaseHold(ctx, p, []*dbsqlc.LeaseHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+}
+
+func sendHeld(ctx context.Context, p *pg.Pipeline, held *dbsqlc.LeaseHoldBatchResults) error {
+	if err := p.Send(ctx); err != nil {
+		return err
+	}
+	_, err := pg.One(held.QueryRow)
+	return pg.AsLost(err)
+}
+
 // Announce implements sessions.Outbox.
 func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
 	target, err := pg.CleanJSON(r.Target)
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.Q.OutboxAnnounce(ctx, s.Pool, &dbsqlc.OutboxAnnounceParams{
+	p := s.Pool.Pipeline()
+	held := holdLease(ctx, s.Q, p, l)
+	stored := s.Q.OutboxAnnounce(ctx, p, []*dbsqlc.OutboxAnnounceParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce),
 		HandSeconds: pg.ClaimTime.Seconds(),
-	})
+	}})
+	err = sendHeld(ctx, p, held)
+	if errors.Is(err, sessions.ErrLeaseLost) {
+		return nil, nil
+	}
+	var row dbsqlc.OutboxAnnounceRow
+	if err == nil {
+		row, err = pg.One(stored.QueryRow)
+	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
@@ -63,9 +100,16 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 
 // Claim implements sessions.Outbox.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
-	rows, err := s.Q.OutboxClaim(ctx, s.Pool, &dbsqlc.OutboxClaimParams{
+	p := s.Pool.Pipeline()
+	held := holdLease(ctx, s.Q, p, l)
+	taken := s.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: pg.ClaimTime.Seconds(),
-	})
+	}})
+	if err := sendHeld(ctx, p, held); err != nil {
+		return nil, fmt.Errorf("claiming replies: %w", err)
+	}
+	rows, err := pg.All(taken.Query)
+	slices.SortFunc(rows, func(a, b dbsqlc.OutboxClaimRow) int { return cmp.Compare(a.ID, b.ID) })
 	claimed, err := outgoing(l, rows, err, func(r dbsqlc.OutboxClaimRow) (sessions.Outgoing, []byte) {
 		return sessions.Outgoing{
 			ID: r.ID, Attempts: r.Attempts, Refusals: r.Refusals, Part: r.Part, Joint: t.Joint, Maybe: r.Resumed, Created: r.CreatedAt,
@@ -78,20 +122,13 @@ func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 	return claimed, nil
 }
 
-// The lease is lost if there is no row; one with the id 0 says that no reply is open.
 func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessions.Outgoing, []byte)) ([]sessions.Outgoing, error) {
-	if err == nil && len(rows) == 0 {
-		err = sessions.ErrLeaseLost
-	}
 	if err != nil {
 		return nil, err
 	}
 	var replies []sessions.Outgoing
 	for _, r := range rows {
 		o, target := read(r)
-		if o.ID == 0 {
-			continue
-		}
 		o.Key = l.Key
 		if o.Reply.Target, err = convert.Target(target); err != nil {
 			return nil, fmt.Errorf("reading the target of reply %d: %w", o.ID, err)
@@ -103,17 +140,7 @@ func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessio
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
-	state := waiting
-	if t.Sent {
-		state = sent
-	} else if t.Failed {
-		state = failed
-	}
-	err := s.settles.Submit(ctx, &dbsqlc.OutboxSettleParams{
-		SessionKey: t.Key, ID: t.ID, State: state, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error), NextAt: t.NextAt,
-		Maybe: t.Maybe, Refused: t.Refused, Attempt: pg.Clamp(t.Attempt), Card: string(t.Card), Erased: sessions.ErasedText,
-	})
-	if err != nil {
+	if err := s.settles.Submit(ctx, &t); err != nil {
 		return fmt.Errorf("settling reply %d: %w", t.ID, pg.AsRefused(err))
 	}
 	return nil
@@ -121,24 +148,22 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 
 // PutDown implements sessions.Outbox.
 func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
-	if err := s.Q.OutboxPutDown(ctx, s.Pool, string(owner)); err != nil {
+	p := s.Pool.Pipeline()
+	s.Q.OutboxPutDown(ctx, p, []string{string(owner)})
+	s.Q.OutboxLeave(ctx, p, []string{string(owner)})
+	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("putting down the replies of replica %s: %w", owner, err)
 	}
 	return nil
 }
 
 // settleAll stores results in one transaction, or each in its own when the server refuses that.
-func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams) []error {
-	errs := make([]error, len(all))
-	var undone error
-	for tries := 1; ; tries++ {
-		marks := s.Q.OutboxSettle(ctx, s.Pool, all)
-		marks.QueryRow(func(i int, _ int64, err error) { errs[i] = pg.AsNotFound(err) })
-		// The rows arrive before the commit. Only Close returns the commit's error, or the one that rolled all back.
-		if undone = marks.Close(); !pg.Clashed(ctx, undone, tries) {
-			break
-		}
+func (s *Store) settleAll(ctx context.Context, all []*sessions.Settled) []error {
+	p, results := s.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
+	for i, t := range all {
+		results[i] = settle(ctx, s.Q, p, t)
 	}
+	undone, errs := p.Send(ctx), make([]error, len(all))
 	_, refused := errors.AsType[*pgconn.PgError](undone)
 	for i := range all {
 		switch {
@@ -146,7 +171,35 @@ func (s *Store) settleAll(ctx context.Context, all []*dbsqlc.OutboxSettleParams)
 			errs[i] = s.settleAll(ctx, all[i:i+1])[0]
 		case undone != nil:
 			errs[i] = undone
+		default:
+			_, err := pg.One(results[i])
+			errs[i] = pg.AsNotFound(err)
 		}
 	}
 	return errs
+}
+
+// settle queues the result of one try. A reply without a card has one statement.
+func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, t *sessions.Settled) func(func(int, int64, error)) {
+	refusals := 0
+	if t.Refused {
+		refusals = 1
+	}
+	if t.Card != "" && t.Card != sessions.CardOpen {
+		q.OutboxCard(ctx, p, []*dbsqlc.OutboxCardParams{{SessionKey: t.Key, ID: t.ID, State: string(t.Card)}})
+	}
+	if !t.Sent && !t.Failed {
+		return q.OutboxPause(ctx, p, []*dbsqlc.OutboxPauseParams{{
+			SessionKey: t.Key, ID: t.ID, Attempt: pg.Clamp(t.Attempt), Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
+			NextAt: t.NextAt, Maybe: t.Maybe, Refusals: refusals, Erased: sessions.ErasedText,
+		}}).QueryRow
+	}
+	state := failed
+	if t.Sent {
+		state = sent
+	}
+	return q.OutboxSettle(ctx, p, []*dbsqlc.OutboxSettleParams{{
+		SessionKey: t.Key, ID: t.ID, State: state, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
+		Maybe: t.Maybe, Refusals: refusals, Erased: sessions.ErasedText,
+	}}).QueryRow
 }

@@ -18,7 +18,7 @@ type Store struct {
 	*pg.DB
 	identities *identity.Store
 	logs       *index.Logs
-	settles    pg.Batcher[*dbsqlc.OutboxSettleParams]
+	settles    pg.Batcher[*sessions.Settled]
 	speakers   *speakers
 }
 

@@ -12,11 +12,634 @@ import (
 
 	"ebb/sessions"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 var (
 	ErrBatchAlreadyClosed = errors.New("batch already closed")
 )
+
+const callsCount = `-- name: CallsCount :batchexec
+INSERT INTO api_calls AS c (month, api, count)
+SELECT m.month, a.api, count(*) FROM api_months m, unnest($1::text[]) AS a(api)
+WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint AND m.level <= $4::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
+GROUP BY m.month, a.api
+ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
+`
+
+type CallsCountBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsCountParams struct {
+	Apis   []string
+	Month  string
+	Bound  int64
+	Lowest int
+	Now    time.Time
+}
+
+// CallsCount and CallsCountDay count one call for each entry of the list, if CallsReserve will.
+func (q *Queries) CallsCount(ctx context.Context, db DBTX, arg []*CallsCountParams) *CallsCountBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Apis,
+			a.Month,
+			a.Bound,
+			a.Lowest,
+			a.Now,
+		}
+		batch.Queue(callsCount, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsCountBatchResults{br, len(arg), false}
+}
+
+func (b *CallsCountBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CallsCountBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsCountDay = `-- name: CallsCountDay :batchexec
+INSERT INTO api_days AS d (day, api, count)
+SELECT $1::text, a.api, count(*) FROM api_months m, unnest($2::text[]) AS a(api)
+WHERE m.month = $3 AND m.calls + cardinality($2::text[]) <= $4::bigint AND m.level <= $5::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $6::timestamptz)
+GROUP BY a.api
+ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
+`
+
+type CallsCountDayBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsCountDayParams struct {
+	Day    string
+	Apis   []string
+	Month  string
+	Bound  int64
+	Lowest int
+	Now    time.Time
+}
+
+func (q *Queries) CallsCountDay(ctx context.Context, db DBTX, arg []*CallsCountDayParams) *CallsCountDayBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Day,
+			a.Apis,
+			a.Month,
+			a.Bound,
+			a.Lowest,
+			a.Now,
+		}
+		batch.Queue(callsCountDay, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsCountDayBatchResults{br, len(arg), false}
+}
+
+func (b *CallsCountDayBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CallsCountDayBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsExhaust = `-- name: CallsExhaust :batchexec
+UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, $1::timestamptz) WHERE m.month = $2
+`
+
+type CallsExhaustBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsExhaustParams struct {
+	Until time.Time
+	Month string
+}
+
+// CallsExhaust stores until when the platform refuses calls.
+func (q *Queries) CallsExhaust(ctx context.Context, db DBTX, arg []*CallsExhaustParams) *CallsExhaustBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Until,
+			a.Month,
+		}
+		batch.Queue(callsExhaust, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsExhaustBatchResults{br, len(arg), false}
+}
+
+func (b *CallsExhaustBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CallsExhaustBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsLock = `-- name: CallsLock :batchone
+SELECT m.calls, m.quota, m.level, m.exhausted_until FROM api_months m WHERE m.month = $1 FOR UPDATE
+`
+
+type CallsLockBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsLockRow struct {
+	Calls          int64
+	Quota          int64
+	Level          int
+	ExhaustedUntil *time.Time
+}
+
+// CallsLock locks a month's row, before the counts of its calls change. No row: the month has no call yet.
+func (q *Queries) CallsLock(ctx context.Context, db DBTX, month []string) *CallsLockBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range month {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(callsLock, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsLockBatchResults{br, len(month), false}
+}
+
+func (b *CallsLockBatchResults) QueryRow(f func(int, CallsLockRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i CallsLockRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(
+			&i.Calls,
+			&i.Quota,
+			&i.Level,
+			&i.ExhaustedUntil,
+		)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *CallsLockBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsReserve = `-- name: CallsReserve :batchone
+UPDATE api_months m SET calls = m.calls + cardinality($1::text[])
+WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint AND m.level <= $4::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
+RETURNING m.calls, m.level, m.exhausted_until
+`
+
+type CallsReserveBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsReserveParams struct {
+	Apis   []string
+	Month  string
+	Bound  int64
+	Lowest int
+	Now    time.Time
+}
+
+type CallsReserveRow struct {
+	Calls          int64
+	Level          int
+	ExhaustedUntil *time.Time
+}
+
+// CallsReserve counts the calls of a list in the month, or none of them. No row: none.
+func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg []*CallsReserveParams) *CallsReserveBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Apis,
+			a.Month,
+			a.Bound,
+			a.Lowest,
+			a.Now,
+		}
+		batch.Queue(callsReserve, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsReserveBatchResults{br, len(arg), false}
+}
+
+func (b *CallsReserveBatchResults) QueryRow(f func(int, CallsReserveRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i CallsReserveRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *CallsReserveBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsReturn = `-- name: CallsReturn :batchone
+UPDATE api_months m SET calls = m.calls - 1 WHERE m.month = $1 RETURNING m.calls, m.level, m.exhausted_until
+`
+
+type CallsReturnBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsReturnRow struct {
+	Calls          int64
+	Level          int
+	ExhaustedUntil *time.Time
+}
+
+// CallsReturn, CallsUncount and CallsUncountDay take back a counted call.
+func (q *Queries) CallsReturn(ctx context.Context, db DBTX, month []string) *CallsReturnBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range month {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(callsReturn, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsReturnBatchResults{br, len(month), false}
+}
+
+func (b *CallsReturnBatchResults) QueryRow(f func(int, CallsReturnRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i CallsReturnRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *CallsReturnBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsUncount = `-- name: CallsUncount :batchexec
+UPDATE api_calls c SET count = c.count - 1 WHERE c.month = $1 AND c.api = $2
+`
+
+type CallsUncountBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsUncountParams struct {
+	Month string
+	Api   string
+}
+
+func (q *Queries) CallsUncount(ctx context.Context, db DBTX, arg []*CallsUncountParams) *CallsUncountBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Month,
+			a.Api,
+		}
+		batch.Queue(callsUncount, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsUncountBatchResults{br, len(arg), false}
+}
+
+func (b *CallsUncountBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CallsUncountBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const callsUncountDay = `-- name: CallsUncountDay :batchexec
+UPDATE api_days d SET count = d.count - 1 WHERE d.day = $1 AND d.api = $2
+`
+
+type CallsUncountDayBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CallsUncountDayParams struct {
+	Day string
+	Api string
+}
+
+func (q *Queries) CallsUncountDay(ctx context.Context, db DBTX, arg []*CallsUncountDayParams) *CallsUncountDayBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Day,
+			a.Api,
+		}
+		batch.Queue(callsUncountDay, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CallsUncountDayBatchResults{br, len(arg), false}
+}
+
+func (b *CallsUncountDayBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *CallsUncountDayBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const cardHold = `-- name: CardHold :batchone
+SELECT s.lease_term FROM dingtalk_sessions s
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR KEY SHARE
+`
+
+type CardHoldBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CardHoldParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// CardHold keeps a session from its deletion until the transaction ends. No row: the lease is not the current one.
+func (q *Queries) CardHold(ctx context.Context, db DBTX, arg []*CardHoldParams) *CardHoldBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(cardHold, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CardHoldBatchResults{br, len(arg), false}
+}
+
+func (b *CardHoldBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var lease_term int64
+		if b.closed {
+			if f != nil {
+				f(t, lease_term, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&lease_term)
+		if f != nil {
+			f(t, lease_term, err)
+		}
+	}
+}
+
+func (b *CardHoldBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const cardOpen = `-- name: CardOpen :batchone
+INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
+SELECT s.session_key, $1::text, $2::bigint, $3::text, now() + interval '1 second' * $4::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $5 AND s.lease_owner = $6::text AND s.lease_term = $7
+ON CONFLICT (session_key, out_track_id) DO NOTHING
+RETURNING out_track_id
+`
+
+type CardOpenBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CardOpenParams struct {
+	OutTrackID  string
+	TurnEventID int64
+	Kind        string
+	HoldSeconds float64
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+}
+
+// CardOpen records a card before its delivery. It is not abandoned during the hold. No row: an earlier attempt recorded it, and may
+// have delivered it.
+func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg []*CardOpenParams) *CardOpenBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.OutTrackID,
+			a.TurnEventID,
+			a.Kind,
+			a.HoldSeconds,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(cardOpen, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CardOpenBatchResults{br, len(arg), false}
+}
+
+func (b *CardOpenBatchResults) QueryRow(f func(int, string, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var out_track_id string
+		if b.closed {
+			if f != nil {
+				f(t, out_track_id, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&out_track_id)
+		if f != nil {
+			f(t, out_track_id, err)
+		}
+	}
+}
+
+func (b *CardOpenBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const cardState = `-- name: CardState :batchone
+SELECT c.state FROM cards c WHERE c.session_key = $1 AND c.out_track_id = $2
+`
+
+type CardStateBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CardStateParams struct {
+	SessionKey sessions.Key
+	OutTrackID string
+}
+
+func (q *Queries) CardState(ctx context.Context, db DBTX, arg []*CardStateParams) *CardStateBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.OutTrackID,
+		}
+		batch.Queue(cardState, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CardStateBatchResults{br, len(arg), false}
+}
+
+func (b *CardStateBatchResults) QueryRow(f func(int, string, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var state string
+		if b.closed {
+			if f != nil {
+				f(t, state, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&state)
+		if f != nil {
+			f(t, state, err)
+		}
+	}
+}
+
+func (b *CardStateBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
 
 const commitUnsynced = `-- name: CommitUnsynced :batchexec
 SELECT set_config('synchronous_commit', $1::text, true)::text AS synchronous_commit
@@ -194,6 +817,61 @@ func (b *LeaseFreeBatchResults) QueryRow(f func(int, sessions.Key, error)) {
 }
 
 func (b *LeaseFreeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const leaseHold = `-- name: LeaseHold :batchone
+SELECT s.lease_term FROM dingtalk_sessions s
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
+`
+
+type LeaseHoldBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LeaseHoldParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// LeaseHold locks the row of a session until the transaction ends, if the lease is the current one: a takeover waits.
+func (q *Queries) LeaseHold(ctx context.Context, db DBTX, arg []*LeaseHoldParams) *LeaseHoldBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(leaseHold, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LeaseHoldBatchResults{br, len(arg), false}
+}
+
+func (b *LeaseHoldBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var lease_term int64
+		if b.closed {
+			if f != nil {
+				f(t, lease_term, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&lease_term)
+		if f != nil {
+			f(t, lease_term, err)
+		}
+	}
+}
+
+func (b *LeaseHoldBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
@@ -723,31 +1401,487 @@ func (b *MessagePlaceBatchResults) Close() error {
 	return b.br.Close()
 }
 
-const outboxSettle = `-- name: OutboxSettle :batchone
-WITH carded AS (
-    UPDATE cards c SET state = $12::text, settled_at = now()
-    FROM outbox r
-    WHERE r.session_key = $9 AND r.id = $10
-      AND c.session_key = $9 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
-      AND c.state <> coalesce(nullif($12::text, ''), 'open')
-)
+const outboxAdopt = `-- name: OutboxAdopt :batchexec
+UPDATE outbox o SET sender = $1::text
+FROM dingtalk_sessions s
+WHERE o.session_key = $2 AND o.state = 'waiting' AND o.sender <> $1::text
+  AND s.session_key = $2 AND s.lease_owner = $1::text AND s.lease_term = $3
+`
+
+type OutboxAdoptBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxAdoptParams struct {
+	Owner      string
+	SessionKey sessions.Key
+	Term       int64
+}
+
+// OutboxAdopt makes the replies that pause a replica's.
+func (q *Queries) OutboxAdopt(ctx context.Context, db DBTX, arg []*OutboxAdoptParams) *OutboxAdoptBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Owner,
+			a.SessionKey,
+			a.Term,
+		}
+		batch.Queue(outboxAdopt, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxAdoptBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxAdoptBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *OutboxAdoptBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxAnnounce = `-- name: OutboxAnnounce :batchone
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+SELECT s.session_key, $1::jsonb, $2::text, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7
+  AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = $6 AND o.nonce = $3::text)
+RETURNING id, created_at
+`
+
+type OutboxAnnounceBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxAnnounceParams struct {
+	Target      []byte
+	Body        string
+	Nonce       string
+	Owner       string
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Term        int64
+}
+
+type OutboxAnnounceRow struct {
+	ID        int64
+	CreatedAt time.Time
+}
+
+// OutboxAnnounce is OutboxNotice under a lease, once for each nonce. No row: the lease is not the current one, or the notice
+// was stored before.
+func (q *Queries) OutboxAnnounce(ctx context.Context, db DBTX, arg []*OutboxAnnounceParams) *OutboxAnnounceBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Target,
+			a.Body,
+			a.Nonce,
+			a.Owner,
+			a.HandSeconds,
+			a.SessionKey,
+			a.Term,
+		}
+		batch.Queue(outboxAnnounce, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxAnnounceBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxAnnounceBatchResults) QueryRow(f func(int, OutboxAnnounceRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i OutboxAnnounceRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.ID, &i.CreatedAt)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *OutboxAnnounceBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxCard = `-- name: OutboxCard :batchexec
+UPDATE cards c SET state = $1::text, settled_at = now()
+FROM outbox r
+WHERE r.session_key = $2 AND r.id = $3
+  AND c.session_key = $2 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+`
+
+type OutboxCardBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxCardParams struct {
+	State      string
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// OutboxCard settles the open card of a reply.
+func (q *Queries) OutboxCard(ctx context.Context, db DBTX, arg []*OutboxCardParams) *OutboxCardBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.State,
+			a.SessionKey,
+			a.ID,
+		}
+		batch.Queue(outboxCard, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxCardBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxCardBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *OutboxCardBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxClaim = `-- name: OutboxClaim :batchmany
 UPDATE outbox o SET
-    body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) AND (o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed'))
-        THEN $2::text ELSE o.body END,
-    target = CASE WHEN o.state IN ('sent', 'failed') OR $1::text IN ('sent', 'failed')
-        THEN o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' ELSE o.target END,
-    state = CASE WHEN o.state IN ('sent', 'failed') THEN o.state ELSE $1::text END,
-    settled_at = CASE WHEN o.state IN ('sent', 'failed') THEN o.settled_at
-        WHEN $1::text IN ('sent', 'failed') THEN now() END,
+    in_flight = true,
+    joint = $1::text,
+    part = CASE WHEN o.nonce = $2::text THEN greatest(o.part, $3::int) ELSE o.part END,
+    attempts = o.attempts + 1,
+    sender = $4::text,
+    state = 'sending',
+    next_at = now() + interval '1 second' * $5::float8
+FROM dingtalk_sessions s
+WHERE o.session_key = $6 AND o.id = ANY($7::bigint[]) AND o.state IN ('sending', 'waiting')
+  AND s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $8
+RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
+`
+
+type OutboxClaimBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxClaimParams struct {
+	Joint       string
+	Nonce       string
+	Part        int
+	Owner       string
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Ids         []int64
+	Term        int64
+}
+
+type OutboxClaimRow struct {
+	ID        int64
+	Target    []byte
+	Body      string
+	Nonce     string
+	Resumed   bool
+	Attempts  int
+	Part      int
+	Refusals  int
+	CreatedAt time.Time
+}
+
+// OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
+// given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
+// number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text.
+func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg []*OutboxClaimParams) *OutboxClaimBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Joint,
+			a.Nonce,
+			a.Part,
+			a.Owner,
+			a.HandSeconds,
+			a.SessionKey,
+			a.Ids,
+			a.Term,
+		}
+		batch.Queue(outboxClaim, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxClaimBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxClaimBatchResults) Query(f func(int, []OutboxClaimRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []OutboxClaimRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i OutboxClaimRow
+				if err := rows.Scan(
+					&i.ID,
+					&i.Target,
+					&i.Body,
+					&i.Nonce,
+					&i.Resumed,
+					&i.Attempts,
+					&i.Part,
+					&i.Refusals,
+					&i.CreatedAt,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *OutboxClaimBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxLeave = `-- name: OutboxLeave :batchexec
+UPDATE outbox o SET sender = '', in_flight = false WHERE o.sender = $1::text AND o.state = 'waiting'
+`
+
+type OutboxLeaveBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// OutboxLeave releases a sender's replies that pause.
+func (q *Queries) OutboxLeave(ctx context.Context, db DBTX, owner []string) *OutboxLeaveBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range owner {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(outboxLeave, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxLeaveBatchResults{br, len(owner), false}
+}
+
+func (b *OutboxLeaveBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *OutboxLeaveBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxPause = `-- name: OutboxPause :batchone
+UPDATE outbox o SET
+    body = CASE WHEN o.settled_at IS NOT NULL AND coalesce((o.target ->> 'passing')::boolean, false) THEN $1::text ELSE o.body END,
+    target = CASE WHEN o.settled_at IS NULL THEN o.target ELSE o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions' END,
+    state = CASE WHEN o.settled_at IS NULL THEN 'waiting' ELSE o.state END,
+    in_flight = false,
+    joint = CASE WHEN $2::boolean THEN o.joint ELSE '' END,
+    refusals = o.refusals + $3::int,
+    part = greatest(o.part, $4::int),
+    via = $5,
+    error = $6,
+    resumed = o.resumed OR $2::boolean,
+    next_at = $7
+WHERE o.session_key = $8 AND o.id = $9 AND o.attempts = $10::int
+RETURNING o.id
+`
+
+type OutboxPauseBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxPauseParams struct {
+	Erased     string
+	Maybe      bool
+	Refusals   int
+	Part       int
+	Via        string
+	Error      string
+	NextAt     time.Time
+	SessionKey sessions.Key
+	ID         int64
+	Attempt    int
+}
+
+// OutboxPause stores the outcome of a try after which a reply waits for the next one. It counts only for the row's last try,
+// since a result may be late. A reply that was settled meanwhile stays so, and loses its address. No row: the reply or the try
+// does not exist any more.
+func (q *Queries) OutboxPause(ctx context.Context, db DBTX, arg []*OutboxPauseParams) *OutboxPauseBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Erased,
+			a.Maybe,
+			a.Refusals,
+			a.Part,
+			a.Via,
+			a.Error,
+			a.NextAt,
+			a.SessionKey,
+			a.ID,
+			a.Attempt,
+		}
+		batch.Queue(outboxPause, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxPauseBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxPauseBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var id int64
+		if b.closed {
+			if f != nil {
+				f(t, id, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&id)
+		if f != nil {
+			f(t, id, err)
+		}
+	}
+}
+
+func (b *OutboxPauseBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxPutDown = `-- name: OutboxPutDown :batchexec
+UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting', next_at = now()
+WHERE o.sender = $1::text AND o.state = 'sending'
+`
+
+type OutboxPutDownBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// OutboxPutDown releases a sender's claims on open replies: they are due. It needs no lease: the sender's rows are its own.
+func (q *Queries) OutboxPutDown(ctx context.Context, db DBTX, owner []string) *OutboxPutDownBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range owner {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(outboxPutDown, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxPutDownBatchResults{br, len(owner), false}
+}
+
+func (b *OutboxPutDownBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *OutboxPutDownBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxSettle = `-- name: OutboxSettle :batchone
+UPDATE outbox o SET
+    body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) THEN $1::text ELSE o.body END,
+    target = o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions',
+    state = CASE WHEN o.settled_at IS NULL THEN $2::text ELSE o.state END,
+    settled_at = now(),
     in_flight = false,
     joint = CASE WHEN $3::boolean THEN o.joint ELSE '' END,
-    refusals = o.refusals + CASE WHEN $4::boolean THEN 1 ELSE 0 END,
+    refusals = o.refusals + $4::int,
     part = greatest(o.part, $5::int),
     via = $6,
     error = $7,
-    resumed = o.resumed OR $3::boolean,
-    next_at = $8
-WHERE o.session_key = $9 AND o.id = $10 AND ($1::text IN ('sent', 'failed') OR o.attempts = $11::int)
+    resumed = o.resumed OR $3::boolean
+WHERE o.session_key = $8 AND o.id = $9
 RETURNING o.id
 `
 
@@ -758,41 +1892,32 @@ type OutboxSettleBatchResults struct {
 }
 
 type OutboxSettleParams struct {
-	State      string
 	Erased     string
+	State      string
 	Maybe      bool
-	Refused    bool
+	Refusals   int
 	Part       int
 	Via        string
 	Error      string
-	NextAt     time.Time
 	SessionKey sessions.Key
 	ID         int64
-	Attempt    int
-	Card       string
 }
 
-// OutboxSettle stores the outcome of a try. A settled row changes only by losing its address, which is no longer
-// needed. Erased words go then. An outcome that leaves the reply open counts only for the row's last try, since a
-// result may be late. No row: the reply or the try does not exist any more. card is the new state of the reply's card;
-// empty: unchanged. The two are compared per row: a condition on card alone would make each plan of a server without cards
-// cheaper than the general one, and the server would plan each execution.
+// OutboxSettle stores that a reply was sent, or that it failed. A settled row changes only by losing its address, which is no
+// longer needed. Erased words go then. No row: the reply does not exist any more.
 func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettleParams) *OutboxSettleBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
-			a.State,
 			a.Erased,
+			a.State,
 			a.Maybe,
-			a.Refused,
+			a.Refusals,
 			a.Part,
 			a.Via,
 			a.Error,
-			a.NextAt,
 			a.SessionKey,
 			a.ID,
-			a.Attempt,
-			a.Card,
 		}
 		batch.Queue(outboxSettle, vals...)
 	}
@@ -819,6 +1944,170 @@ func (b *OutboxSettleBatchResults) QueryRow(f func(int, int64, error)) {
 }
 
 func (b *OutboxSettleBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxTake = `-- name: OutboxTake :batchexec
+UPDATE outbox o SET
+    resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', $1::text),
+    sender = $1::text,
+    state = 'sending',
+    next_at = now() + interval '1 second' * $2::float8
+FROM dingtalk_sessions s
+WHERE o.session_key = $3 AND o.state IN ('sending', 'waiting') AND (o.state = 'sending' OR o.next_at <= now())
+  AND s.session_key = $3 AND s.lease_owner = $1::text AND s.lease_term = $4
+`
+
+type OutboxTakeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxTakeParams struct {
+	Owner       string
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Term        int64
+}
+
+// OutboxTake claims the open replies that do not pause for a replica.
+func (q *Queries) OutboxTake(ctx context.Context, db DBTX, arg []*OutboxTakeParams) *OutboxTakeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Owner,
+			a.HandSeconds,
+			a.SessionKey,
+			a.Term,
+		}
+		batch.Queue(outboxTake, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxTakeBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxTakeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *OutboxTakeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const outboxUnsent = `-- name: OutboxUnsent :batchmany
+SELECT o.id, o.target, o.nonce, o.joint, o.via, o.part, o.refusals, o.next_at, o.created_at,
+    o.sender <> $1::text AS took,
+    (o.state = 'sending' OR o.next_at <= now())::boolean AS taken,
+    (o.state = 'sending' AND NOT o.in_flight OR o.state = 'waiting' AND o.next_at <= now())::boolean AS due,
+    (o.resumed OR o.in_flight AND o.sender NOT IN ('', $1::text))::boolean AS resumed
+FROM outbox o WHERE o.session_key = $2 AND o.state IN ('sending', 'waiting')
+ORDER BY o.id FOR UPDATE
+`
+
+type OutboxUnsentBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxUnsentParams struct {
+	Owner      string
+	SessionKey sessions.Key
+}
+
+type OutboxUnsentRow struct {
+	ID        int64
+	Target    []byte
+	Nonce     string
+	Joint     string
+	Via       string
+	Part      int
+	Refusals  int
+	NextAt    time.Time
+	CreatedAt time.Time
+	Took      bool
+	Taken     bool
+	Due       bool
+	Resumed   bool
+}
+
+// OutboxUnsent lists the open replies of a session, without their texts, as they are before OutboxTake and OutboxAdopt. took says
+// that another replica had it last, due that it neither pauses nor is being tried. A row with another replica's try in flight may
+// have been sent, as one that is resumed. An earlier answer with a due row may have been lost.
+func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg []*OutboxUnsentParams) *OutboxUnsentBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Owner,
+			a.SessionKey,
+		}
+		batch.Queue(outboxUnsent, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxUnsentBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxUnsentBatchResults) Query(f func(int, []OutboxUnsentRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []OutboxUnsentRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i OutboxUnsentRow
+				if err := rows.Scan(
+					&i.ID,
+					&i.Target,
+					&i.Nonce,
+					&i.Joint,
+					&i.Via,
+					&i.Part,
+					&i.Refusals,
+					&i.NextAt,
+					&i.CreatedAt,
+					&i.Took,
+					&i.Taken,
+					&i.Due,
+					&i.Resumed,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *OutboxUnsentBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
@@ -1383,6 +2672,70 @@ func (b *SessionReviveBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const spendAdd = `-- name: SpendAdd :batchexec
+UPDATE dingtalk_sessions s SET
+    prompt_tokens = s.prompt_tokens + $1::bigint,
+    cached_tokens = s.cached_tokens + $2::bigint,
+    completion_tokens = s.completion_tokens + $3::bigint,
+    spent_tokens = CASE WHEN s.spent_on = $4::date THEN s.spent_tokens ELSE 0 END + $5::bigint,
+    spent_on = $4::date
+WHERE s.session_key = $6
+`
+
+type SpendAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SpendAddParams struct {
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Day              pgtype.Date
+	Upkeep           int64
+	SessionKey       sessions.Key
+}
+
+// SpendAdd adds the usage of model calls to the session's.
+func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg []*SpendAddParams) *SpendAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.PromptTokens,
+			a.CachedTokens,
+			a.CompletionTokens,
+			a.Day,
+			a.Upkeep,
+			a.SessionKey,
+		}
+		batch.Queue(spendAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SpendAddBatchResults{br, len(arg), false}
+}
+
+func (b *SpendAddBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SpendAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const summariesEnd = `-- name: SummariesEnd :batchexec
 UPDATE session_summaries a SET status = 'closed'
 WHERE a.session_key = $1 AND a.status = 'active'
@@ -1426,6 +2779,74 @@ func (b *SummariesEndBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *SummariesEndBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const usageAdd = `-- name: UsageAdd :batchexec
+INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT s.session_key, $1::date, $2::text, $3::text, $4::bigint, $5::bigint,
+    $6::bigint, $7::float8
+FROM dingtalk_sessions s WHERE s.session_key = $8
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+`
+
+type UsageAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type UsageAddParams struct {
+	Day              pgtype.Date
+	Kind             string
+	Model            string
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+	SessionKey       sessions.Key
+}
+
+// UsageAdd adds it to the day's, if there is such a session.
+func (q *Queries) UsageAdd(ctx context.Context, db DBTX, arg []*UsageAddParams) *UsageAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Day,
+			a.Kind,
+			a.Model,
+			a.PromptTokens,
+			a.CachedTokens,
+			a.CompletionTokens,
+			a.Cost,
+			a.SessionKey,
+		}
+		batch.Queue(usageAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &UsageAddBatchResults{br, len(arg), false}
+}
+
+func (b *UsageAddBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *UsageAddBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -43,26 +43,6 @@ func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) 
 	return items, nil
 }
 
-const callsExhaust = `-- name: CallsExhaust :one
-UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, $1::timestamptz)
-FROM (SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = $2 FOR UPDATE) before
-WHERE m.month = before.month
-RETURNING (before.exhausted_until IS NULL)::boolean AS first
-`
-
-type CallsExhaustParams struct {
-	Until time.Time
-	Month string
-}
-
-// CallsExhaust returns true for one replica in a month.
-func (q *Queries) CallsExhaust(ctx context.Context, db DBTX, arg *CallsExhaustParams) (bool, error) {
-	row := db.QueryRow(ctx, callsExhaust, arg.Until, arg.Month)
-	var first bool
-	err := row.Scan(&first)
-	return first, err
-}
-
 const callsList = `-- name: CallsList :many
 SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level, m.exhausted_until FROM api_months m
 WHERE $2::text = '' OR m.month = $2
@@ -178,113 +158,14 @@ func (q *Queries) CallsOpen(ctx context.Context, db DBTX, arg *CallsOpenParams) 
 	return result.RowsAffected(), nil
 }
 
-const callsReserve = `-- name: CallsReserve :one
-WITH m AS (
-    UPDATE api_months m SET calls = m.calls + cardinality($1::text[])
-    WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint AND m.level <= $4::integer
-        AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
-    RETURNING m.month, m.calls, m.level, m.exhausted_until
-), counted AS (
-    INSERT INTO api_calls AS c (month, api, count)
-    SELECT m.month, a.api, count(*) FROM m, unnest($1::text[]) AS a(api) GROUP BY m.month, a.api
-    ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
-), of_day AS (
-    INSERT INTO api_days AS d (day, api, count)
-    SELECT $6::text, a.api, count(*) FROM m, unnest($1::text[]) AS a(api) GROUP BY a.api
-    ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
-)
-SELECT m.calls, m.level, m.exhausted_until FROM m
+const callsResume = `-- name: CallsResume :exec
+UPDATE api_months m SET exhausted_until = NULL WHERE m.month = $1
 `
 
-type CallsReserveParams struct {
-	Apis   []string
-	Month  string
-	Bound  int64
-	Lowest int
-	Now    time.Time
-	Day    string
-}
-
-type CallsReserveRow struct {
-	Calls          int64
-	Level          int
-	ExhaustedUntil *time.Time
-}
-
-// CallsReserve counts one call for each entry of the list, or none. The month's row is locked first, by this and by CallsReturn.
-func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg *CallsReserveParams) (CallsReserveRow, error) {
-	row := db.QueryRow(ctx, callsReserve,
-		arg.Apis,
-		arg.Month,
-		arg.Bound,
-		arg.Lowest,
-		arg.Now,
-		arg.Day,
-	)
-	var i CallsReserveRow
-	err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
-	return i, err
-}
-
-const callsResume = `-- name: CallsResume :one
-WITH before AS (
-    SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = $1 FOR UPDATE
-)
-UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
-RETURNING m.calls, m.quota, m.level, before.exhausted_until
-`
-
-type CallsResumeRow struct {
-	Calls          int64
-	Quota          int64
-	Level          int
-	ExhaustedUntil *time.Time
-}
-
-// CallsResume ends the platform's refusal of a month. No row: the month has no call yet.
-func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) (CallsResumeRow, error) {
-	row := db.QueryRow(ctx, callsResume, month)
-	var i CallsResumeRow
-	err := row.Scan(
-		&i.Calls,
-		&i.Quota,
-		&i.Level,
-		&i.ExhaustedUntil,
-	)
-	return i, err
-}
-
-const callsReturn = `-- name: CallsReturn :one
-WITH m AS (
-    UPDATE api_months m SET calls = m.calls - 1
-    WHERE m.month = $1
-    RETURNING m.month, m.calls, m.level, m.exhausted_until
-), counted AS (
-    UPDATE api_calls c SET count = c.count - 1 FROM m WHERE c.month = m.month AND c.api = $2
-), of_day AS (
-    UPDATE api_days d SET count = d.count - 1 FROM m WHERE d.day = $3::text AND d.api = $2
-)
-SELECT m.calls, m.level, m.exhausted_until FROM m
-`
-
-type CallsReturnParams struct {
-	Month string
-	Api   string
-	Day   string
-}
-
-type CallsReturnRow struct {
-	Calls          int64
-	Level          int
-	ExhaustedUntil *time.Time
-}
-
-// CallsReturn takes back a counted call.
-func (q *Queries) CallsReturn(ctx context.Context, db DBTX, arg *CallsReturnParams) (CallsReturnRow, error) {
-	row := db.QueryRow(ctx, callsReturn, arg.Month, arg.Api, arg.Day)
-	var i CallsReturnRow
-	err := row.Scan(&i.Calls, &i.Level, &i.ExhaustedUntil)
-	return i, err
+// CallsResume ends the platform's refusal of a month.
+func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) error {
+	_, err := db.Exec(ctx, callsResume, month)
+	return err
 }
 
 const callsSetQuota = `-- name: CallsSetQuota :exec

@@ -86,6 +86,23 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 	return i, err
 }
 
+const cardForget = `-- name: CardForget :exec
+DELETE FROM cards c
+WHERE c.session_key = $1 AND c.out_track_id = $2
+  AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $1)
+`
+
+type CardForgetParams struct {
+	SessionKey sessions.Key
+	OutTrackID string
+}
+
+// CardForget deletes the card of a deleted session: its key may name a person.
+func (q *Queries) CardForget(ctx context.Context, db DBTX, arg *CardForgetParams) error {
+	_, err := db.Exec(ctx, cardForget, arg.SessionKey, arg.OutTrackID)
+	return err
+}
+
 const cardLeave = `-- name: CardLeave :execrows
 UPDATE outbox o SET target = o.target - 'card'
 WHERE o.session_key = $1 AND o.id = $2 AND o.state IN ('sending', 'waiting') AND o.attempts = $3::int
@@ -104,54 +121,6 @@ func (q *Queries) CardLeave(ctx context.Context, db DBTX, arg *CardLeaveParams) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const cardOpen = `-- name: CardOpen :one
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4 FOR KEY SHARE
-), opened AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
-    SELECT held.session_key, $2, $5, $6, now() + interval '1 second' * $7::float8 FROM held
-    ON CONFLICT (session_key, out_track_id) DO NOTHING
-    RETURNING out_track_id
-)
-SELECT
-    NOT EXISTS (SELECT FROM opened) AS known,
-    coalesce((SELECT c.state FROM cards c WHERE c.session_key = $1 AND c.out_track_id = $2), 'open')::text AS state
-FROM held
-`
-
-type CardOpenParams struct {
-	SessionKey  sessions.Key
-	OutTrackID  string
-	Owner       string
-	Term        int64
-	TurnEventID int64
-	Kind        string
-	HoldSeconds float64
-}
-
-type CardOpenRow struct {
-	Known bool
-	State string
-}
-
-// CardOpen records a card before its delivery and returns its state. known: an earlier attempt recorded it, and may have
-// delivered it. It is not abandoned during the hold. No row: the lease is not the current one.
-func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg *CardOpenParams) (CardOpenRow, error) {
-	row := db.QueryRow(ctx, cardOpen,
-		arg.SessionKey,
-		arg.OutTrackID,
-		arg.Owner,
-		arg.Term,
-		arg.TurnEventID,
-		arg.Kind,
-		arg.HoldSeconds,
-	)
-	var i CardOpenRow
-	err := row.Scan(&i.Known, &i.State)
-	return i, err
 }
 
 const cardOpenOf = `-- name: CardOpenOf :one
@@ -250,15 +219,25 @@ func (q *Queries) CardRate(ctx context.Context, db DBTX, arg *CardRateParams) (i
 	return result.RowsAffected(), nil
 }
 
-const cardSettle = `-- name: CardSettle :exec
-WITH gone AS (
-    DELETE FROM cards c
-    WHERE c.session_key = $2 AND c.out_track_id = $3 AND $1::text <> 'open'
-      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2)
-)
-UPDATE cards c SET state = $1::text, next_at = now(), settled_at = CASE WHEN $1::text = 'open' THEN NULL ELSE now() END
+const cardRelease = `-- name: CardRelease :exec
+UPDATE cards c SET next_at = now() WHERE c.session_key = $1 AND c.out_track_id = $2 AND c.state = 'open'
+`
+
+type CardReleaseParams struct {
+	SessionKey sessions.Key
+	OutTrackID string
+}
+
+// CardRelease ends an open card's hold.
+func (q *Queries) CardRelease(ctx context.Context, db DBTX, arg *CardReleaseParams) error {
+	_, err := db.Exec(ctx, cardRelease, arg.SessionKey, arg.OutTrackID)
+	return err
+}
+
+const cardSettle = `-- name: CardSettle :execrows
+UPDATE cards c SET state = $1::text, next_at = now(), settled_at = now()
 WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open'
-  AND ($1::text = 'open' OR EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2))
+  AND EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = $2)
 `
 
 type CardSettleParams struct {
@@ -267,11 +246,13 @@ type CardSettleParams struct {
 	OutTrackID string
 }
 
-// CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold. The row of a
-// deleted session goes with its end: its key may name a person.
-func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams) error {
-	_, err := db.Exec(ctx, cardSettle, arg.State, arg.SessionKey, arg.OutTrackID)
-	return err
+// CardSettle records that a card shows its last frame, or an error. No row: it is not open, or its session was deleted.
+func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams) (int64, error) {
+	result, err := db.Exec(ctx, cardSettle, arg.State, arg.SessionKey, arg.OutTrackID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const cardsAbandoned = `-- name: CardsAbandoned :many

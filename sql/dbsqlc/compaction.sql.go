@@ -12,6 +12,23 @@ import (
 	"ebb/sessions"
 )
 
+const compactionAsker = `-- name: CompactionAsker :one
+SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.id = $2
+`
+
+type CompactionAskerParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// CompactionAsker is the sender of the message that asked for an undo.
+func (q *Queries) CompactionAsker(ctx context.Context, db DBTX, arg *CompactionAskerParams) (sessions.UserID, error) {
+	row := db.QueryRow(ctx, compactionAsker, arg.SessionKey, arg.ID)
+	var sender_id sessions.UserID
+	err := row.Scan(&sender_id)
+	return sender_id, err
+}
+
 const compactionFind = `-- name: CompactionFind :one
 SELECT c.session_key, c.id, c.trigger, c.policy, c.mode, c.model, c.focus, c.requested_by, c.asked_by, c.gen, c.start_seq, c.end_seq, c.tokens_before, c.tokens_after, c.flush_outcome, c.flush_id, c.summary_id, c.view_before, c.undone_at, c.audit, c.duration_ms, c.prompt_tokens, c.cached_tokens, c.completion_tokens, c.cost, c.outcome, c.error, c.created_at FROM compaction_log c WHERE c.id = $1 ORDER BY c.session_key LIMIT 1
 `
@@ -58,12 +75,8 @@ INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focu
     outcome, error, asked_by, requested_by, view_before, flush_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
     $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, coalesce(nullif($23::text, ''), (
-        SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.id = $22), ''), $24,
-    CASE WHEN $20 = 'committed' AND $3 <> 'undo' THEN (
-        SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
-        WHERE f.session_key = $1 AND f.gen = $2 AND f.epoch = s.compaction_count) END)
-RETURNING id, created_at, requested_by
+    $19, $20, $21, $22, $23, $24, $25)
+RETURNING id, created_at
 `
 
 type CompactionInsertParams struct {
@@ -91,16 +104,16 @@ type CompactionInsertParams struct {
 	AskedBy          *int64
 	RequestedBy      string
 	ViewBefore       []byte
+	FlushID          *int64
 }
 
 type CompactionInsertRow struct {
-	ID          int64
-	CreatedAt   time.Time
-	RequestedBy string
+	ID        int64
+	CreatedAt time.Time
 }
 
-// CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
-// SessionCompacted, which follows, begins the next cycle. An undo that a message asked for is requested by its sender.
+// CompactionInsert stores the row of an attempt. A committed one is linked to the flush of its cycle. SessionSummarized, which
+// follows, begins the next cycle.
 func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *CompactionInsertParams) (CompactionInsertRow, error) {
 	row := db.QueryRow(ctx, compactionInsert,
 		arg.SessionKey,
@@ -127,9 +140,10 @@ func (q *Queries) CompactionInsert(ctx context.Context, db DBTX, arg *Compaction
 		arg.AskedBy,
 		arg.RequestedBy,
 		arg.ViewBefore,
+		arg.FlushID,
 	)
 	var i CompactionInsertRow
-	err := row.Scan(&i.ID, &i.CreatedAt, &i.RequestedBy)
+	err := row.Scan(&i.ID, &i.CreatedAt)
 	return i, err
 }
 
@@ -392,6 +406,24 @@ func (q *Queries) EventsUnarchive(ctx context.Context, db DBTX, arg *EventsUnarc
 	return err
 }
 
+const flushOfCycle = `-- name: FlushOfCycle :one
+SELECT f.id FROM memory_flushes f WHERE f.session_key = $1 AND f.gen = $2 AND f.epoch = $3 ORDER BY f.id DESC LIMIT 1
+`
+
+type FlushOfCycleParams struct {
+	SessionKey sessions.Key
+	Gen        int
+	Epoch      int
+}
+
+// FlushOfCycle is the newest flush of a cycle.
+func (q *Queries) FlushOfCycle(ctx context.Context, db DBTX, arg *FlushOfCycleParams) (int64, error) {
+	row := db.QueryRow(ctx, flushOfCycle, arg.SessionKey, arg.Gen, arg.Epoch)
+	var id int64
+	err := row.Scan(&id)
+	return id, err
+}
+
 const sessionCompactFailed = `-- name: SessionCompactFailed :exec
 UPDATE dingtalk_sessions s SET
     compact_failures = $1,
@@ -428,13 +460,10 @@ const sessionCompacted = `-- name: SessionCompacted :exec
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
     view_version = s.view_version + 1,
-    compaction_count = s.compaction_count + CASE WHEN $2::boolean THEN 1 ELSE 0 END,
-    compacted_at = CASE WHEN $2::boolean THEN now() ELSE s.compacted_at END,
-    flush_failures = CASE WHEN $2::boolean THEN 0 ELSE s.flush_failures END,
-    total_tokens = greatest(least(s.total_tokens::bigint - $3::int, 2147483647), 0),
-    rearm_tokens = $4,
-    pinned = CASE WHEN $5::boolean THEN $6::text ELSE s.pinned END,
-    pinned_due = s.pinned_due AND NOT $5::boolean,
+    total_tokens = greatest(least(s.total_tokens::bigint - $2::int, 2147483647), 0),
+    rearm_tokens = $3,
+    pinned = CASE WHEN $4::boolean THEN $5::text ELSE s.pinned END,
+    pinned_due = s.pinned_due AND NOT $4::boolean,
     observed_tokens = 0,
     observed_seq = 0,
     compact_failures = 0,
@@ -442,12 +471,11 @@ UPDATE dingtalk_sessions s SET
     compact_error = '',
     cut_upkeep = 0,
     updated_at = now()
-WHERE s.session_key = $7
+WHERE s.session_key = $6
 `
 
 type SessionCompactedParams struct {
 	ThroughSeq  int64
-	Summarized  bool
 	Freed       int
 	RearmTokens int
 	Pin         bool
@@ -456,12 +484,10 @@ type SessionCompactedParams struct {
 }
 
 // SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation. It resets
-// the provider's token count, which was that of the former prompt. After a summary a new cycle begins, in which flushes
-// are tried again.
+// the provider's token count, which was that of the former prompt.
 func (q *Queries) SessionCompacted(ctx context.Context, db DBTX, arg *SessionCompactedParams) error {
 	_, err := db.Exec(ctx, sessionCompacted,
 		arg.ThroughSeq,
-		arg.Summarized,
 		arg.Freed,
 		arg.RearmTokens,
 		arg.Pin,
@@ -509,6 +535,42 @@ WHERE s.session_key = $1
 // SessionRenewed begins a generation. Unflushed events stay owed to memory.
 func (q *Queries) SessionRenewed(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, sessionRenewed, sessionKey)
+	return err
+}
+
+const sessionRewritten = `-- name: SessionRewritten :exec
+UPDATE dingtalk_sessions s SET
+    view_version = s.view_version + 1,
+    total_tokens = greatest(least(s.total_tokens::bigint + $1::int, 2147483647), 0),
+    observed_tokens = 0,
+    observed_seq = 0,
+    compact_failures = 0,
+    compact_retry_at = NULL,
+    compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
+    cut_upkeep = 0,
+    updated_at = now()
+WHERE s.session_key = $2
+`
+
+type SessionRewrittenParams struct {
+	Growth     int
+	SessionKey sessions.Key
+}
+
+// SessionRewritten changes the view after it. The context grows by the given tokens.
+func (q *Queries) SessionRewritten(ctx context.Context, db DBTX, arg *SessionRewrittenParams) error {
+	_, err := db.Exec(ctx, sessionRewritten, arg.Growth, arg.SessionKey)
+	return err
+}
+
+const sessionSummarized = `-- name: SessionSummarized :exec
+UPDATE dingtalk_sessions s SET compaction_count = s.compaction_count + 1, compacted_at = now(), flush_failures = 0
+WHERE s.session_key = $1
+`
+
+// SessionSummarized begins a new cycle after a summary. Flushes are tried again in it.
+func (q *Queries) SessionSummarized(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, sessionSummarized, sessionKey)
 	return err
 }
 
@@ -835,48 +897,32 @@ func (q *Queries) SummaryInsert(ctx context.Context, db DBTX, arg *SummaryInsert
 	return i, err
 }
 
-const summaryRewrite = `-- name: SummaryRewrite :one
-WITH written AS (
-    UPDATE session_summaries a SET summary = $3::text, tokens = $4::int, model = $5::text, withheld = NULL
-    WHERE a.session_key = $2 AND a.id = $6 AND a.status = 'active' AND (a.summary = $7::text OR a.withheld IS NOT NULL)
-    RETURNING a.session_key
-)
-UPDATE dingtalk_sessions s SET
-    view_version = s.view_version + 1,
-    total_tokens = greatest(least(s.total_tokens::bigint + $1::int, 2147483647), 0),
-    observed_tokens = 0,
-    observed_seq = 0,
-    compact_failures = 0,
-    compact_retry_at = NULL,
-    compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
-    cut_upkeep = 0,
-    updated_at = now()
-FROM written WHERE s.session_key = $2
-RETURNING s.session_key
+const summaryRewrite = `-- name: SummaryRewrite :execrows
+UPDATE session_summaries a SET summary = $1::text, tokens = $2::int, model = $3::text, withheld = NULL
+WHERE a.session_key = $4 AND a.id = $5 AND a.status = 'active' AND (a.summary = $6::text OR a.withheld IS NOT NULL)
 `
 
 type SummaryRewriteParams struct {
-	Growth     int
-	SessionKey sessions.Key
 	Summary    string
 	Tokens     int
 	Model      string
+	SessionKey sessions.Key
 	ID         int64
 	Erased     string
 }
 
-// SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses. The context grows by the given tokens.
-func (q *Queries) SummaryRewrite(ctx context.Context, db DBTX, arg *SummaryRewriteParams) (sessions.Key, error) {
-	row := db.QueryRow(ctx, summaryRewrite,
-		arg.Growth,
-		arg.SessionKey,
+// SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses.
+func (q *Queries) SummaryRewrite(ctx context.Context, db DBTX, arg *SummaryRewriteParams) (int64, error) {
+	result, err := db.Exec(ctx, summaryRewrite,
 		arg.Summary,
 		arg.Tokens,
 		arg.Model,
+		arg.SessionKey,
 		arg.ID,
 		arg.Erased,
 	)
-	var session_key sessions.Key
-	err := row.Scan(&session_key)
-	return session_key, err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -12,144 +12,24 @@ import (
 	"ebb/sessions"
 )
 
-const outboxAnnounce = `-- name: OutboxAnnounce :one
-INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
-SELECT held.session_key, $1, $2, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
-FROM (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7 FOR SHARE
-) held
-WHERE NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = $6 AND o.nonce = $3::text)
-RETURNING id, created_at
+const outboxIsOpen = `-- name: OutboxIsOpen :one
+SELECT EXISTS (SELECT FROM outbox o WHERE o.session_key = s.session_key AND o.state IN ('sending', 'waiting')) AS open
+FROM dingtalk_sessions s
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
 `
 
-type OutboxAnnounceParams struct {
-	Target      []byte
-	Body        string
-	Nonce       string
-	Owner       string
-	HandSeconds float64
-	SessionKey  sessions.Key
-	Term        int64
+type OutboxIsOpenParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
 }
 
-type OutboxAnnounceRow struct {
-	ID        int64
-	CreatedAt time.Time
-}
-
-// OutboxAnnounce is OutboxNotice under a lease, once for each nonce. No row: the lease is not the current one, or the notice
-// was stored before.
-func (q *Queries) OutboxAnnounce(ctx context.Context, db DBTX, arg *OutboxAnnounceParams) (OutboxAnnounceRow, error) {
-	row := db.QueryRow(ctx, outboxAnnounce,
-		arg.Target,
-		arg.Body,
-		arg.Nonce,
-		arg.Owner,
-		arg.HandSeconds,
-		arg.SessionKey,
-		arg.Term,
-	)
-	var i OutboxAnnounceRow
-	err := row.Scan(&i.ID, &i.CreatedAt)
-	return i, err
-}
-
-const outboxClaim = `-- name: OutboxClaim :many
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
-), claimed AS (
-    UPDATE outbox o SET
-        in_flight = true,
-        joint = $4::text,
-        part = CASE WHEN o.nonce = $5::text THEN greatest(o.part, $6::int) ELSE o.part END,
-        attempts = o.attempts + 1,
-        sender = $2::text,
-        state = 'sending',
-        next_at = now() + interval '1 second' * $7::float8
-    FROM held
-    WHERE o.session_key = $1 AND o.id = ANY($8::bigint[]) AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
-)
-SELECT
-    coalesce(c.id, 0)::bigint AS id,
-    coalesce(c.target, '{}')::jsonb AS target,
-    coalesce(c.body, '')::text AS body,
-    coalesce(c.nonce, '')::text AS nonce,
-    coalesce(c.resumed, false)::boolean AS resumed,
-    coalesce(c.attempts, 0)::int AS attempts,
-    coalesce(c.part, 0)::int AS part,
-    coalesce(c.refusals, 0)::int AS refusals,
-    coalesce(c.created_at, now())::timestamptz AS created_at
-FROM held LEFT JOIN claimed c ON true
-ORDER BY c.id
-`
-
-type OutboxClaimParams struct {
-	SessionKey  sessions.Key
-	Owner       string
-	Term        int64
-	Joint       string
-	Nonce       string
-	Part        int
-	HandSeconds float64
-	Ids         []int64
-}
-
-type OutboxClaimRow struct {
-	ID        int64
-	Target    []byte
-	Body      string
-	Nonce     string
-	Resumed   bool
-	Attempts  int
-	Part      int
-	Refusals  int
-	CreatedAt time.Time
-}
-
-// OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
-// given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
-// number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text. At least
-// one row comes back when the lease is the current one. Its id is 0 when no reply is open.
-func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg *OutboxClaimParams) ([]OutboxClaimRow, error) {
-	rows, err := db.Query(ctx, outboxClaim,
-		arg.SessionKey,
-		arg.Owner,
-		arg.Term,
-		arg.Joint,
-		arg.Nonce,
-		arg.Part,
-		arg.HandSeconds,
-		arg.Ids,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OutboxClaimRow
-	for rows.Next() {
-		var i OutboxClaimRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Target,
-			&i.Body,
-			&i.Nonce,
-			&i.Resumed,
-			&i.Attempts,
-			&i.Part,
-			&i.Refusals,
-			&i.CreatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// OutboxIsOpen reports whether replies of a session are open. No row: the lease is not the current one.
+func (q *Queries) OutboxIsOpen(ctx context.Context, db DBTX, arg *OutboxIsOpenParams) (bool, error) {
+	row := db.QueryRow(ctx, outboxIsOpen, arg.SessionKey, arg.Owner, arg.Term)
+	var open bool
+	err := row.Scan(&open)
+	return open, err
 }
 
 const outboxNotice = `-- name: OutboxNotice :one
@@ -186,119 +66,4 @@ func (q *Queries) OutboxNotice(ctx context.Context, db DBTX, arg *OutboxNoticePa
 	var i OutboxNoticeRow
 	err := row.Scan(&i.ID, &i.CreatedAt)
 	return i, err
-}
-
-const outboxPutDown = `-- name: OutboxPutDown :exec
-UPDATE outbox o SET sender = '', in_flight = false, state = 'waiting',
-    next_at = CASE WHEN o.state = 'sending' THEN now() ELSE o.next_at END
-WHERE o.sender = $1::text AND o.state IN ('sending', 'waiting')
-`
-
-// OutboxPutDown releases a sender's claims on open replies. It needs no lease: the sender's rows are its own.
-func (q *Queries) OutboxPutDown(ctx context.Context, db DBTX, owner string) error {
-	_, err := db.Exec(ctx, outboxPutDown, owner)
-	return err
-}
-
-const outboxUnsent = `-- name: OutboxUnsent :many
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR SHARE
-), last AS (
-    SELECT o.id, o.sender, o.state = 'waiting' AND o.next_at <= now() OR o.state = 'sending' AND NOT o.in_flight AS due
-    FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')
-), listed AS (
-    UPDATE outbox o SET
-        resumed = o.resumed OR o.in_flight AND o.sender NOT IN ('', $2::text),
-        sender = $2::text,
-        state = CASE WHEN o.state = 'sending' OR o.next_at <= now() THEN 'sending' ELSE 'waiting' END,
-        next_at = CASE WHEN o.state = 'sending' OR o.next_at <= now()
-            THEN now() + interval '1 second' * $4::float8 ELSE o.next_at END
-    FROM held, last
-    WHERE o.session_key = $1 AND o.id = last.id AND o.state IN ('sending', 'waiting')
-    RETURNING o.id, last.sender <> $2::text AS took, last.due, o.target, o.nonce, o.joint, o.state, o.via, o.resumed, o.part, o.refusals,
-        o.next_at, o.created_at
-)
-SELECT
-    coalesce(l.id, 0)::bigint AS id,
-    coalesce(l.target, '{}')::jsonb AS target,
-    coalesce(l.nonce, '')::text AS nonce,
-    coalesce(l.joint, '')::text AS joint,
-    coalesce(l.state, '')::text AS state,
-    coalesce(l.via, '')::text AS via,
-    coalesce(l.resumed, false)::boolean AS resumed,
-    coalesce(l.took, false)::boolean AS took,
-    coalesce(l.due, false)::boolean AS due,
-    coalesce(l.part, 0)::int AS part,
-    coalesce(l.refusals, 0)::int AS refusals,
-    coalesce(l.next_at, now())::timestamptz AS next_at,
-    coalesce(l.created_at, now())::timestamptz AS created_at
-FROM held LEFT JOIN listed l ON true
-ORDER BY l.id
-`
-
-type OutboxUnsentParams struct {
-	SessionKey  sessions.Key
-	Owner       string
-	Term        int64
-	HandSeconds float64
-}
-
-type OutboxUnsentRow struct {
-	ID        int64
-	Target    []byte
-	Nonce     string
-	Joint     string
-	State     string
-	Via       string
-	Resumed   bool
-	Took      bool
-	Due       bool
-	Part      int
-	Refusals  int
-	NextAt    time.Time
-	CreatedAt time.Time
-}
-
-// OutboxUnsent lists the open replies of a session, without their texts, and claims the due ones for owner. A row with
-// another replica's try in flight may have been sent: it is marked as resumed permanently. took says that another
-// replica had it last, due that it neither pauses nor is being tried. An earlier answer with a due row may have been lost. At
-// least one row comes back when the lease is the current one. Its id is 0 when no reply is open.
-func (q *Queries) OutboxUnsent(ctx context.Context, db DBTX, arg *OutboxUnsentParams) ([]OutboxUnsentRow, error) {
-	rows, err := db.Query(ctx, outboxUnsent,
-		arg.SessionKey,
-		arg.Owner,
-		arg.Term,
-		arg.HandSeconds,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OutboxUnsentRow
-	for rows.Next() {
-		var i OutboxUnsentRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Target,
-			&i.Nonce,
-			&i.Joint,
-			&i.State,
-			&i.Via,
-			&i.Resumed,
-			&i.Took,
-			&i.Due,
-			&i.Part,
-			&i.Refusals,
-			&i.NextAt,
-			&i.CreatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

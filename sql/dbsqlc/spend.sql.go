@@ -8,57 +8,8 @@ package dbsqlc
 import (
 	"context"
 
-	"ebb/sessions"
 	"github.com/jackc/pgx/v5/pgtype"
 )
-
-const spendAdd = `-- name: SpendAdd :exec
-WITH one AS (
-    UPDATE dingtalk_sessions s SET
-        prompt_tokens = s.prompt_tokens + $4::bigint,
-        cached_tokens = s.cached_tokens + $5::bigint,
-        completion_tokens = s.completion_tokens + $6::bigint,
-        spent_tokens = CASE WHEN s.spent_on = $1::date THEN s.spent_tokens ELSE 0 END + $8::bigint,
-        spent_on = $1::date
-    WHERE s.session_key = $9
-    RETURNING s.session_key
-)
-INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, $1::date, $2::text, $3::text, $4::bigint, $5::bigint,
-    $6::bigint, $7::float8
-FROM one
-ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-    prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
-`
-
-type SpendAddParams struct {
-	Day              pgtype.Date
-	Kind             string
-	Model            string
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	Cost             float64
-	Upkeep           int64
-	SessionKey       sessions.Key
-}
-
-// SpendAdd adds the usage of model calls to the session's and the day's.
-func (q *Queries) SpendAdd(ctx context.Context, db DBTX, arg *SpendAddParams) error {
-	_, err := db.Exec(ctx, spendAdd,
-		arg.Day,
-		arg.Kind,
-		arg.Model,
-		arg.PromptTokens,
-		arg.CachedTokens,
-		arg.CompletionTokens,
-		arg.Cost,
-		arg.Upkeep,
-		arg.SessionKey,
-	)
-	return err
-}
 
 const spendSums = `-- name: SpendSums :many
 SELECT (CASE WHEN $1::boolean THEN u.session_key ELSE '' END)::text AS session,

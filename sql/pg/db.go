@@ -107,6 +107,14 @@ func AsNotFound(err error) error {
 	return err
 }
 
+// AsLost converts pgx.ErrNoRows of a statement that names its lease into sessions.ErrLeaseLost.
+func AsLost(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sessions.ErrLeaseLost
+	}
+	return err
+}
+
 const (
 	// DivisionByZero is the code by which a statement ends its pipeline; see TurnWhole.
 	DivisionByZero = "22012"

@@ -13,55 +13,55 @@ SELECT m.calls, m.level, m.exhausted_until,
 FROM api_months m
 WHERE m.month = @month;
 
--- name: CallsReserve :one
--- CallsReserve counts one call for each entry of the list, or none. The month's row is locked first, by this and by CallsReturn.
-WITH m AS (
-    UPDATE api_months m SET calls = m.calls + cardinality(@apis::text[])
-    WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
-        AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
-    RETURNING m.month, m.calls, m.level, m.exhausted_until
-), counted AS (
-    INSERT INTO api_calls AS c (month, api, count)
-    SELECT m.month, a.api, count(*) FROM m, unnest(@apis::text[]) AS a(api) GROUP BY m.month, a.api
-    ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
-), of_day AS (
-    INSERT INTO api_days AS d (day, api, count)
-    SELECT @day::text, a.api, count(*) FROM m, unnest(@apis::text[]) AS a(api) GROUP BY a.api
-    ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
-)
-SELECT m.calls, m.level, m.exhausted_until FROM m;
+-- name: CallsLock :batchone
+-- CallsLock locks a month's row, before the counts of its calls change. No row: the month has no call yet.
+SELECT m.calls, m.quota, m.level, m.exhausted_until FROM api_months m WHERE m.month = @month FOR UPDATE;
 
--- name: CallsReturn :one
--- CallsReturn takes back a counted call.
-WITH m AS (
-    UPDATE api_months m SET calls = m.calls - 1
-    WHERE m.month = @month
-    RETURNING m.month, m.calls, m.level, m.exhausted_until
-), counted AS (
-    UPDATE api_calls c SET count = c.count - 1 FROM m WHERE c.month = m.month AND c.api = @api
-), of_day AS (
-    UPDATE api_days d SET count = d.count - 1 FROM m WHERE d.day = @day::text AND d.api = @api
-)
-SELECT m.calls, m.level, m.exhausted_until FROM m;
+-- name: CallsCount :batchexec
+-- CallsCount and CallsCountDay count one call for each entry of the list, if CallsReserve will.
+INSERT INTO api_calls AS c (month, api, count)
+SELECT m.month, a.api, count(*) FROM api_months m, unnest(@apis::text[]) AS a(api)
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
+GROUP BY m.month, a.api
+ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count;
+
+-- name: CallsCountDay :batchexec
+INSERT INTO api_days AS d (day, api, count)
+SELECT @day::text, a.api, count(*) FROM api_months m, unnest(@apis::text[]) AS a(api)
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
+GROUP BY a.api
+ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count;
+
+-- name: CallsReserve :batchone
+-- CallsReserve counts the calls of a list in the month, or none of them. No row: none.
+UPDATE api_months m SET calls = m.calls + cardinality(@apis::text[])
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
+RETURNING m.calls, m.level, m.exhausted_until;
+
+-- name: CallsReturn :batchone
+-- CallsReturn, CallsUncount and CallsUncountDay take back a counted call.
+UPDATE api_months m SET calls = m.calls - 1 WHERE m.month = @month RETURNING m.calls, m.level, m.exhausted_until;
+
+-- name: CallsUncount :batchexec
+UPDATE api_calls c SET count = c.count - 1 WHERE c.month = @month AND c.api = @api;
+
+-- name: CallsUncountDay :batchexec
+UPDATE api_days d SET count = d.count - 1 WHERE d.day = @day AND d.api = @api;
 
 -- name: CallsLower :execrows
 -- CallsLower sets a lower level. One replica changes the row.
 UPDATE api_months m SET level = @level WHERE m.month = @month AND m.level < @level;
 
--- name: CallsExhaust :one
--- CallsExhaust returns true for one replica in a month.
-UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, @until::timestamptz)
-FROM (SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = @month FOR UPDATE) before
-WHERE m.month = before.month
-RETURNING (before.exhausted_until IS NULL)::boolean AS first;
+-- name: CallsExhaust :batchexec
+-- CallsExhaust stores until when the platform refuses calls.
+UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, @until::timestamptz) WHERE m.month = @month;
 
--- name: CallsResume :one
--- CallsResume ends the platform's refusal of a month. No row: the month has no call yet.
-WITH before AS (
-    SELECT b.month, b.exhausted_until FROM api_months b WHERE b.month = @month FOR UPDATE
-)
-UPDATE api_months m SET exhausted_until = NULL FROM before WHERE m.month = before.month
-RETURNING m.calls, m.quota, m.level, before.exhausted_until;
+-- name: CallsResume :exec
+-- CallsResume ends the platform's refusal of a month.
+UPDATE api_months m SET exhausted_until = NULL WHERE m.month = @month;
 
 -- name: RepliesResume :execrows
 -- RepliesResume ends the pauses of replies that an outage or the platform's refusal delayed. Refused replies keep theirs: each further

@@ -1,19 +1,20 @@
--- name: CardOpen :one
--- CardOpen records a card before its delivery and returns its state. known: an earlier attempt recorded it, and may have
--- delivered it. It is not abandoned during the hold. No row: the lease is not the current one.
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR KEY SHARE
-), opened AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
-    SELECT held.session_key, @out_track_id, @turn_event_id, @kind, now() + interval '1 second' * @hold_seconds::float8 FROM held
-    ON CONFLICT (session_key, out_track_id) DO NOTHING
-    RETURNING out_track_id
-)
-SELECT
-    NOT EXISTS (SELECT FROM opened) AS known,
-    coalesce((SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id), 'open')::text AS state
-FROM held;
+-- name: CardHold :batchone
+-- CardHold keeps a session from its deletion until the transaction ends. No row: the lease is not the current one.
+SELECT s.lease_term FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR KEY SHARE;
+
+-- name: CardOpen :batchone
+-- CardOpen records a card before its delivery. It is not abandoned during the hold. No row: an earlier attempt recorded it, and may
+-- have delivered it.
+INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
+SELECT s.session_key, @out_track_id::text, @turn_event_id::bigint, @kind::text, now() + interval '1 second' * @hold_seconds::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+ON CONFLICT (session_key, out_track_id) DO NOTHING
+RETURNING out_track_id;
+
+-- name: CardState :batchone
+SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id;
 
 -- name: CardOpenOf :one
 -- CardOpenOf finds the oldest open reply card of a session among some track ids.
@@ -21,17 +22,21 @@ SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at FROM cards c
 WHERE c.session_key = @session_key AND c.out_track_id = ANY(@tracks::text[]) AND c.state = 'open' AND c.kind = 'card'
 ORDER BY c.created_at, c.out_track_id LIMIT 1;
 
--- name: CardSettle :exec
--- CardSettle records that a card shows its last frame, or an error. The state 'open' ends the card's hold. The row of a
--- deleted session goes with its end: its key may name a person.
-WITH gone AS (
-    DELETE FROM cards c
-    WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND @state::text <> 'open'
-      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key)
-)
-UPDATE cards c SET state = @state::text, next_at = now(), settled_at = CASE WHEN @state::text = 'open' THEN NULL ELSE now() END
+-- name: CardRelease :exec
+-- CardRelease ends an open card's hold.
+UPDATE cards c SET next_at = now() WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
+
+-- name: CardSettle :execrows
+-- CardSettle records that a card shows its last frame, or an error. No row: it is not open, or its session was deleted.
+UPDATE cards c SET state = @state::text, next_at = now(), settled_at = now()
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
-  AND (@state::text = 'open' OR EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key));
+  AND EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key);
+
+-- name: CardForget :exec
+-- CardForget deletes the card of a deleted session: its key may name a person.
+DELETE FROM cards c
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id
+  AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key);
 
 -- name: CardPrepaid :exec
 -- CardPrepaid records whether the call that ends an open card is counted.

@@ -2,19 +2,23 @@
 SELECT c.* FROM compaction_log c WHERE c.id = @id ORDER BY c.session_key LIMIT 1;
 
 -- name: CompactionInsert :one
--- CompactionInsert stores the row of an attempt. A committed one is linked to the newest flush of its cycle.
--- SessionCompacted, which follows, begins the next cycle. An undo that a message asked for is requested by its sender.
+-- CompactionInsert stores the row of an attempt. A committed one is linked to the flush of its cycle. SessionSummarized, which
+-- follows, begins the next cycle.
 INSERT INTO compaction_log (session_key, gen, trigger, policy, mode, model, focus, tokens_before, tokens_after, start_seq,
     end_seq, summary_id, flush_outcome, audit, duration_ms, cost, prompt_tokens, cached_tokens, completion_tokens,
     outcome, error, asked_by, requested_by, view_before, flush_id)
 VALUES (@session_key, @gen, @trigger, @policy, @mode, @model, @focus, @tokens_before, @tokens_after, @start_seq,
     @end_seq, @summary_id, @flush_outcome, @audit, @duration_ms, @cost, @prompt_tokens, @cached_tokens,
-    @completion_tokens, @outcome, @error, @asked_by, coalesce(nullif(@requested_by::text, ''), (
-        SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.id = @asked_by), ''), @view_before,
-    CASE WHEN @outcome = 'committed' AND @trigger <> 'undo' THEN (
-        SELECT max(f.id) FROM memory_flushes f JOIN dingtalk_sessions s ON s.session_key = f.session_key
-        WHERE f.session_key = @session_key AND f.gen = @gen AND f.epoch = s.compaction_count) END)
-RETURNING id, created_at, requested_by;
+    @completion_tokens, @outcome, @error, @asked_by, @requested_by, @view_before, sqlc.narg(flush_id))
+RETURNING id, created_at;
+
+-- name: CompactionAsker :one
+-- CompactionAsker is the sender of the message that asked for an undo.
+SELECT e.sender_id FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.id = @id;
+
+-- name: FlushOfCycle :one
+-- FlushOfCycle is the newest flush of a cycle.
+SELECT f.id FROM memory_flushes f WHERE f.session_key = @session_key AND f.gen = @gen AND f.epoch = @epoch ORDER BY f.id DESC LIMIT 1;
 
 -- name: CompactionUndoable :one
 -- CompactionUndoable is the newest compaction in force of a generation. Undone ones are not, and rows of undos, like
@@ -65,14 +69,10 @@ WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.is_archi
 
 -- name: SessionCompacted :exec
 -- SessionCompacted moves the cursor. The caller holds the row's lock and has compared cursor and generation. It resets
--- the provider's token count, which was that of the former prompt. After a summary a new cycle begins, in which flushes
--- are tried again.
+-- the provider's token count, which was that of the former prompt.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @through_seq,
     view_version = s.view_version + 1,
-    compaction_count = s.compaction_count + CASE WHEN @summarized::boolean THEN 1 ELSE 0 END,
-    compacted_at = CASE WHEN @summarized::boolean THEN now() ELSE s.compacted_at END,
-    flush_failures = CASE WHEN @summarized::boolean THEN 0 ELSE s.flush_failures END,
     total_tokens = greatest(least(s.total_tokens::bigint - @freed::int, 2147483647), 0),
     rearm_tokens = @rearm_tokens,
     pinned = CASE WHEN @pin::boolean THEN @pinned::text ELSE s.pinned END,
@@ -84,6 +84,11 @@ UPDATE dingtalk_sessions s SET
     compact_error = '',
     cut_upkeep = 0,
     updated_at = now()
+WHERE s.session_key = @session_key;
+
+-- name: SessionSummarized :exec
+-- SessionSummarized begins a new cycle after a summary. Flushes are tried again in it.
+UPDATE dingtalk_sessions s SET compaction_count = s.compaction_count + 1, compacted_at = now(), flush_failures = 0
 WHERE s.session_key = @session_key;
 
 -- name: SessionCompactFailed :exec
@@ -205,13 +210,13 @@ WHERE (s.suspicion IS NOT NULL OR s.total_tokens >= @least::int AND s.total_toke
 ORDER BY s.session_key
 LIMIT @max_rows::int;
 
--- name: SummaryRewrite :one
--- SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses. The context grows by the given tokens.
-WITH written AS (
-    UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text, withheld = NULL
-    WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND (a.summary = @erased::text OR a.withheld IS NOT NULL)
-    RETURNING a.session_key
-)
+-- name: SummaryRewrite :execrows
+-- SummaryRewrite stores a text for an active summary that was emptied, or that a model refuses.
+UPDATE session_summaries a SET summary = @summary::text, tokens = @tokens::int, model = @model::text, withheld = NULL
+WHERE a.session_key = @session_key AND a.id = @id AND a.status = 'active' AND (a.summary = @erased::text OR a.withheld IS NOT NULL);
+
+-- name: SessionRewritten :exec
+-- SessionRewritten changes the view after it. The context grows by the given tokens.
 UPDATE dingtalk_sessions s SET
     view_version = s.view_version + 1,
     total_tokens = greatest(least(s.total_tokens::bigint + @growth::int, 2147483647), 0),
@@ -222,5 +227,4 @@ UPDATE dingtalk_sessions s SET
     compact_error = CASE WHEN s.compact_error = 'undone' THEN s.compact_error ELSE '' END,
     cut_upkeep = 0,
     updated_at = now()
-FROM written WHERE s.session_key = @session_key
-RETURNING s.session_key;
+WHERE s.session_key = @session_key;

@@ -1,19 +1,19 @@
--- name: SpendAdd :exec
--- SpendAdd adds the usage of model calls to the session's and the day's.
-WITH one AS (
-    UPDATE dingtalk_sessions s SET
-        prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
-        cached_tokens = s.cached_tokens + @cached_tokens::bigint,
-        completion_tokens = s.completion_tokens + @completion_tokens::bigint,
-        spent_tokens = CASE WHEN s.spent_on = @day::date THEN s.spent_tokens ELSE 0 END + @upkeep::bigint,
-        spent_on = @day::date
-    WHERE s.session_key = @session_key
-    RETURNING s.session_key
-)
+-- name: SpendAdd :batchexec
+-- SpendAdd adds the usage of model calls to the session's.
+UPDATE dingtalk_sessions s SET
+    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
+    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
+    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+    spent_tokens = CASE WHEN s.spent_on = @day::date THEN s.spent_tokens ELSE 0 END + @upkeep::bigint,
+    spent_on = @day::date
+WHERE s.session_key = @session_key;
+
+-- name: UsageAdd :batchexec
+-- UsageAdd adds it to the day's, if there is such a session.
 INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
-SELECT one.session_key, @day::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
+SELECT s.session_key, @day::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
     @completion_tokens::bigint, @cost::float8
-FROM one
+FROM dingtalk_sessions s WHERE s.session_key = @session_key
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;

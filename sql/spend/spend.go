@@ -21,23 +21,46 @@ func New(db *pg.DB) *Store { return &Store{db} }
 
 // Add adds a spending to the session's usage and to the day's. It does nothing for a session that does not exist.
 func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
-	p := &dbsqlc.SpendAddParams{
-		SessionKey: key, Kind: one.Kind, Model: pg.Clean(one.Model), PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
-		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Cost: pg.Finite(one.Cost),
-		Day: pgtype.Date{Time: time.Now().UTC(), Valid: true},
-	}
-	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && p.Cost == 0 {
+	session, day := usage(key, one)
+	if session == nil {
 		return nil
+	}
+	q := dbsqlc.New()
+	if err := pg.Done(q.SpendAdd(ctx, tx, []*dbsqlc.SpendAddParams{session}).Exec); err != nil {
+		return err
+	}
+	return pg.Done(q.UsageAdd(ctx, tx, []*dbsqlc.UsageAddParams{day}).Exec)
+}
+
+// usage is a spending as the two rows take it; nil for nothing.
+func usage(key sessions.Key, one sessions.Spending) (*dbsqlc.SpendAddParams, *dbsqlc.UsageAddParams) {
+	p := &dbsqlc.SpendAddParams{
+		SessionKey: key, PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
+		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Day: pgtype.Date{Time: time.Now().UTC(), Valid: true},
+	}
+	cost := pg.Finite(one.Cost)
+	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && cost == 0 {
+		return nil, nil
 	}
 	if sessions.IsUpkeep(one.Kind) {
 		p.Upkeep = p.PromptTokens + p.CompletionTokens
 	}
-	return dbsqlc.New().SpendAdd(ctx, tx, p)
+	return p, &dbsqlc.UsageAddParams{
+		SessionKey: key, Day: p.Day, Kind: one.Kind, Model: pg.Clean(one.Model), PromptTokens: p.PromptTokens, CachedTokens: p.CachedTokens,
+		CompletionTokens: p.CompletionTokens, Cost: cost,
+	}
 }
 
 // Charge implements sessions.Store.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
-	if err := s.InTx(ctx, func(tx pgx.Tx) error { return Add(ctx, tx, key, one) }); err != nil {
+	session, day := usage(key, one)
+	if session == nil {
+		return nil
+	}
+	p := s.Pool.Pipeline()
+	s.Q.SpendAdd(ctx, p, []*dbsqlc.SpendAddParams{session})
+	s.Q.UsageAdd(ctx, p, []*dbsqlc.UsageAddParams{day})
+	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("charging a %s: %w", one.Kind, pg.AsRefused(err))
 	}
 	return nil
