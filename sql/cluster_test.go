@@ -21,30 +21,36 @@ import (
 
 // refusedByCluster are the statements that a cluster cannot execute yet, by their files.
 var refusedByCluster = map[string][]string{
-	"cards":      {"CardsAbandoned"},
-	"console":    {"PagePeople", "PagePeopleLike"},
-	"digest":     {"DigestsDue"},
-	"embeddings": {"EmbeddingsHold"},
-	"erase":      {"OutboxErase", "OutboxQuoting", "OutboxTrim", "ReadersLock", "SessionErased", "SessionsReading"},
-	"keep":       {"MemoriesExpire"},
-	"limits":     {"LimitsAdmit", "LimitsNotify", "LimitsSpend"},
-	"memory":     {"NicksSeen"},
-	"restart":    {"RestartsEnded"},
-	"retention":  {"ExpiredSessions", "MemoriesExpireUnseen", "PinnedLock"},
-	"rights":     {"AskingUnname", "AuditMembersGone", "PeopleNamed", "PersonUnname", "SenderIDsTrim", "SessionsCut", "SessionsReadScope", "SessionsTelling"},
-	"spend":      {"UsageGroups", "UsagePeopleGone", "UsageRows", "UsageSessionsGone"},
+	"limits": {"LimitsAdmit", "LimitsNotify", "LimitsSpend"},
 }
 
 // several ask more than one node, though they name sessions or are about memory, whose rows are distributed by scope.
 var several = []string{
-	"LeasesIdle",                                                                                                          // background: which of a replica's sessions rest
-	"MemoriesOverfull", "MemoriesBacklog", "MemoriesUnseen", "MemoriesUnembedded", "EventsOutdated", "EmbeddingsOutdated", // background
-	"EmbeddingsKnown", "EmbeddingsExact", "EmbeddingsInsert", // background and search: vectors of several scopes
-	"PageMemories", "PageSaved", "PageWork", "InspectFacts", // for admins
-	"MemoryContents", "MemoryPromotable", "MemoryScopes", "MemorySource", "MemoriesWithhold", // memory by its ids
+	"LeasesIdle", "SessionsWork", "OutboxIsOpen", // background: which of a replica's sessions rest
+	"NicksSeen",                                                                      // a search, where a name stands for a person
+	"MessagePlace",                                                                   // before a message that may belong to one of several sessions
+	"MemoriesUnembedded", "EmbeddingsOutdated", "EmbeddingsKnown", "EmbeddingsExact", // vectors of several scopes
+	"PageWork", "SessionTitles", // for admins
 	// A person's rights.
-	"AuditUnname", "FlushesForget", "MemoriesBeside", "MemoriesDrawn", "MemoriesForget", "MemoriesOfPerson", "MemoriesUnpromote",
-	"MemoriesDelete", "MemoriesRestore", "MemoriesToldWith", "PinnedBeforeErase", "PinnedErase", "DigestTrim", "DigestsTelling", "EmbeddingsDelete",
+	"SessionsSpoken", "SessionsTelling", "SessionsReadScope", "AuditUnname", "FlushesForget", "PinnedBeforeErase", "PinnedErase", "ReadersToLock", "EmbeddingsDelete",
+}
+
+// A notification is a statement without tables: a cluster executes others on a node where no replica listens.
+func TestNotificationsReadNoTable(t *testing.T) {
+	t.Parallel()
+	from := regexp.MustCompile(`\b(?:FROM|UPDATE|INTO)\b`)
+	n := 0
+	for name, text := range statements(t) {
+		if !strings.Contains(text, "pg_notify") {
+			continue
+		}
+		if n++; from.MatchString(text) {
+			t.Errorf("%s notifies beside tables", name)
+		}
+	}
+	if n == 0 {
+		t.Error("no statement notifies")
+	}
 }
 
 // generated are the statements as the program sends them, by the files of their queries and their names.

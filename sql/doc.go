@@ -18,7 +18,7 @@
 //	admin         lists for administrators
 //	console       pages of rows for the console, logins, the audit
 //
-// identity and convert serve several of these. inspect and yardstick are equipment for tests and benchmarks.
+// identity and convert serve several of these. citus distributes the tables over a cluster. inspect and yardstick are equipment for tests and benchmarks.
 //
 // # Fencing
 //

@@ -44,15 +44,29 @@ func (p *planner) QueryRow(ctx context.Context, query string, args ...any) pgx.R
 	return p.Pool.QueryRow(ctx, "SELECT 0::bigint")
 }
 
-// SendBatch implements dbsqlc.DBTX: nothing is changed.
+// SendBatch implements dbsqlc.DBTX: the plan is that of the last statement, and nothing is changed.
 func (p *planner) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	for _, q := range b.QueuedQueries {
-		if rows, err := p.Query(ctx, q.SQL, q.Arguments...); err == nil {
-			rows.Close()
+		rows, err := p.Query(ctx, q.SQL, q.Arguments...)
+		if err != nil {
+			p.plan = err.Error()
+			continue
 		}
+		rows.Close()
 	}
-	return p.Pool.SendBatch(ctx, &pgx.Batch{})
+	return noResults{}
 }
+
+type noResults struct{ pgx.BatchResults }
+
+// Exec implements pgx.BatchResults.
+func (noResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, nil }
+
+// QueryRow implements pgx.BatchResults.
+func (noResults) QueryRow() pgx.Row { return failedRow{pgx.ErrNoRows} }
+
+// Close implements pgx.BatchResults.
+func (noResults) Close() error { return nil }
 
 // failedRow is the row of a query that failed.
 type failedRow struct{ err error }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
@@ -22,9 +24,15 @@ func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int)
 // RetryDeadLetter queues a dead letter for another answer, as if it came now, and returns its session. It returns
 // sessions.ErrNotFound when the message is no dead letter. A turn takes it alone, since it may fail again.
 func (s *Store) RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error) {
-	row, err := s.Q.DeadLetterRetry(ctx, s.Pool, &dbsqlc.DeadLetterRetryParams{ID: id, Erased: sessions.ErasedText})
+	var key sessions.Key
+	err := s.InTx(ctx, func(tx pgx.Tx) (err error) {
+		if key, err = s.Q.DeadLetterRetry(ctx, tx, &dbsqlc.DeadLetterRetryParams{ID: id, Erased: sessions.ErasedText}); err != nil {
+			return err
+		}
+		return s.Q.Notify(ctx, tx, "|"+string(key))
+	})
 	if err != nil {
 		return "", fmt.Errorf("retrying dead letter %d: %w", id, pg.AsNotFound(err))
 	}
-	return row.SessionKey, nil
+	return key, nil
 }

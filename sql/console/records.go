@@ -84,7 +84,26 @@ func (s *Store) usageGroups(ctx context.Context, p *dbsqlc.UsageGroupsParams) ([
 	for i, r := range rows {
 		list[i] = usageOf(r)
 	}
+	if p.BySession {
+		return list, s.entitle(ctx, list)
+	}
 	return list, nil
+}
+
+func (s *Store) entitle(ctx context.Context, list []pages.Usage) error {
+	keys := make([]string, len(list))
+	for i, u := range list {
+		keys[i] = string(u.Key)
+	}
+	rows, err := s.db.Q.SessionTitles(ctx, s.db.Pool, keys)
+	titles := make(map[sessions.Key]string, len(rows))
+	for _, r := range rows {
+		titles[r.SessionKey] = r.Title
+	}
+	for i := range list {
+		list[i].Title = titles[list[i].Key]
+	}
+	return err
 }
 
 // nicks are the newest names of people, empty for unknown ones.

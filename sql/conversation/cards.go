@@ -93,13 +93,19 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 
 // AbandonedCards implements sessions.Cards.
 func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
-	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), RetrySeconds: retry.Seconds(), MaxCards: pg.Clamp(limit)})
+	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), MaxCards: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
 	}
 	var out []sessions.Card
 	for _, r := range rows {
-		out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, Tries: int(r.Tries), CreatedAt: r.CreatedAt})
+		n, err := s.Q.CardClaim(ctx, s.Pool, &dbsqlc.CardClaimParams{SessionKey: r.SessionKey, OutTrackID: r.OutTrackID, Tries: r.Tries, RetrySeconds: retry.Seconds()})
+		if err != nil {
+			return nil, fmt.Errorf("claiming an abandoned card: %w", err)
+		}
+		if n > 0 {
+			out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, Tries: int(r.Tries) + 1, CreatedAt: r.CreatedAt})
+		}
 	}
 	return out, nil
 }

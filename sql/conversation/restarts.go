@@ -33,7 +33,18 @@ func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, endin
 
 // EndedRestarts implements sessions.Reporter.
 func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
-	rows, err := s.Q.RestartsEnded(ctx, s.Pool, &dbsqlc.RestartsEndedParams{At: time.Now(), TtlSeconds: s.TTL.Seconds()})
+	replicas, err := s.Q.ReplicasBeats(ctx, s.Pool, s.TTL.Seconds())
+	if err != nil {
+		return nil, fmt.Errorf("reading the heartbeats of replicas: %w", err)
+	}
+	p := &dbsqlc.RestartsEndedParams{Ids: []string{}, Beats: []time.Time{}, Alive: []string{}, TtlSeconds: s.TTL.Seconds()}
+	for _, r := range replicas {
+		p.Ids, p.Beats = append(p.Ids, string(r.ID)), append(p.Beats, r.HeartbeatAt)
+		if r.Alive {
+			p.Alive = append(p.Alive, string(r.ID))
+		}
+	}
+	rows, err := s.Q.RestartsEnded(ctx, s.Pool, p)
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes that ended: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"time"
 
+	"ebb/memory"
 	"ebb/sessions"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -681,6 +682,181 @@ func (b *CommitUnsyncedBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *CommitUnsyncedBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const digestCount = `-- name: DigestCount :batchone
+SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> $1::text)::bigint AS messages,
+    coalesce(min(e.seq), 0)::bigint AS first_seq, coalesce(max(e.seq), 0)::bigint AS last_seq
+FROM dingtalk_session_events e
+WHERE e.session_key = $2 AND e.seq IS NOT NULL AND e.created_at >= $3 AND e.created_at < $4
+`
+
+type DigestCountBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type DigestCountParams struct {
+	Erased     string
+	SessionKey sessions.Key
+	StartsAt   time.Time
+	EndsAt     time.Time
+}
+
+type DigestCountRow struct {
+	Messages int64
+	FirstSeq int64
+	LastSeq  int64
+}
+
+// DigestCount counts the messages of people in a day of a log, by an index, and finds the day's place.
+func (q *Queries) DigestCount(ctx context.Context, db DBTX, arg []*DigestCountParams) *DigestCountBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Erased,
+			a.SessionKey,
+			a.StartsAt,
+			a.EndsAt,
+		}
+		batch.Queue(digestCount, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &DigestCountBatchResults{br, len(arg), false}
+}
+
+func (b *DigestCountBatchResults) QueryRow(f func(int, DigestCountRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i DigestCountRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.Messages, &i.FirstSeq, &i.LastSeq)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *DigestCountBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const digestQuiet = `-- name: DigestQuiet :batchexec
+INSERT INTO memory_digests (session_key, day, done, updated_at) VALUES ($1, $2::date, true, now())
+ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = EXCLUDED.updated_at
+`
+
+type DigestQuietBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type DigestQuietParams struct {
+	SessionKey sessions.Key
+	Day        pgtype.Date
+}
+
+// DigestQuiet settles a day with few messages.
+func (q *Queries) DigestQuiet(ctx context.Context, db DBTX, arg []*DigestQuietParams) *DigestQuietBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Day,
+		}
+		batch.Queue(digestQuiet, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &DigestQuietBatchResults{br, len(arg), false}
+}
+
+func (b *DigestQuietBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *DigestQuietBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const embeddingsExpire = `-- name: EmbeddingsExpire :batchexec
+DELETE FROM embeddings e
+WHERE e.scope_key = $1 AND e.content_hash = $2 AND NOT EXISTS (SELECT FROM memories m
+    WHERE m.scope = $3 AND m.scope_id = $4 AND m.content = $5 AND m.superseded_by IS NULL
+      AND (m.expires_at IS NULL OR m.expires_at > now()))
+`
+
+type EmbeddingsExpireBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type EmbeddingsExpireParams struct {
+	ScopeKey    string
+	ContentHash []byte
+	Scope       memory.Scope
+	ScopeID     string
+	Content     string
+}
+
+// EmbeddingsExpire deletes the vector of a deleted memory, unless another memory in force of the scope has the same text.
+func (q *Queries) EmbeddingsExpire(ctx context.Context, db DBTX, arg []*EmbeddingsExpireParams) *EmbeddingsExpireBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.ScopeKey,
+			a.ContentHash,
+			a.Scope,
+			a.ScopeID,
+			a.Content,
+		}
+		batch.Queue(embeddingsExpire, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &EmbeddingsExpireBatchResults{br, len(arg), false}
+}
+
+func (b *EmbeddingsExpireBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *EmbeddingsExpireBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
@@ -1868,6 +2044,85 @@ func (b *OutboxPutDownBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const outboxQuoting = `-- name: OutboxQuoting :batchmany
+SELECT o.session_key, o.id, o.body, o.nonce FROM outbox o
+WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+ORDER BY o.id FOR UPDATE
+`
+
+type OutboxQuotingBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type OutboxQuotingParams struct {
+	SessionKey sessions.Key
+	Facts      []string
+}
+
+type OutboxQuotingRow struct {
+	SessionKey sessions.Key
+	ID         int64
+	Body       string
+	Nonce      string
+}
+
+// OutboxQuoting lists the open replies of a locked session that quote a fact. Few are open at a time.
+func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, arg []*OutboxQuotingParams) *OutboxQuotingBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Facts,
+		}
+		batch.Queue(outboxQuoting, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &OutboxQuotingBatchResults{br, len(arg), false}
+}
+
+func (b *OutboxQuotingBatchResults) Query(f func(int, []OutboxQuotingRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []OutboxQuotingRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i OutboxQuotingRow
+				if err := rows.Scan(
+					&i.SessionKey,
+					&i.ID,
+					&i.Body,
+					&i.Nonce,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *OutboxQuotingBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const outboxSettle = `-- name: OutboxSettle :batchone
 UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) THEN $1::text ELSE o.body END,
@@ -2672,6 +2927,233 @@ func (b *SessionReviveBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const sessionsCut = `-- name: SessionsCut :batchexec
+UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
+    cut_turns = s.cut_turns + ($1::boolean)::int, cut_upkeep = s.cut_upkeep + ($2::boolean)::int
+WHERE s.session_key = $3
+`
+
+type SessionsCutBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionsCutParams struct {
+	Turn       bool
+	Upkeep     bool
+	SessionKey sessions.Key
+}
+
+// SessionsCut ends the term of a session's lease: its owner must not write after reading erased words. The owner stays, so
+// that its stop and its upkeep still find the session. It counts an open turn and open upkeep as cut.
+func (q *Queries) SessionsCut(ctx context.Context, db DBTX, arg []*SessionsCutParams) *SessionsCutBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Turn,
+			a.Upkeep,
+			a.SessionKey,
+		}
+		batch.Queue(sessionsCut, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionsCutBatchResults{br, len(arg), false}
+}
+
+func (b *SessionsCutBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionsCutBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionsLock = `-- name: SessionsLock :batchexec
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+`
+
+type SessionsLockBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// SessionsLock locks a session. Its row may be gone.
+func (q *Queries) SessionsLock(ctx context.Context, db DBTX, sessionKey []sessions.Key) *SessionsLockBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(sessionsLock, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionsLockBatchResults{br, len(sessionKey), false}
+}
+
+func (b *SessionsLockBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionsLockBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionsShare = `-- name: SessionsShare :batchexec
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = $1 FOR KEY SHARE
+`
+
+type SessionsShareBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// SessionsShare protects a session from erasure and deletion until the transaction ends. It waits for those in progress.
+func (q *Queries) SessionsShare(ctx context.Context, db DBTX, sessionKey []sessions.Key) *SessionsShareBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(sessionsShare, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionsShareBatchResults{br, len(sessionKey), false}
+}
+
+func (b *SessionsShareBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *SessionsShareBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const sessionsWork = `-- name: SessionsWork :batchone
+SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep,
+    (h.lease_owner IS NOT NULL AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
+    (h.lease_owner IS NOT NULL AND h.upkeep_term = h.lease_term AND h.upkeep_until IS NOT NULL AND h.upkeep_until > now())::boolean AS upkeep,
+    EXISTS (SELECT FROM replicas r
+        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive,
+    EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending') AS messages,
+    EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting')) AS replies
+FROM dingtalk_sessions h
+WHERE h.session_key = $2
+`
+
+type SessionsWorkBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type SessionsWorkParams struct {
+	TtlSeconds float64
+	SessionKey sessions.Key
+}
+
+type SessionsWorkRow struct {
+	SessionKey sessions.Key
+	LeaseTerm  int64
+	CutTurns   int
+	CutUpkeep  int
+	Turn       bool
+	Upkeep     bool
+	Alive      bool
+	Messages   bool
+	Replies    bool
+}
+
+// SessionsWork reads the work of a locked session: an open turn, open upkeep, whether their replica lives, and whether messages
+// or replies wait.
+func (q *Queries) SessionsWork(ctx context.Context, db DBTX, arg []*SessionsWorkParams) *SessionsWorkBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.TtlSeconds,
+			a.SessionKey,
+		}
+		batch.Queue(sessionsWork, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &SessionsWorkBatchResults{br, len(arg), false}
+}
+
+func (b *SessionsWorkBatchResults) QueryRow(f func(int, SessionsWorkRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i SessionsWorkRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(
+			&i.SessionKey,
+			&i.LeaseTerm,
+			&i.CutTurns,
+			&i.CutUpkeep,
+			&i.Turn,
+			&i.Upkeep,
+			&i.Alive,
+			&i.Messages,
+			&i.Replies,
+		)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *SessionsWorkBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const spendAdd = `-- name: SpendAdd :batchexec
 UPDATE dingtalk_sessions s SET
     prompt_tokens = s.prompt_tokens + $1::bigint,
@@ -2779,6 +3261,51 @@ func (b *SummariesEndBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *SummariesEndBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnsUnmark = `-- name: TurnsUnmark :batchexec
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term IS NOT NULL
+`
+
+type TurnsUnmarkBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// TurnsUnmark removes the marks of a session's turns: without them no turn of an earlier term commits, even if the row is deleted.
+func (q *Queries) TurnsUnmark(ctx context.Context, db DBTX, sessionKey []sessions.Key) *TurnsUnmarkBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(turnsUnmark, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnsUnmarkBatchResults{br, len(sessionKey), false}
+}
+
+func (b *TurnsUnmarkBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnsUnmarkBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -12,6 +12,32 @@ import (
 	"ebb/sessions"
 )
 
+const cardClaim = `-- name: CardClaim :execrows
+UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8, tries = c.tries + 1
+WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open' AND c.tries = $4::int AND c.next_at <= now()
+`
+
+type CardClaimParams struct {
+	RetrySeconds float64
+	SessionKey   sessions.Key
+	OutTrackID   string
+	Tries        int
+}
+
+// CardClaim claims a card of that list. No row: another replica has it.
+func (q *Queries) CardClaim(ctx context.Context, db DBTX, arg *CardClaimParams) (int64, error) {
+	result, err := db.Exec(ctx, cardClaim,
+		arg.RetrySeconds,
+		arg.SessionKey,
+		arg.OutTrackID,
+		arg.Tries,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const cardClicked = `-- name: CardClicked :one
 SELECT
     c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, s.robot_code, s.conversation_id, s.conversation_type, s.title,
@@ -256,27 +282,21 @@ func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams
 }
 
 const cardsAbandoned = `-- name: CardsAbandoned :many
-UPDATE cards c SET next_at = now() + interval '1 second' * $1::float8, tries = c.tries + 1
-FROM (
-    SELECT o.session_key, o.out_track_id FROM cards o
-    WHERE o.state = 'open' AND o.kind = $2 AND o.next_at <= now()
-      AND NOT EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
-      AND NOT EXISTS (SELECT FROM outbox r
-        WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
-      AND NOT EXISTS (SELECT FROM outbox r
-        WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
-          AND r.target ->> 'card' = o.out_track_id)
-    ORDER BY o.next_at LIMIT $3::int FOR UPDATE SKIP LOCKED
-) due
-WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.tries, c.created_at
+SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at FROM cards o
+WHERE o.state = 'open' AND o.kind = $1 AND o.next_at <= now()
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
+  AND NOT EXISTS (SELECT FROM outbox r
+    WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
+  AND NOT EXISTS (SELECT FROM outbox r
+    WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
+      AND r.target ->> 'card' = o.out_track_id)
+ORDER BY o.next_at LIMIT $2::int
 `
 
 type CardsAbandonedParams struct {
-	RetrySeconds float64
-	Kind         string
-	MaxCards     int
+	Kind     string
+	MaxCards int
 }
 
 type CardsAbandonedRow struct {
@@ -288,11 +308,11 @@ type CardsAbandonedRow struct {
 	CreatedAt   time.Time
 }
 
-// CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
+// CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 // names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
 // seconds, or the card would be closed after its end. It reads the partial index of open cards.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
-	rows, err := db.Query(ctx, cardsAbandoned, arg.RetrySeconds, arg.Kind, arg.MaxCards)
+	rows, err := db.Query(ctx, cardsAbandoned, arg.Kind, arg.MaxCards)
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,9 @@ import (
 )
 
 const deadLetterRetry = `-- name: DeadLetterRetry :one
-WITH retried AS (
-    UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
-    WHERE e.id = $1 AND e.state = 'dead' AND e.content <> $2::text
-    RETURNING e.session_key
-)
-SELECT r.session_key, (pg_notify('ebb', coalesce(s.lease_owner, '') || '|' || r.session_key)::text IS NOT NULL)::boolean AS notified
-FROM retried r LEFT JOIN dingtalk_sessions s ON s.session_key = r.session_key
+UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
+WHERE e.id = $1 AND e.state = 'dead' AND e.content <> $2::text
+RETURNING e.session_key
 `
 
 type DeadLetterRetryParams struct {
@@ -26,18 +22,13 @@ type DeadLetterRetryParams struct {
 	Erased string
 }
 
-type DeadLetterRetryRow struct {
-	SessionKey sessions.Key
-	Notified   bool
-}
-
 // DeadLetterRetry queues a dead letter for another answer, as if it came now. One attempt stays counted, so that a turn
-// takes it alone. Its owner is woken. No row: it was no dead letter.
-func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterRetryParams) (DeadLetterRetryRow, error) {
+// takes it alone. No row: it was no dead letter.
+func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterRetryParams) (sessions.Key, error) {
 	row := db.QueryRow(ctx, deadLetterRetry, arg.ID, arg.Erased)
-	var i DeadLetterRetryRow
-	err := row.Scan(&i.SessionKey, &i.Notified)
-	return i, err
+	var session_key sessions.Key
+	err := row.Scan(&session_key)
+	return session_key, err
 }
 
 const deadLettersList = `-- name: DeadLettersList :many

@@ -180,41 +180,22 @@ func (q *Queries) DigestPutOff(ctx context.Context, db DBTX, arg *DigestPutOffPa
 }
 
 const digestsDue = `-- name: DigestsDue :many
-WITH due AS MATERIALIZED (
-    SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
-    FROM dingtalk_sessions s
-    CROSS JOIN (SELECT unnest($1::date[]) AS day, unnest($2::timestamptz[]) AS starts_at,
-        unnest($3::timestamptz[]) AS ends_at) d
-    LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
-    WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
-      AND (d.day, s.session_key) > ($4::date, $5::text)
-      AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < $6::int
-        AND g.updated_at <= now() - interval '1 second' * $7::float8))
-      AND (s.lease_owner IS NULL OR s.lease_owner = $8::text OR NOT EXISTS (
-        SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8))
-      AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
-        WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
-    ORDER BY d.day, s.session_key
-    LIMIT $10::int
-), counted AS MATERIALIZED (
-    SELECT u.session_key, u.day, u.attempts, c.messages, c.first_seq, c.last_seq
-    FROM due u
-    CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> $11::text) AS messages,
-            coalesce(min(e.seq), 0) AS first_seq, coalesce(max(e.seq), 0) AS last_seq
-        FROM dingtalk_session_events e
-        WHERE e.session_key = u.session_key AND e.seq IS NOT NULL
-          AND e.created_at >= u.starts_at AND e.created_at < u.ends_at
-    ) c
-), quiet AS (
-    INSERT INTO memory_digests (session_key, day, done)
-    SELECT c.session_key, c.day, true FROM counted c WHERE c.messages < $12::int
-    ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = now()
-)
-SELECT c.session_key, c.day::text AS date, c.attempts, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
-    c.last_seq::bigint AS last_seq
-FROM counted c ORDER BY c.day, c.session_key
+SELECT s.session_key, d.day::text AS date, coalesce(g.attempts, 0)::int AS attempts
+FROM dingtalk_sessions s
+CROSS JOIN (SELECT unnest($1::date[]) AS day, unnest($2::timestamptz[]) AS starts_at,
+    unnest($3::timestamptz[]) AS ends_at) d
+LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
+WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
+  AND (d.day, s.session_key) > ($4::date, $5::text)
+  AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < $6::int
+    AND g.updated_at <= now() - interval '1 second' * $7::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = $8::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $9::float8))
+  AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
+    WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
+ORDER BY d.day, s.session_key
+LIMIT $10::int
 `
 
 type DigestsDueParams struct {
@@ -228,22 +209,16 @@ type DigestsDueParams struct {
 	Owner       string
 	TtlSeconds  float64
 	MaxRows     int
-	Erased      string
-	Least       int
 }
 
 type DigestsDueRow struct {
 	SessionKey sessions.Key
 	Date       string
 	Attempts   int
-	Messages   int64
-	FirstSeq   int64
-	LastSeq    int64
 }
 
-// DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. It settles days with
-// fewer than least messages, and lists them too. It reads only a day's events of a session's log, by an index. Days,
-// starts and ends are parallel arrays.
+// DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. Days, starts and ends are
+// parallel arrays.
 func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams) ([]DigestsDueRow, error) {
 	rows, err := db.Query(ctx, digestsDue,
 		arg.Days,
@@ -256,8 +231,6 @@ func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams
 		arg.Owner,
 		arg.TtlSeconds,
 		arg.MaxRows,
-		arg.Erased,
-		arg.Least,
 	)
 	if err != nil {
 		return nil, err
@@ -266,14 +239,7 @@ func (q *Queries) DigestsDue(ctx context.Context, db DBTX, arg *DigestsDueParams
 	var items []DigestsDueRow
 	for rows.Next() {
 		var i DigestsDueRow
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.Date,
-			&i.Attempts,
-			&i.Messages,
-			&i.FirstSeq,
-			&i.LastSeq,
-		); err != nil {
+		if err := rows.Scan(&i.SessionKey, &i.Date, &i.Attempts); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

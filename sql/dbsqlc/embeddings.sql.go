@@ -105,28 +105,6 @@ func (q *Queries) EmbeddingsExact(ctx context.Context, db DBTX, arg *EmbeddingsE
 	return items, nil
 }
 
-const embeddingsHold = `-- name: EmbeddingsHold :exec
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY($1::text[])
-    ORDER BY s.session_key FOR KEY SHARE
-), facts AS (
-    SELECT m.id FROM memories m WHERE m.id = ANY($2::bigint[]) ORDER BY m.id FOR KEY SHARE
-)
-SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM facts) AS n
-`
-
-type EmbeddingsHoldParams struct {
-	SessionKeys []string
-	Ids         []int64
-}
-
-// EmbeddingsHold protects the places of texts from erasure and deletion until the transaction ends. An erasure locks
-// its session's row, and a deletion the memory's. It waits for those in progress.
-func (q *Queries) EmbeddingsHold(ctx context.Context, db DBTX, arg *EmbeddingsHoldParams) error {
-	_, err := db.Exec(ctx, embeddingsHold, arg.SessionKeys, arg.Ids)
-	return err
-}
-
 const embeddingsInsert = `-- name: EmbeddingsInsert :execrows
 INSERT INTO embeddings (scope_key, content_hash, model, vec, small, seq)
 SELECT $1, $2, $3, $4::real[], $5, $6
@@ -328,6 +306,16 @@ func (q *Queries) EventsUnembedded(ctx context.Context, db DBTX, arg *EventsUnem
 		return nil, err
 	}
 	return items, nil
+}
+
+const memoriesShare = `-- name: MemoriesShare :exec
+SELECT m.id FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id FOR KEY SHARE
+`
+
+// MemoriesShare protects memories from deletion until the transaction ends. It waits for those in progress.
+func (q *Queries) MemoriesShare(ctx context.Context, db DBTX, ids []int64) error {
+	_, err := db.Exec(ctx, memoriesShare, ids)
+	return err
 }
 
 const memoriesUnembedded = `-- name: MemoriesUnembedded :many

@@ -545,20 +545,21 @@ UPDATE outbox o SET
     body = $1::text,
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
     state = CASE WHEN o.state = 'sent' THEN 'sent' ELSE 'failed' END,
-    settled_at = coalesce(o.settled_at, now())
-WHERE o.session_key = $2 AND o.body <> $1::text AND CASE
+    settled_at = coalesce(o.settled_at, $2::timestamptz)
+WHERE o.session_key = $3 AND o.body <> $1::text AND CASE
     WHEN o.state IN ('sent', 'failed') THEN o.created_at >= (
         SELECT min(e.created_at) FROM dingtalk_session_events e
-        WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[]))
+        WHERE e.session_key = $3 AND e.seq = ANY($4::bigint[]))
     ELSE EXISTS (
         SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $2 AND e.seq = ANY($3::bigint[]) AND e.role = 'assistant'
+        WHERE e.session_key = $3 AND e.seq = ANY($4::bigint[]) AND e.role = 'assistant'
           AND e.content <> '' AND strpos(o.body, e.content) > 0)
     END
 `
 
 type OutboxEraseParams struct {
 	Erased     string
+	At         time.Time
 	SessionKey sessions.Key
 	Seqs       []int64
 }
@@ -566,7 +567,12 @@ type OutboxEraseParams struct {
 // OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
 // that hold an answer among the events, which are given up.
 func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxEraseParams) (int64, error) {
-	result, err := db.Exec(ctx, outboxErase, arg.Erased, arg.SessionKey, arg.Seqs)
+	result, err := db.Exec(ctx, outboxErase,
+		arg.Erased,
+		arg.At,
+		arg.SessionKey,
+		arg.Seqs,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -574,7 +580,7 @@ func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxErasePara
 }
 
 const outboxOpen = `-- name: OutboxOpen :many
-SELECT o.session_key, o.id, o.body, o.created_at FROM outbox o
+SELECT o.session_key, o.id, o.body, o.nonce, o.created_at FROM outbox o
 WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting') AND o.body <> $2::text
 ORDER BY o.id FOR UPDATE
 `
@@ -588,6 +594,7 @@ type OutboxOpenRow struct {
 	SessionKey sessions.Key
 	ID         int64
 	Body       string
+	Nonce      string
 	CreatedAt  time.Time
 }
 
@@ -605,6 +612,7 @@ func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams
 			&i.SessionKey,
 			&i.ID,
 			&i.Body,
+			&i.Nonce,
 			&i.CreatedAt,
 		); err != nil {
 			return nil, err
@@ -617,71 +625,37 @@ func (q *Queries) OutboxOpen(ctx context.Context, db DBTX, arg *OutboxOpenParams
 	return items, nil
 }
 
-const outboxQuoting = `-- name: OutboxQuoting :many
-SELECT o.session_key, o.id, o.body FROM outbox o
-WHERE o.session_key = ANY($1::text[]) AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
-ORDER BY o.session_key, o.id FOR UPDATE
-`
-
-type OutboxQuotingParams struct {
-	SessionKeys []string
-	Facts       []string
-}
-
-type OutboxQuotingRow struct {
-	SessionKey sessions.Key
-	ID         int64
-	Body       string
-}
-
-// OutboxQuoting lists the open replies of some locked sessions that quote a fact. Few are open at a time.
-func (q *Queries) OutboxQuoting(ctx context.Context, db DBTX, arg *OutboxQuotingParams) ([]OutboxQuotingRow, error) {
-	rows, err := db.Query(ctx, outboxQuoting, arg.SessionKeys, arg.Facts)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OutboxQuotingRow
-	for rows.Next() {
-		var i OutboxQuotingRow
-		if err := rows.Scan(&i.SessionKey, &i.ID, &i.Body); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const outboxTrim = `-- name: OutboxTrim :exec
 UPDATE outbox o SET
-    nonce = regexp_replace(o.nonce, '[^-]*$', '') || left(encode(sha256(convert_to(o.nonce || $1::text, 'UTF8')), 'hex'), 24),
+    nonce = $1,
     resumed = o.resumed OR o.in_flight OR o.part > 0,
     part = 0,
     joint = '',
     attempts = o.attempts + 1,
-    body = CASE WHEN $1::text = '' THEN $2::text ELSE $1::text END,
-    error = CASE WHEN $1::text = '' THEN 'erased' ELSE o.error END,
-    state = CASE WHEN $1::text = '' THEN 'failed' ELSE o.state END,
-    settled_at = CASE WHEN $1::text = '' THEN now() ELSE o.settled_at END
-WHERE o.session_key = $3 AND o.id = $4 AND o.state IN ('sending', 'waiting')
+    body = CASE WHEN $2::text = '' THEN $3::text ELSE $2::text END,
+    error = CASE WHEN $2::text = '' THEN 'erased' ELSE o.error END,
+    state = CASE WHEN $2::text = '' THEN 'failed' ELSE o.state END,
+    settled_at = CASE WHEN $2::text = '' THEN $4::timestamptz ELSE o.settled_at END
+WHERE o.session_key = $5 AND o.id = $6 AND o.state IN ('sending', 'waiting')
 `
 
 type OutboxTrimParams struct {
+	Nonce      string
 	Body       string
 	Erased     string
+	At         time.Time
 	SessionKey sessions.Key
 	ID         int64
 }
 
-// OutboxTrim replaces the text of an open reply. One without a text is given up. Another text has other parts: it is
+// OutboxTrim replaces the text of an open reply. One without a text is given up at a time. Another text has other parts: it is
 // sent from its first part under another key, and a running try's outcome leaves it open.
 func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams) error {
 	_, err := db.Exec(ctx, outboxTrim,
+		arg.Nonce,
 		arg.Body,
 		arg.Erased,
+		arg.At,
 		arg.SessionKey,
 		arg.ID,
 	)
@@ -722,28 +696,34 @@ func (q *Queries) PinnedErase(ctx context.Context, db DBTX, arg *PinnedErasePara
 	return err
 }
 
-const readersLock = `-- name: ReadersLock :many
+const readersToLock = `-- name: ReadersToLock :many
 SELECT h.session_key FROM dingtalk_sessions h
-WHERE h.session_key = ANY($1::text[]) AND (h.lease_owner IS NOT NULL OR NOT $2::boolean AND (
-    h.pinned <> '' AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    OR EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+WHERE h.session_key = ANY($1::text[]) AND ($2::boolean AND h.lease_owner IS NOT NULL
+    OR h.pinned <> '' AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR $4::boolean AND EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
     OR EXISTS (SELECT FROM compaction_log c
         WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
-          AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0))))
-ORDER BY h.session_key FOR UPDATE
+          AND EXISTS (SELECT FROM unnest($3::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
+ORDER BY h.session_key
 `
 
-type ReadersLockParams struct {
+type ReadersToLockParams struct {
 	SessionKeys []string
 	Leased      bool
 	Facts       []string
+	Replies     bool
 }
 
-// ReadersLock locks, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
+// ReadersToLock lists, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
 // lease, with a fact in the head of the view or in undo data, or with open replies. Others lock a session before its
 // replies and its facts, too.
-func (q *Queries) ReadersLock(ctx context.Context, db DBTX, arg *ReadersLockParams) ([]sessions.Key, error) {
-	rows, err := db.Query(ctx, readersLock, arg.SessionKeys, arg.Leased, arg.Facts)
+func (q *Queries) ReadersToLock(ctx context.Context, db DBTX, arg *ReadersToLockParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, readersToLock,
+		arg.SessionKeys,
+		arg.Leased,
+		arg.Facts,
+		arg.Replies,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -895,52 +875,26 @@ func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey session
 	return err
 }
 
-const sessionErased = `-- name: SessionErased :one
-WITH cut AS (
-    SELECT c.lease_owner IS NOT NULL AND EXISTS (
-            SELECT FROM dingtalk_session_events e
-            WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = c.lease_term) AS turn,
-        c.lease_owner IS NOT NULL AND c.upkeep_term = c.lease_term AND coalesce(c.upkeep_until > now(), false) AS upkeep
-    FROM dingtalk_sessions c WHERE c.session_key = $1
-), freed AS (
-    UPDATE dingtalk_sessions s SET
-        view_version = s.view_version + 1,
-        total_tokens = greatest(least(s.total_tokens - round(s.calibration * $2::bigint), 2147483647), 0),
-        observed_tokens = 0,
-        observed_seq = 0,
-        pinned = '',
-        pinned_due = true,
-        lease_term = s.lease_term + 1,
-        cut_turns = s.cut_turns + (SELECT cut.turn::int FROM cut),
-        cut_upkeep = s.cut_upkeep + (SELECT cut.upkeep::int FROM cut),
-        updated_at = now()
-    WHERE s.session_key = $1
-    RETURNING s.session_key
-), unmarked AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM freed WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term IS NOT NULL
-), waiting AS (
-    SELECT f.session_key FROM freed f WHERE EXISTS (
-        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-)
-SELECT (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || $1::text)::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM waiting) w
+const sessionErased = `-- name: SessionErased :exec
+UPDATE dingtalk_sessions s SET
+    total_tokens = greatest(least(s.total_tokens - round(s.calibration * $1::bigint), 2147483647), 0),
+    observed_tokens = 0,
+    observed_seq = 0,
+    pinned = '',
+    pinned_due = true,
+    updated_at = now()
+WHERE s.session_key = $2
 `
 
 type SessionErasedParams struct {
-	SessionKey string
 	Freed      int64
+	SessionKey sessions.Key
 }
 
-// SessionErased subtracts the erased text from the size of the context, and ends the term of the lease: its owner must
-// not write after reading erased words. The owner stays, so that its stop and its upkeep still find the session. It wakes
-// the owner of a session with waiting messages, and every other replica. It counts an open turn and open upkeep as cut,
-// and removes the marks of turns: without them no turn of an earlier term commits, even if the row is deleted.
-func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) (bool, error) {
-	row := db.QueryRow(ctx, sessionErased, arg.SessionKey, arg.Freed)
-	var notified bool
-	err := row.Scan(&notified)
-	return notified, err
+// SessionErased subtracts the erased text from the size of the context, and makes the next turn pin memory again.
+func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErasedParams) error {
+	_, err := db.Exec(ctx, sessionErased, arg.Freed, arg.SessionKey)
+	return err
 }
 
 const sessionLock = `-- name: SessionLock :one

@@ -108,7 +108,8 @@ const notify = `-- name: Notify :exec
 SELECT pg_notify('ebb', $1::text)
 `
 
-// Notify wakes other replicas; see ListenForWakes. The server puts all commits with notifications into one queue.
+// Notify wakes other replicas; see ListenForWakes. The server puts all commits with notifications into one queue. It reads no table: a
+// cluster would execute it on another node, where no replica listens.
 func (q *Queries) Notify(ctx context.Context, db DBTX, payload string) error {
 	_, err := db.Exec(ctx, notify, payload)
 	return err

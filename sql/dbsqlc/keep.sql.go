@@ -109,26 +109,36 @@ func (q *Queries) FlushInsert(ctx context.Context, db DBTX, arg *FlushInsertPara
 	return err
 }
 
-const memoriesExpire = `-- name: MemoriesExpire :one
-WITH gone AS (
-    DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * $1::float8
-    RETURNING m.scope, m.scope_id, m.content
-), vectors AS (
-    DELETE FROM embeddings e USING gone g
-    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
-      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
-        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))
-)
-SELECT count(*)::int AS n FROM gone
+const memoriesExpire = `-- name: MemoriesExpire :many
+DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * $1::float8
+RETURNING m.scope, m.scope_id, m.content
 `
 
-// MemoriesExpire deletes memories that have been unreadable for a while, with their vectors. Vectors of texts that
-// another memory in force of the scope has stay.
-func (q *Queries) MemoriesExpire(ctx context.Context, db DBTX, restSeconds float64) (int, error) {
-	row := db.QueryRow(ctx, memoriesExpire, restSeconds)
-	var n int
-	err := row.Scan(&n)
-	return n, err
+type MemoriesExpireRow struct {
+	Scope   memory.Scope
+	ScopeID string
+	Content string
+}
+
+// MemoriesExpire deletes memories that have been unreadable for a while, and returns their places and texts.
+func (q *Queries) MemoriesExpire(ctx context.Context, db DBTX, restSeconds float64) ([]MemoriesExpireRow, error) {
+	rows, err := db.Query(ctx, memoriesExpire, restSeconds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MemoriesExpireRow
+	for rows.Next() {
+		var i MemoriesExpireRow
+		if err := rows.Scan(&i.Scope, &i.ScopeID, &i.Content); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const memoriesKnown = `-- name: MemoriesKnown :many

@@ -8,6 +8,8 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"ebb/sessions"
 )
 
 const eventsGone = `-- name: EventsGone :one
@@ -30,6 +32,36 @@ func (q *Queries) EventsGone(ctx context.Context, db DBTX, arg *EventsGoneParams
 	var n int64
 	err := row.Scan(&n)
 	return n, err
+}
+
+const replicasBeats = `-- name: ReplicasBeats :many
+SELECT r.id, r.heartbeat_at, (r.heartbeat_at > now() - interval '1 second' * $1::float8)::boolean AS alive FROM replicas r
+`
+
+type ReplicasBeatsRow struct {
+	ID          sessions.ReplicaID
+	HeartbeatAt time.Time
+	Alive       bool
+}
+
+func (q *Queries) ReplicasBeats(ctx context.Context, db DBTX, ttlSeconds float64) ([]ReplicasBeatsRow, error) {
+	rows, err := db.Query(ctx, replicasBeats, ttlSeconds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ReplicasBeatsRow
+	for rows.Next() {
+		var i ReplicasBeatsRow
+		if err := rows.Scan(&i.ID, &i.HeartbeatAt, &i.Alive); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const restartKeep = `-- name: RestartKeep :exec
@@ -88,10 +120,10 @@ func (q *Queries) RestartOpen(ctx context.Context, db DBTX, replica string) erro
 const restartsEnded = `-- name: RestartsEnded :many
 WITH dead AS (
     UPDATE restarts r SET ending = 'killed', told = true,
-        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), $1::timestamptz))
-    WHERE r.ending = '' AND NOT EXISTS (
-        SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * $2::float8)
-      AND r.started_at < now() - interval '1 second' * $2::float8
+        stopped_at = greatest(r.started_at, coalesce(
+            (SELECT p.beat FROM (SELECT unnest($1::text[]) AS id, unnest($2::timestamptz[]) AS beat) p WHERE p.id = r.replica), now()))
+    WHERE r.ending = '' AND r.replica <> ALL($3::text[])
+      AND r.started_at < now() - interval '1 second' * $4::float8
     RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
 ), clean AS (
     UPDATE restarts r SET told = true WHERE NOT r.told AND r.ending <> '' RETURNING r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost
@@ -100,7 +132,9 @@ SELECT replica, started_at, stopped_at, ending, told, answered, drained, flushed
 `
 
 type RestartsEndedParams struct {
-	At         time.Time
+	Ids        []string
+	Beats      []time.Time
+	Alive      []string
 	TtlSeconds float64
 }
 
@@ -120,10 +154,15 @@ type RestartsEndedRow struct {
 	Lost        int64
 }
 
-// RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. at is the end of
-// one without a heartbeat.
+// RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. Ids and beats
+// of all replicas are parallel arrays.
 func (q *Queries) RestartsEnded(ctx context.Context, db DBTX, arg *RestartsEndedParams) ([]RestartsEndedRow, error) {
-	rows, err := db.Query(ctx, restartsEnded, arg.At, arg.TtlSeconds)
+	rows, err := db.Query(ctx, restartsEnded,
+		arg.Ids,
+		arg.Beats,
+		arg.Alive,
+		arg.TtlSeconds,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -178,32 +179,52 @@ func (q *Queries) EventsOldest(ctx context.Context, db DBTX, arg *EventsOldestPa
 	return items, nil
 }
 
+const expiredLogs = `-- name: ExpiredLogs :many
+SELECT p.session_key FROM people p
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
+GROUP BY p.session_key ORDER BY p.session_key LIMIT $1::int
+`
+
+// ExpiredLogs lists the logs of people whose session is missing.
+func (q *Queries) ExpiredLogs(ctx context.Context, db DBTX, maxRows int) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, expiredLogs, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const expiredSessions = `-- name: ExpiredSessions :many
 
-WITH RECURSIVE logs AS (
-    (SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > $3::text ORDER BY e.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM logs CROSS JOIN LATERAL (
-        SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > logs.session_key ORDER BY e.session_key LIMIT 1) n
-)
-SELECT logs.session_key FROM logs
-WHERE EXISTS (
+SELECT s.session_key FROM dingtalk_sessions s
+WHERE s.session_key > $1::text AND EXISTS (
     SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = logs.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * $1::float8)
-LIMIT $2::int
+    WHERE e.session_key = s.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * $2::float8)
+ORDER BY s.session_key LIMIT $3::int
 `
 
 type ExpiredSessionsParams struct {
+	AfterKey      string
 	PeriodSeconds float64
 	MaxRows       int
-	AfterKey      string
 }
 
 // Retention: data past its period is deleted in small batches. A period is a number of seconds until now.
-// ExpiredSessions lists logs with an event past the period, after a key and in the order of keys, also those whose session is
-// missing. For each log it reads one row of an index.
+// ExpiredSessions lists sessions with an event past the period, after a key and in the order of keys.
 func (q *Queries) ExpiredSessions(ctx context.Context, db DBTX, arg *ExpiredSessionsParams) ([]sessions.Key, error) {
-	rows, err := db.Query(ctx, expiredSessions, arg.PeriodSeconds, arg.MaxRows, arg.AfterKey)
+	rows, err := db.Query(ctx, expiredSessions, arg.AfterKey, arg.PeriodSeconds, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -245,21 +266,8 @@ func (q *Queries) ExpiryDebt(ctx context.Context, db DBTX, arg *ExpiryDebtParams
 }
 
 const memoriesExpireUnseen = `-- name: MemoriesExpireUnseen :many
-WITH old AS (
-    SELECT m.scope, m.scope_id, m.id FROM memories m
-    WHERE m.id = ANY($1::bigint[]) AND m.last_seen_at < now() - interval '1 second' * $2::float8
-    ORDER BY m.id FOR UPDATE SKIP LOCKED
-), gone AS (
-    DELETE FROM memories m USING old
-    WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
-    RETURNING m.scope, m.scope_id, m.content
-), vectors AS (
-    DELETE FROM embeddings e USING gone g
-    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
-      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
-        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()) AND o.id <> ALL (SELECT old.id FROM old))
-)
-SELECT gone.content FROM gone
+DELETE FROM memories m WHERE m.id = ANY($1::bigint[]) AND m.last_seen_at < now() - interval '1 second' * $2::float8
+RETURNING m.scope, m.scope_id, m.content
 `
 
 type MemoriesExpireUnseenParams struct {
@@ -267,22 +275,26 @@ type MemoriesExpireUnseenParams struct {
 	PeriodSeconds float64
 }
 
-// MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their texts. Their vectors go with
-// them, unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next
-// batch.
-func (q *Queries) MemoriesExpireUnseen(ctx context.Context, db DBTX, arg *MemoriesExpireUnseenParams) ([]string, error) {
+type MemoriesExpireUnseenRow struct {
+	Scope   memory.Scope
+	ScopeID string
+	Content string
+}
+
+// MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their places and texts.
+func (q *Queries) MemoriesExpireUnseen(ctx context.Context, db DBTX, arg *MemoriesExpireUnseenParams) ([]MemoriesExpireUnseenRow, error) {
 	rows, err := db.Query(ctx, memoriesExpireUnseen, arg.Ids, arg.PeriodSeconds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []MemoriesExpireUnseenRow
 	for rows.Next() {
-		var content string
-		if err := rows.Scan(&content); err != nil {
+		var i MemoriesExpireUnseenRow
+		if err := rows.Scan(&i.Scope, &i.ScopeID, &i.Content); err != nil {
 			return nil, err
 		}
-		items = append(items, content)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -433,43 +445,6 @@ func (q *Queries) PageExpiringRows(ctx context.Context, db DBTX, arg *PageExpiri
 		&i.Actions,
 	)
 	return i, err
-}
-
-const pinnedLock = `-- name: PinnedLock :many
-SELECT h.session_key FROM dingtalk_sessions h
-WHERE h.session_key = ANY($1::text[]) AND (
-    h.pinned <> '' AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    OR EXISTS (SELECT FROM compaction_log c
-        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
-          AND EXISTS (SELECT FROM unnest($2::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
-ORDER BY h.session_key FOR UPDATE
-`
-
-type PinnedLockParams struct {
-	SessionKeys []string
-	Facts       []string
-}
-
-// PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
-// data. It comes after the deletion of the facts: a view that pinned one before is seen, and none can pin one later.
-func (q *Queries) PinnedLock(ctx context.Context, db DBTX, arg *PinnedLockParams) ([]sessions.Key, error) {
-	rows, err := db.Query(ctx, pinnedLock, arg.SessionKeys, arg.Facts)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []sessions.Key
-	for rows.Next() {
-		var session_key sessions.Key
-		if err := rows.Scan(&session_key); err != nil {
-			return nil, err
-		}
-		items = append(items, session_key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const repliesExpire = `-- name: RepliesExpire :execrows

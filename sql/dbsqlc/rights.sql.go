@@ -38,31 +38,50 @@ func (q *Queries) AskingMark(ctx context.Context, db DBTX, arg *AskingMarkParams
 	return err
 }
 
-const askingUnname = `-- name: AskingUnname :exec
-UPDATE dingtalk_session_events e SET
-    content = $1::text, sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', $2::text,
-        'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
-        'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
-        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN
-            CASE WHEN e.message -> 'is_staff' IS NULL THEN e.message -> 'staff_id' ELSE to_jsonb(e.sender_id) END END))
-WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
+const askingMessage = `-- name: AskingMessage :one
+SELECT jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', $1::text,
+    'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
+    'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
+    'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
+    'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN
+        CASE WHEN e.message -> 'is_staff' IS NULL THEN e.message -> 'staff_id' ELSE to_jsonb(e.sender_id) END END))::jsonb AS message
+FROM dingtalk_session_events e
+WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
 `
 
-type AskingUnnameParams struct {
-	Content    string
+type AskingMessageParams struct {
 	Outcome    string
 	SessionKey sessions.Key
 	Asked      int64
 }
 
-// AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
-// answered, since a repeated turn needs it.
+// AskingMessage is what AskingUnname stores in place of the asking message. Its reply address stays until it is answered, since a
+// repeated turn needs it.
+func (q *Queries) AskingMessage(ctx context.Context, db DBTX, arg *AskingMessageParams) ([]byte, error) {
+	row := db.QueryRow(ctx, askingMessage, arg.Outcome, arg.SessionKey, arg.Asked)
+	var message []byte
+	err := row.Scan(&message)
+	return message, err
+}
+
+const askingUnname = `-- name: AskingUnname :exec
+UPDATE dingtalk_session_events e SET
+    content = $1::text, sender_id = '', sender_nick = '', candidate = false, message = $2::jsonb
+WHERE e.session_key = $3 AND e.id = $4 AND e.state = 'pending'
+`
+
+type AskingUnnameParams struct {
+	Content    string
+	Message    []byte
+	SessionKey sessions.Key
+	Asked      int64
+}
+
+// AskingUnname does the same to the asking message, which holds only the request.
 func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnameParams) error {
 	_, err := db.Exec(ctx, askingUnname,
 		arg.Content,
-		arg.Outcome,
+		arg.Message,
 		arg.SessionKey,
 		arg.Asked,
 	)
@@ -985,9 +1004,8 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 
 const mentionsUnname = `-- name: MentionsUnname :exec
 UPDATE dingtalk_session_events e SET
-    message = CASE WHEN e.message #> '{quote,mentioned}' IS NULL THEN e.message
-        ELSE jsonb_set(e.message, '{quote,mentioned}', (e.message #> '{quote,mentioned}') - $1::text[]) END
-        || CASE WHEN e.message -> 'mentioned' IS NULL THEN '{}' ELSE jsonb_build_object('mentioned', (e.message -> 'mentioned') - $1::text[]) END
+    message = jsonb_set(jsonb_set(e.message, '{quote,mentioned}', coalesce((e.message #> '{quote,mentioned}') - $1::text[], '[]'), false),
+        '{mentioned}', coalesce((e.message -> 'mentioned') - $1::text[], '[]'), false)
 WHERE e.session_key = $2
   AND (e.message -> 'mentioned' IS NOT NULL AND jsonb_exists_any(e.message -> 'mentioned', $1::text[])
     OR e.message #> '{quote,mentioned}' IS NOT NULL AND jsonb_exists_any(e.message #> '{quote,mentioned}', $1::text[]))
@@ -1443,8 +1461,10 @@ func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessio
 const personUnname = `-- name: PersonUnname :exec
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_build_object('kind', e.message -> 'kind', 'robot_code', e.message -> 'robot_code',
-        'conversation_id', e.message -> 'conversation_id', 'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at')
+    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
+        '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
+        '{conversation_id}', coalesce(e.message -> 'conversation_id', 'null')), '{conversation_type}', coalesce(e.message -> 'conversation_type', 'null')),
+        '{sent_at}', coalesce(e.message -> 'sent_at', 'null'))
 WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[])
   AND ($3::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = $1 AND a.id = $3::bigint))
@@ -1457,7 +1477,7 @@ type PersonUnnameParams struct {
 }
 
 // PersonUnname removes the name from a person's messages, and all delivery data but place and time. The rows then only
-// say that someone wrote.
+// say that someone wrote. A cluster takes no function that builds objects from columns.
 func (q *Queries) PersonUnname(ctx context.Context, db DBTX, arg *PersonUnnameParams) error {
 	_, err := db.Exec(ctx, personUnname, arg.SessionKey, arg.People, arg.Asked)
 	return err
@@ -1848,79 +1868,16 @@ func (q *Queries) SessionTextsErase(ctx context.Context, db DBTX, arg *SessionTe
 	return err
 }
 
-const sessionsCut = `-- name: SessionsCut :many
-WITH held AS (
-    SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS turn,
-        h.upkeep_term = h.lease_term AND coalesce(h.upkeep_until > now(), false) AS upkeep, EXISTS (
-        SELECT FROM replicas r
-        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive
-    FROM dingtalk_sessions h
-    WHERE h.session_key = ANY($2::text[])
-), ended AS (
-    UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
-        cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
-    FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= $3::int
-        OR held.upkeep AND held.cut_upkeep >= $3::int) AS spared
-), unmarked AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM ended WHERE e.session_key = ended.session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
-), woken AS (
-    SELECT f.session_key, f.lease_term, f.spared, CASE
-        WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-          OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
-        THEN pg_notify('ebb', '|' || f.session_key)::text END AS notified
-    FROM ended f
-)
-SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.notified, '') = ''
-`
-
-type SessionsCutParams struct {
-	TtlSeconds  float64
-	SessionKeys []string
-	MostCut     int
-}
-
-type SessionsCutRow struct {
-	SessionKey sessions.Key
-	LeaseTerm  int64
-}
-
-// SessionsCut ends the terms of the leases of locked sessions; their owners stay. It wakes replicas only for waiting
-// messages or unsent replies. It counts open turns and upkeep as cut, and removes the marks of turns, as SessionErased does.
-// Sessions with too many cuts are returned, with their former lease.
-func (q *Queries) SessionsCut(ctx context.Context, db DBTX, arg *SessionsCutParams) ([]SessionsCutRow, error) {
-	rows, err := db.Query(ctx, sessionsCut, arg.TtlSeconds, arg.SessionKeys, arg.MostCut)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []SessionsCutRow
-	for rows.Next() {
-		var i SessionsCutRow
-		if err := rows.Scan(&i.SessionKey, &i.LeaseTerm); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const sessionsReadScope = `-- name: SessionsReadScope :many
 SELECT h.session_key FROM dingtalk_sessions h
 WHERE h.lease_owner IS NOT NULL AND h.session_key <> $1::text
   AND (h.robot_code = ANY($2::text[]) OR h.session_key = ANY($3::text[])
     OR EXISTS (SELECT FROM unnest($4::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
-    OR (h.conversation_type = '1' AND h.session_key IN (
-        SELECT u.session_key FROM people u WHERE u.person = ANY($5::text[]) AND u.spoke
-        UNION ALL
-        SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY($5::text[]))))
-ORDER BY h.session_key FOR UPDATE
+    OR h.conversation_type = '1' AND (
+        EXISTS (SELECT FROM people u WHERE u.session_key = h.session_key AND u.person = ANY($5::text[]) AND u.spoke)
+        OR EXISTS (SELECT FROM dingtalk_session_events e
+            WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.sender_id = ANY($5::text[]))))
+ORDER BY h.session_key
 `
 
 type SessionsReadScopeParams struct {
@@ -1931,9 +1888,8 @@ type SessionsReadScopeParams struct {
 	Users       []string
 }
 
-// SessionsReadScope locks the leased sessions that may have read a memory of a scope, except the asking one, and returns their
-// keys. People's facts about themselves are read in their private chats, and in the source group. It is a statement of its
-// own: the next one sees the marks of turns that began while this one waited for their rows.
+// SessionsReadScope lists, to be locked, the leased sessions that may have read a memory of a scope, except the asking one. People's
+// facts about themselves are read in their private chats, and in the source group.
 func (q *Queries) SessionsReadScope(ctx context.Context, db DBTX, arg *SessionsReadScopeParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsReadScope,
 		arg.Asking,
@@ -1995,9 +1951,9 @@ WHERE s.session_key > $1::text AND s.session_key <> ALL($2::text[])
     OR EXISTS (SELECT FROM unnest($5::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
     OR EXISTS (SELECT FROM people u WHERE u.session_key = s.session_key AND u.person = ANY($6::text[]) AND u.spoke))
   AND EXISTS (
-    SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
+    SELECT FROM dingtalk_session_events e
     WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY($7::text[]))
-      AND EXISTS (SELECT FROM unnest($8::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
+      AND EXISTS (SELECT FROM unnest($8::text[]) AS p (piece) WHERE strpos(lower(concat(e.content, e.tool_calls::text)), p.piece) > 0))
 ORDER BY s.session_key
 LIMIT $9::int
 `

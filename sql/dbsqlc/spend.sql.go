@@ -8,8 +8,39 @@ package dbsqlc
 import (
 	"context"
 
+	"ebb/sessions"
 	"github.com/jackc/pgx/v5/pgtype"
 )
+
+const sessionTitles = `-- name: SessionTitles :many
+SELECT s.session_key, s.title FROM dingtalk_sessions s WHERE s.session_key = ANY($1::text[]) AND s.conversation_type = '2'
+`
+
+type SessionTitlesRow struct {
+	SessionKey sessions.Key
+	Title      string
+}
+
+// SessionTitles reads the titles of groups.
+func (q *Queries) SessionTitles(ctx context.Context, db DBTX, sessionKeys []string) ([]SessionTitlesRow, error) {
+	rows, err := db.Query(ctx, sessionTitles, sessionKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SessionTitlesRow
+	for rows.Next() {
+		var i SessionTitlesRow
+		if err := rows.Scan(&i.SessionKey, &i.Title); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const spendSums = `-- name: SpendSums :many
 SELECT (CASE WHEN $1::boolean THEN u.session_key ELSE '' END)::text AS session,
@@ -76,8 +107,7 @@ func (q *Queries) SpendSums(ctx context.Context, db DBTX, arg *SpendSumsParams) 
 }
 
 const usageGroups = `-- name: UsageGroups :many
-SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost, ''::text AS title
 FROM (
     SELECT (CASE WHEN $1::boolean THEN u.kind ELSE '' END)::text AS kind,
         (CASE WHEN $2::boolean THEN u.day::text ELSE '' END)::text AS period,
@@ -129,7 +159,7 @@ type UsageGroupsRow struct {
 
 // UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 // in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
-// read. An unused column is empty.
+// read. An unused column, and the title, is empty.
 func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsParams) ([]UsageGroupsRow, error) {
 	rows, err := db.Query(ctx, usageGroups,
 		arg.ByKind,
@@ -282,27 +312,6 @@ func (q *Queries) UsageRows(ctx context.Context, db DBTX, arg *UsageRowsParams) 
 		return nil, err
 	}
 	return items, nil
-}
-
-const usageSessionsGone = `-- name: UsageSessionsGone :exec
-WITH RECURSIVE used AS (
-    (SELECT u.session_key FROM model_usage u ORDER BY u.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM used CROSS JOIN LATERAL (
-        SELECT u.session_key FROM model_usage u WHERE u.session_key > used.session_key ORDER BY u.session_key LIMIT 1) n
-), requests AS (
-    DELETE FROM compaction_requests q WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = q.session_key)
-)
-DELETE FROM model_usage u USING used
-WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key)
-  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = used.session_key)
-`
-
-// UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
-// them. A session with a log is created again. For each session it reads one row of an index.
-func (q *Queries) UsageSessionsGone(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, usageSessionsGone)
-	return err
 }
 
 const usageUnname = `-- name: UsageUnname :exec

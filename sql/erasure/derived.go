@@ -56,7 +56,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		return nil, 0, err
 	}
 	// A save holds its session and waits for facts.
-	if _, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Leased: true, Facts: []string{}}); err != nil {
+	if _, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Facts: []string{}}); err != nil {
 		return nil, 0, err
 	}
 	facts, err := s.deleteFacts(ctx, tx, ids)
@@ -71,7 +71,7 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 	}
 	shown = slices.Compact(shown)
 	// No session pins or repeats a deleted fact from now on.
-	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersLockParams{SessionKeys: readers, Facts: shown})
+	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: shown})
 	if err != nil {
 		return nil, 0, err
 	}

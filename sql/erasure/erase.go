@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -135,8 +136,10 @@ func (e *erasure) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: string(e.row.SessionKey), Freed: before - after})
-	return err
+	if err := e.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
+		return err
+	}
+	return e.cut(ctx, e.tx, false, e.row.SessionKey)
 }
 
 // viewTokens is the size of the changed part of the view. Quotes of an event stand after it.
@@ -151,7 +154,7 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 // quotes wipes repeats outside of summaries and memory.
 func (e *erasure) quotes(ctx context.Context) error {
 	key := e.row.SessionKey
-	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs})
+	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
 	if err != nil {
 		return err
 	}

@@ -168,17 +168,14 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no
 	// deleted row; see [sessions.Pinned].
 	reading, err := s.Q.SessionsReadScope(ctx, tx, p)
+	if err == nil {
+		err = s.LockSessions(ctx, tx, reading)
+	}
 	if err != nil {
 		return err
 	}
-	spared, err := s.Q.SessionsCut(ctx, tx, &dbsqlc.SessionsCutParams{
-		SessionKeys: asStrings(reading), MostCut: sessions.MaxCuts, TtlSeconds: s.TTL.Seconds(),
-	})
-	if err != nil {
+	if err := s.cut(ctx, tx, true, reading...); err != nil {
 		return err
-	}
-	if len(spared) > 0 {
-		return &pg.OpenWork{Key: spared[0].SessionKey, Term: spared[0].LeaseTerm}
 	}
 	facts, vectors, err := s.unmake(ctx, tx, ids)
 	done.Memories += len(facts)

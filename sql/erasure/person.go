@@ -292,8 +292,10 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err := g.removeName(ctx, tx, row.SessionKey, e.repeats); err != nil || len(e.seqs) > 0 {
 		return err // with events its readers start again already
 	}
-	_, err := g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: string(row.SessionKey)})
-	return err
+	if err := g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
+		return err
+	}
+	return g.cut(ctx, tx, false, row.SessionKey)
 }
 
 // A fact is the person's when it is about them, said by them, or a repeat of them without a known author. Others'
@@ -398,9 +400,13 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	if err := g.awaitSend(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := g.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
-		SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Outcome: string(sessions.ErasedAll),
-	}); err != nil {
+	message, err := g.Q.AskingMessage(ctx, tx, &dbsqlc.AskingMessageParams{SessionKey: key, Asked: g.f.From.Event, Outcome: string(sessions.ErasedAll)})
+	if err == nil {
+		err = g.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
+			SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Message: message,
+		})
+	}
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
 	spoke := row.ConversationType == sessions.Private && g.f.Self

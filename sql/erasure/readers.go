@@ -34,9 +34,12 @@ func (x *scopeIDs) add(scope memory.Scope, id string, source sessions.Key) {
 	}
 }
 
-// Readers are locked in the order of their keys.
-func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersLockParams) ([]string, error) {
-	keys, err := s.Q.ReadersLock(ctx, tx, p)
+// lockReaders returns the keys in their order.
+func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersToLockParams) ([]string, error) {
+	keys, err := s.Q.ReadersToLock(ctx, tx, p)
+	if err == nil {
+		err = s.LockSessions(ctx, tx, keys)
+	}
 	return asStrings(keys), err
 }
 

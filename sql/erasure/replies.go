@@ -2,14 +2,18 @@ package erasure
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 )
 
 // The rest of a reply is sent. The number of changed replies is returned.
@@ -39,7 +43,7 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 		}
 		n++
 		if err := e.Q.OutboxTrim(ctx, e.tx, &dbsqlc.OutboxTrimParams{
-			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText,
+			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText, Nonce: nextNonce(o.Nonce, body), At: time.Now(),
 		}); err != nil {
 			return 0, err
 		}
@@ -78,21 +82,40 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []
 	if len(facts) == 0 {
 		return nil
 	}
-	quoting, err := s.Q.OutboxQuoting(ctx, tx, &dbsqlc.OutboxQuotingParams{SessionKeys: readers, Facts: facts})
-	if err != nil {
+	if len(readers) == 0 {
+		return nil
+	}
+	asked := make([]*dbsqlc.OutboxQuotingParams, len(readers))
+	for i, key := range readers {
+		asked[i] = &dbsqlc.OutboxQuotingParams{SessionKey: sessions.Key(key), Facts: facts}
+	}
+	var quoting []dbsqlc.OutboxQuotingRow
+	if err := pg.First(func(take func(int, error)) {
+		s.Q.OutboxQuoting(ctx, tx, asked).Query(func(i int, rows []dbsqlc.OutboxQuotingRow, err error) {
+			take(i, err)
+			quoting = append(quoting, rows...)
+		})
+	}); err != nil {
 		return err
 	}
 	for _, o := range quoting {
 		if err := s.awaitSend(ctx, tx, o.SessionKey); err != nil {
 			return err
 		}
+		body := unquoted(o.Body, facts)
 		if err := s.Q.OutboxTrim(ctx, tx, &dbsqlc.OutboxTrimParams{
-			SessionKey: o.SessionKey, ID: o.ID, Body: unquoted(o.Body, facts), Erased: sessions.ErasedText,
+			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText, Nonce: nextNonce(o.Nonce, body), At: time.Now(),
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nextNonce is the key of another text of the same reply: it differs after the last dash.
+func nextNonce(nonce, body string) string {
+	sum := sha256.Sum256([]byte(nonce + body))
+	return nonce[:strings.LastIndexByte(nonce, '-')+1] + hex.EncodeToString(sum[:])[:24]
 }
 
 func unquoted(text string, others []string) string {

@@ -25,11 +25,22 @@ const maxSenderIDs = 10
 const cardsKept = 30 * 24 * time.Hour
 
 // DeleteExpired deletes and counts long expired memories. It also deletes old cards, day-old marks of deleted messages, the
-// heartbeats of replicas that are dead for a day, surplus encrypted ids without rows, and ended windows of limits. Usage of people without messages loses their names,
-// and that of deleted sessions is deleted.
+// heartbeats of replicas that are dead for a day, surplus encrypted ids without rows, and ended windows of limits. Usage of people
+// without messages loses their names.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
-	n, err := s.Q.MemoriesExpire(ctx, s.Pool, expiredRest.Seconds())
-	if err != nil {
+	n := 0
+	if err := s.InTx(ctx, func(tx pgx.Tx) error {
+		rows, err := s.Q.MemoriesExpire(ctx, tx, expiredRest.Seconds())
+		if err != nil {
+			return err
+		}
+		gone := make([]pg.Gone, len(rows))
+		for i, r := range rows {
+			gone[i] = pg.Gone(r)
+		}
+		n = len(gone)
+		return s.ExpireVectors(ctx, tx, gone)
+	}); err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
 	}
 	if err := s.Q.CardsExpire(ctx, s.Pool, cardsKept.Seconds()); err != nil {

@@ -27,8 +27,8 @@ func (s *Store) DigestsDue(
 	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
 	p := &dbsqlc.DigestsDueParams{
-		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(), Least: memory.DigestLeast,
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: digestPortion, Erased: sessions.ErasedText,
+		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(),
+		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: digestPortion,
 		AfterDay: pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, AfterKey: string(after.Key),
 	}
 	of := map[string]memory.Day{}
@@ -51,16 +51,9 @@ func (s *Store) DigestsDue(
 		if err != nil {
 			return nil, fmt.Errorf("listing %d days without a digest: %w", len(days), err)
 		}
-		var due []memory.DigestDue
-		for _, r := range rows {
-			if r.Messages >= memory.DigestLeast {
-				due = append(due, memory.DigestDue{
-					Key: r.SessionKey, Day: of[r.Date], FirstSeq: r.FirstSeq, LastSeq: r.LastSeq, Attempts: r.Attempts,
-				})
-			}
-		}
-		if len(due) > 0 {
-			return due, nil
+		due, err := s.busyDays(ctx, rows, of)
+		if err != nil || len(due) > 0 {
+			return due, err
 		}
 		if more = len(rows) == digestPortion; more {
 			last := rows[len(rows)-1]
@@ -71,6 +64,40 @@ func (s *Store) DigestsDue(
 		}
 	}
 	return nil, nil
+}
+
+// busyDays settles the days with few messages, and returns all others.
+func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of map[string]memory.Day) ([]memory.DigestDue, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	asked := make([]*dbsqlc.DigestCountParams, len(rows))
+	for i, r := range rows {
+		asked[i] = &dbsqlc.DigestCountParams{SessionKey: r.SessionKey, StartsAt: of[r.Date].From, EndsAt: of[r.Date].To, Erased: sessions.ErasedText}
+	}
+	var due []memory.DigestDue
+	var quiet []*dbsqlc.DigestQuietParams
+	if err := pg.First(func(take func(int, error)) {
+		s.Q.DigestCount(ctx, s.Pool, asked).QueryRow(func(i int, c dbsqlc.DigestCountRow, err error) {
+			take(i, err)
+			r := rows[i]
+			if c.Messages >= memory.DigestLeast {
+				due = append(due, memory.DigestDue{Key: r.SessionKey, Day: of[r.Date], FirstSeq: c.FirstSeq, LastSeq: c.LastSeq, Attempts: r.Attempts})
+				return
+			}
+			date, err := dateOf(r.Date)
+			take(i, err)
+			quiet = append(quiet, &dbsqlc.DigestQuietParams{SessionKey: r.SessionKey, Day: date})
+		})
+	}); err != nil {
+		return nil, fmt.Errorf("counting the messages of %d days: %w", len(rows), err)
+	}
+	if len(quiet) > 0 {
+		if err := pg.First(s.Q.DigestQuiet(ctx, s.Pool, quiet).Exec); err != nil {
+			return nil, fmt.Errorf("settling %d quiet days: %w", len(quiet), err)
+		}
+	}
+	return due, nil
 }
 
 func dateOf(date string) (pgtype.Date, error) {

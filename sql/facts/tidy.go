@@ -66,9 +66,6 @@ func without(all, some []string) []string {
 }
 
 func (s *Store) tidyUsage(ctx context.Context) error {
-	if err := s.Q.UsageSessionsGone(ctx, s.Pool); err != nil {
-		return err
-	}
 	return inPages(func(after string) ([]string, error) {
 		return s.Q.UsagePeople(ctx, s.Pool, &dbsqlc.UsagePeopleParams{AfterPerson: after, MaxRows: tidyPage})
 	}, func(people []string) error {

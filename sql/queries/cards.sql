@@ -49,24 +49,24 @@ UPDATE outbox o SET target = o.target - 'card'
 WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting') AND o.attempts = @attempt::int;
 
 -- name: CardsAbandoned :many
--- CardsAbandoned claims open cards that no turn and no reply will finish: their message does not wait, and no open reply
+-- CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
 -- seconds, or the card would be closed after its end. It reads the partial index of open cards.
+SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at FROM cards o
+WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
+  AND NOT EXISTS (SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
+  AND NOT EXISTS (SELECT FROM outbox r
+    WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
+  AND NOT EXISTS (SELECT FROM outbox r
+    WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
+      AND r.target ->> 'card' = o.out_track_id)
+ORDER BY o.next_at LIMIT @max_cards::int;
+
+-- name: CardClaim :execrows
+-- CardClaim claims a card of that list. No row: another replica has it.
 UPDATE cards c SET next_at = now() + interval '1 second' * @retry_seconds::float8, tries = c.tries + 1
-FROM (
-    SELECT o.session_key, o.out_track_id FROM cards o
-    WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
-      AND NOT EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
-      AND NOT EXISTS (SELECT FROM outbox r
-        WHERE r.session_key = o.session_key AND r.state IN ('sending', 'waiting') AND r.target ->> 'card' = o.out_track_id)
-      AND NOT EXISTS (SELECT FROM outbox r
-        WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
-          AND r.target ->> 'card' = o.out_track_id)
-    ORDER BY o.next_at LIMIT @max_cards::int FOR UPDATE SKIP LOCKED
-) due
-WHERE c.session_key = due.session_key AND c.out_track_id = due.out_track_id
-RETURNING c.session_key, c.out_track_id, c.turn_event_id, c.prepaid, c.tries, c.created_at;
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open' AND c.tries = @tries::int AND c.next_at <= now();
 
 -- name: CardPostpone :exec
 -- CardPostpone ends a claim of an open card, unless there is a later one.

@@ -8,11 +8,7 @@ ORDER BY e.id DESC LIMIT @max_rows::int;
 
 -- name: DeadLetterRetry :one
 -- DeadLetterRetry queues a dead letter for another answer, as if it came now. One attempt stays counted, so that a turn
--- takes it alone. Its owner is woken. No row: it was no dead letter.
-WITH retried AS (
-    UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
-    WHERE e.id = @id AND e.state = 'dead' AND e.content <> @erased::text
-    RETURNING e.session_key
-)
-SELECT r.session_key, (pg_notify('ebb', coalesce(s.lease_owner, '') || '|' || r.session_key)::text IS NOT NULL)::boolean AS notified
-FROM retried r LEFT JOIN dingtalk_sessions s ON s.session_key = r.session_key;
+-- takes it alone. No row: it was no dead letter.
+UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
+WHERE e.id = @id AND e.state = 'dead' AND e.content <> @erased::text
+RETURNING e.session_key;

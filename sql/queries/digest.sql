@@ -1,42 +1,34 @@
 -- name: DigestsDue :many
--- DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. It settles days with
--- fewer than least messages, and lists them too. It reads only a day's events of a session's log, by an index. Days,
--- starts and ends are parallel arrays.
-WITH due AS MATERIALIZED (
-    SELECT s.session_key, d.day, d.starts_at, d.ends_at, coalesce(g.attempts, 0) AS attempts
-    FROM dingtalk_sessions s
-    CROSS JOIN (SELECT unnest(@days::date[]) AS day, unnest(@starts::timestamptz[]) AS starts_at,
-        unnest(@ends::timestamptz[]) AS ends_at) d
-    LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
-    WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
-      AND (d.day, s.session_key) > (@after_day::date, @after_key::text)
-      AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < @max_attempts::int
-        AND g.updated_at <= now() - interval '1 second' * @rest_seconds::float8))
-      AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-        SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
-      AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
-        WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
-    ORDER BY d.day, s.session_key
-    LIMIT @max_rows::int
-), counted AS MATERIALIZED (
-    SELECT u.session_key, u.day, u.attempts, c.messages, c.first_seq, c.last_seq
-    FROM due u
-    CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> @erased::text) AS messages,
-            coalesce(min(e.seq), 0) AS first_seq, coalesce(max(e.seq), 0) AS last_seq
-        FROM dingtalk_session_events e
-        WHERE e.session_key = u.session_key AND e.seq IS NOT NULL
-          AND e.created_at >= u.starts_at AND e.created_at < u.ends_at
-    ) c
-), quiet AS (
-    INSERT INTO memory_digests (session_key, day, done)
-    SELECT c.session_key, c.day, true FROM counted c WHERE c.messages < @least::int
-    ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = now()
-)
-SELECT c.session_key, c.day::text AS date, c.attempts, c.messages::bigint AS messages, c.first_seq::bigint AS first_seq,
-    c.last_seq::bigint AS last_seq
-FROM counted c ORDER BY c.day, c.session_key;
+-- DigestsDue lists days of groups without a digest, the oldest first, after a place in that order. Days, starts and ends are
+-- parallel arrays.
+SELECT s.session_key, d.day::text AS date, coalesce(g.attempts, 0)::int AS attempts
+FROM dingtalk_sessions s
+CROSS JOIN (SELECT unnest(@days::date[]) AS day, unnest(@starts::timestamptz[]) AS starts_at,
+    unnest(@ends::timestamptz[]) AS ends_at) d
+LEFT JOIN memory_digests g ON g.session_key = s.session_key AND g.day = d.day
+WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
+  AND (d.day, s.session_key) > (@after_day::date, @after_key::text)
+  AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < @max_attempts::int
+    AND g.updated_at <= now() - interval '1 second' * @rest_seconds::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
+    SELECT 1 FROM replicas r
+    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+  AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
+    WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
+ORDER BY d.day, s.session_key
+LIMIT @max_rows::int;
+
+-- name: DigestCount :batchone
+-- DigestCount counts the messages of people in a day of a log, by an index, and finds the day's place.
+SELECT count(*) FILTER (WHERE e.role = 'user' AND e.content <> @erased::text)::bigint AS messages,
+    coalesce(min(e.seq), 0)::bigint AS first_seq, coalesce(max(e.seq), 0)::bigint AS last_seq
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.created_at >= @starts_at AND e.created_at < @ends_at;
+
+-- name: DigestQuiet :batchexec
+-- DigestQuiet settles a day with few messages.
+INSERT INTO memory_digests (session_key, day, done, updated_at) VALUES (@session_key, @day::date, true, now())
+ON CONFLICT (session_key, day) DO UPDATE SET done = true, updated_at = EXCLUDED.updated_at;
 
 -- name: DigestEvents :many
 -- DigestEvents reads the messages between two instants, within a range of places.

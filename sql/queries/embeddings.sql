@@ -20,21 +20,21 @@ WITH gone AS (
 )
 SELECT gone.scope_key FROM gone;
 
+-- name: EmbeddingsExpire :batchexec
+-- EmbeddingsExpire deletes the vector of a deleted memory, unless another memory in force of the scope has the same text.
+DELETE FROM embeddings e
+WHERE e.scope_key = @scope_key AND e.content_hash = @content_hash AND NOT EXISTS (SELECT FROM memories m
+    WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.content = @content AND m.superseded_by IS NULL
+      AND (m.expires_at IS NULL OR m.expires_at > now()));
+
 -- name: EmbeddingsExact :many
 -- EmbeddingsExact reads the vectors of some texts.
 SELECT e.content_hash, e.seq, e.vec FROM embeddings e
 WHERE e.scope_key = ANY(@scope_keys::text[]) AND e.model = @model AND e.content_hash = ANY(@hashes::bytea[]);
 
--- name: EmbeddingsHold :exec
--- EmbeddingsHold protects the places of texts from erasure and deletion until the transaction ends. An erasure locks
--- its session's row, and a deletion the memory's. It waits for those in progress.
-WITH held AS (
-    SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[])
-    ORDER BY s.session_key FOR KEY SHARE
-), facts AS (
-    SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) ORDER BY m.id FOR KEY SHARE
-)
-SELECT (SELECT count(*) FROM held) + (SELECT count(*) FROM facts) AS n;
+-- name: MemoriesShare :exec
+-- MemoriesShare protects memories from deletion until the transaction ends. It waits for those in progress.
+SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) ORDER BY m.id FOR KEY SHARE;
 
 -- name: EmbeddingsInsert :execrows
 -- EmbeddingsInsert stores one vector, if the text is still where it was read: in an event of a session, or in a memory.

@@ -133,7 +133,7 @@ UPDATE outbox o SET
     body = @erased::text,
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
     state = CASE WHEN o.state = 'sent' THEN 'sent' ELSE 'failed' END,
-    settled_at = coalesce(o.settled_at, now())
+    settled_at = coalesce(o.settled_at, @at::timestamptz)
 WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
     WHEN o.state IN ('sent', 'failed') THEN o.created_at >= (
         SELECT min(e.created_at) FROM dingtalk_session_events e
@@ -146,7 +146,7 @@ WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
 
 -- name: OutboxOpen :many
 -- OutboxOpen lists the open replies of a session.
-SELECT o.session_key, o.id, o.body, o.created_at FROM outbox o
+SELECT o.session_key, o.id, o.body, o.nonce, o.created_at FROM outbox o
 WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND o.body <> @erased::text
 ORDER BY o.id FOR UPDATE;
 
@@ -158,17 +158,17 @@ WHERE EXISTS (
     WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.role = 'user' AND e.sender_id <> ALL(@people::text[])
       AND strpos(e.content, t.said) > 0);
 
--- name: OutboxQuoting :many
--- OutboxQuoting lists the open replies of some locked sessions that quote a fact. Few are open at a time.
-SELECT o.session_key, o.id, o.body FROM outbox o
-WHERE o.session_key = ANY(@session_keys::text[]) AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
-ORDER BY o.session_key, o.id FOR UPDATE;
+-- name: OutboxQuoting :batchmany
+-- OutboxQuoting lists the open replies of a locked session that quote a fact. Few are open at a time.
+SELECT o.session_key, o.id, o.body, o.nonce FROM outbox o
+WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(o.body, f.fact) > 0)
+ORDER BY o.id FOR UPDATE;
 
 -- name: OutboxTrim :exec
--- OutboxTrim replaces the text of an open reply. One without a text is given up. Another text has other parts: it is
+-- OutboxTrim replaces the text of an open reply. One without a text is given up at a time. Another text has other parts: it is
 -- sent from its first part under another key, and a running try's outcome leaves it open.
 UPDATE outbox o SET
-    nonce = regexp_replace(o.nonce, '[^-]*$', '') || left(encode(sha256(convert_to(o.nonce || @body::text, 'UTF8')), 'hex'), 24),
+    nonce = @nonce,
     resumed = o.resumed OR o.in_flight OR o.part > 0,
     part = 0,
     joint = '',
@@ -176,7 +176,7 @@ UPDATE outbox o SET
     body = CASE WHEN @body::text = '' THEN @erased::text ELSE @body::text END,
     error = CASE WHEN @body::text = '' THEN 'erased' ELSE o.error END,
     state = CASE WHEN @body::text = '' THEN 'failed' ELSE o.state END,
-    settled_at = CASE WHEN @body::text = '' THEN now() ELSE o.settled_at END
+    settled_at = CASE WHEN @body::text = '' THEN @at::timestamptz ELSE o.settled_at END
 WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting');
 
 -- name: CompactionsErase :exec
@@ -210,18 +210,26 @@ SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AN
 UNION
 SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]);
 
--- name: ReadersLock :many
--- ReadersLock locks, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
+-- name: ReadersToLock :many
+-- ReadersToLock lists, in the order of their keys, those of some sessions in which a deletion of facts may change rows: with a
 -- lease, with a fact in the head of the view or in undo data, or with open replies. Others lock a session before its
 -- replies and its facts, too.
 SELECT h.session_key FROM dingtalk_sessions h
-WHERE h.session_key = ANY(@session_keys::text[]) AND (h.lease_owner IS NOT NULL OR NOT @leased::boolean AND (
-    h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    OR EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
+WHERE h.session_key = ANY(@session_keys::text[]) AND (@leased::boolean AND h.lease_owner IS NOT NULL
+    OR h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
+    OR @replies::boolean AND EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting'))
     OR EXISTS (SELECT FROM compaction_log c
         WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
-          AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0))))
-ORDER BY h.session_key FOR UPDATE;
+          AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
+ORDER BY h.session_key;
+
+-- name: SessionsLock :batchexec
+-- SessionsLock locks a session. Its row may be gone.
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDATE;
+
+-- name: SessionsShare :batchexec
+-- SessionsShare protects a session from erasure and deletion until the transaction ends. It waits for those in progress.
+SELECT s.session_key FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR KEY SHARE;
 
 -- name: PinnedErase :exec
 -- PinnedErase removes memory from the head of locked views that show a deleted fact. The next turn pins it again.
@@ -264,40 +272,16 @@ ORDER BY c.id;
 UPDATE compaction_log c SET view_before = @view_before
 WHERE c.session_key = @session_key AND c.id = @id;
 
--- name: SessionErased :one
--- SessionErased subtracts the erased text from the size of the context, and ends the term of the lease: its owner must
--- not write after reading erased words. The owner stays, so that its stop and its upkeep still find the session. It wakes
--- the owner of a session with waiting messages, and every other replica. It counts an open turn and open upkeep as cut,
--- and removes the marks of turns: without them no turn of an earlier term commits, even if the row is deleted.
-WITH cut AS (
-    SELECT c.lease_owner IS NOT NULL AND EXISTS (
-            SELECT FROM dingtalk_session_events e
-            WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = c.lease_term) AS turn,
-        c.lease_owner IS NOT NULL AND c.upkeep_term = c.lease_term AND coalesce(c.upkeep_until > now(), false) AS upkeep
-    FROM dingtalk_sessions c WHERE c.session_key = @session_key
-), freed AS (
-    UPDATE dingtalk_sessions s SET
-        view_version = s.view_version + 1,
-        total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
-        observed_tokens = 0,
-        observed_seq = 0,
-        pinned = '',
-        pinned_due = true,
-        lease_term = s.lease_term + 1,
-        cut_turns = s.cut_turns + (SELECT cut.turn::int FROM cut),
-        cut_upkeep = s.cut_upkeep + (SELECT cut.upkeep::int FROM cut),
-        updated_at = now()
-    WHERE s.session_key = @session_key
-    RETURNING s.session_key
-), unmarked AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM freed WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
-), waiting AS (
-    SELECT f.session_key FROM freed f WHERE EXISTS (
-        SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-)
-SELECT (CASE WHEN w.n > 0 THEN pg_notify('ebb', '|' || @session_key::text)::text END IS NOT NULL)::boolean AS notified
-FROM (SELECT count(*) AS n FROM waiting) w;
+-- name: SessionErased :exec
+-- SessionErased subtracts the erased text from the size of the context, and makes the next turn pin memory again.
+UPDATE dingtalk_sessions s SET
+    total_tokens = greatest(least(s.total_tokens - round(s.calibration * @freed::bigint), 2147483647), 0),
+    observed_tokens = 0,
+    observed_seq = 0,
+    pinned = '',
+    pinned_due = true,
+    updated_at = now()
+WHERE s.session_key = @session_key;
 
 -- name: MemoriesDelete :execrows
 -- MemoriesDelete deletes a session's own memories. Facts about people and groups stay.

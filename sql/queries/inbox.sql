@@ -92,7 +92,8 @@ UPDATE sender_ids k SET seen_at = now()
 WHERE k.sender_id = @encrypted_id::text AND k.robot_code = @robot_code AND k.staff_id = @staff_id::text;
 
 -- name: Notify :exec
--- Notify wakes other replicas; see ListenForWakes. The server puts all commits with notifications into one queue.
+-- Notify wakes other replicas; see ListenForWakes. The server puts all commits with notifications into one queue. It reads no table: a
+-- cluster would execute it on another node, where no replica listens.
 SELECT pg_notify('ebb', @payload::text);
 
 -- name: CommitUnsynced :batchexec

@@ -79,19 +79,10 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id
     OR m.superseded_by = ANY(@team_ids::bigint[]))
 RETURNING m.id;
 
--- name: MemoriesExpire :one
--- MemoriesExpire deletes memories that have been unreadable for a while, with their vectors. Vectors of texts that
--- another memory in force of the scope has stay.
-WITH gone AS (
-    DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8
-    RETURNING m.scope, m.scope_id, m.content
-), vectors AS (
-    DELETE FROM embeddings e USING gone g
-    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
-      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
-        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()))
-)
-SELECT count(*)::int AS n FROM gone;
+-- name: MemoriesExpire :many
+-- MemoriesExpire deletes memories that have been unreadable for a while, and returns their places and texts.
+DELETE FROM memories m WHERE m.expires_at < now() - interval '1 second' * @rest_seconds::float8
+RETURNING m.scope, m.scope_id, m.content;
 
 -- name: MemoriesOverfull :many
 -- MemoriesOverfull lists the scopes with more memories in force than the limit, the fullest first, after a place in

@@ -15,14 +15,17 @@ UPDATE restarts r SET
     doubled = @doubled, lost = @lost
 WHERE r.replica = @replica;
 
+-- name: ReplicasBeats :many
+SELECT r.id, r.heartbeat_at, (r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)::boolean AS alive FROM replicas r;
+
 -- name: RestartsEnded :many
--- RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. at is the end of
--- one without a heartbeat.
+-- RestartsEnded closes the accounts of processes whose heartbeats stopped, and returns each ended one to one caller. Ids and beats
+-- of all replicas are parallel arrays.
 WITH dead AS (
     UPDATE restarts r SET ending = 'killed', told = true,
-        stopped_at = greatest(r.started_at, coalesce((SELECT p.heartbeat_at FROM replicas p WHERE p.id = r.replica), @at::timestamptz))
-    WHERE r.ending = '' AND NOT EXISTS (
-        SELECT FROM replicas p WHERE p.id = r.replica AND p.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+        stopped_at = greatest(r.started_at, coalesce(
+            (SELECT p.beat FROM (SELECT unnest(@ids::text[]) AS id, unnest(@beats::timestamptz[]) AS beat) p WHERE p.id = r.replica), now()))
+    WHERE r.ending = '' AND r.replica <> ALL(@alive::text[])
       AND r.started_at < now() - interval '1 second' * @ttl_seconds::float8
     RETURNING r.*
 ), clean AS (

@@ -1,19 +1,18 @@
 -- Retention: data past its period is deleted in small batches. A period is a number of seconds until now.
 
 -- name: ExpiredSessions :many
--- ExpiredSessions lists logs with an event past the period, after a key and in the order of keys, also those whose session is
--- missing. For each log it reads one row of an index.
-WITH RECURSIVE logs AS (
-    (SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > @after_key::text ORDER BY e.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM logs CROSS JOIN LATERAL (
-        SELECT e.session_key FROM dingtalk_session_events e WHERE e.session_key > logs.session_key ORDER BY e.session_key LIMIT 1) n
-)
-SELECT logs.session_key FROM logs
-WHERE EXISTS (
+-- ExpiredSessions lists sessions with an event past the period, after a key and in the order of keys.
+SELECT s.session_key FROM dingtalk_sessions s
+WHERE s.session_key > @after_key::text AND EXISTS (
     SELECT FROM dingtalk_session_events e
-    WHERE e.session_key = logs.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * @period_seconds::float8)
-LIMIT @max_rows::int;
+    WHERE e.session_key = s.session_key AND e.seq IS NOT NULL AND e.created_at < now() - interval '1 second' * @period_seconds::float8)
+ORDER BY s.session_key LIMIT @max_rows::int;
+
+-- name: ExpiredLogs :many
+-- ExpiredLogs lists the logs of people whose session is missing.
+SELECT p.session_key FROM people p
+WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
+GROUP BY p.session_key ORDER BY p.session_key LIMIT @max_rows::int;
 
 -- name: ExpiryDebt :exec
 -- ExpiryDebt makes a flush owed for a session with an unflushed event past the period: it can't be deleted before.
@@ -126,36 +125,12 @@ SELECT m.id FROM memories m
 WHERE m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
 ORDER BY m.last_seen_at LIMIT @max_rows::int;
 
--- name: PinnedLock :many
--- PinnedLock locks, in the order of their keys, those of some sessions that show facts in the head of their view or in undo
--- data. It comes after the deletion of the facts: a view that pinned one before is seen, and none can pin one later.
-SELECT h.session_key FROM dingtalk_sessions h
-WHERE h.session_key = ANY(@session_keys::text[]) AND (
-    h.pinned <> '' AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(h.pinned, f.fact) > 0)
-    OR EXISTS (SELECT FROM compaction_log c
-        WHERE c.session_key = h.session_key AND c.view_before IS NOT NULL AND c.view_before ->> 'pinned' <> ''
-          AND EXISTS (SELECT FROM unnest(@facts::text[]) AS f (fact) WHERE strpos(c.view_before ->> 'pinned', f.fact) > 0)))
-ORDER BY h.session_key FOR UPDATE;
+
 
 -- name: MemoriesExpireUnseen :many
--- MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their texts. Their vectors go with
--- them, unless another memory in force of the scope has the same text. A memory that a transaction holds is left to the next
--- batch.
-WITH old AS (
-    SELECT m.scope, m.scope_id, m.id FROM memories m
-    WHERE m.id = ANY(@ids::bigint[]) AND m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
-    ORDER BY m.id FOR UPDATE SKIP LOCKED
-), gone AS (
-    DELETE FROM memories m USING old
-    WHERE m.scope = old.scope AND m.scope_id = old.scope_id AND m.id = old.id
-    RETURNING m.scope, m.scope_id, m.content
-), vectors AS (
-    DELETE FROM embeddings e USING gone g
-    WHERE e.scope_key = g.scope || '|' || g.scope_id AND e.content_hash = sha256(convert_to(g.content, 'UTF8'))
-      AND NOT EXISTS (SELECT FROM memories o WHERE o.scope = g.scope AND o.scope_id = g.scope_id AND o.content = g.content
-        AND o.superseded_by IS NULL AND (o.expires_at IS NULL OR o.expires_at > now()) AND o.id <> ALL (SELECT old.id FROM old))
-)
-SELECT gone.content FROM gone;
+-- MemoriesExpireUnseen deletes those of some memories that are past the period, and returns their places and texts.
+DELETE FROM memories m WHERE m.id = ANY(@ids::bigint[]) AND m.last_seen_at < now() - interval '1 second' * @period_seconds::float8
+RETURNING m.scope, m.scope_id, m.content;
 
 -- name: CompactionsExpire :execrows
 -- CompactionsExpire deletes rows that were written before the period.

@@ -193,11 +193,13 @@ WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead')
 
 -- name: PersonUnname :exec
 -- PersonUnname removes the name from a person's messages, and all delivery data but place and time. The rows then only
--- say that someone wrote.
+-- say that someone wrote. A cluster takes no function that builds objects from columns.
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_build_object('kind', e.message -> 'kind', 'robot_code', e.message -> 'robot_code',
-        'conversation_id', e.message -> 'conversation_id', 'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at')
+    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
+        '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
+        '{conversation_id}', coalesce(e.message -> 'conversation_id', 'null')), '{conversation_type}', coalesce(e.message -> 'conversation_type', 'null')),
+        '{sent_at}', coalesce(e.message -> 'sent_at', 'null'))
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
   AND (@asked::bigint = 0 OR starts_with(e.msg_id, 'schedule:') OR (e.sent_at, e.id) < (
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
@@ -205,24 +207,28 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])
 -- name: MentionsUnname :exec
 -- MentionsUnname removes a person from the mentions of others' messages, and of the quotes in them.
 UPDATE dingtalk_session_events e SET
-    message = CASE WHEN e.message #> '{quote,mentioned}' IS NULL THEN e.message
-        ELSE jsonb_set(e.message, '{quote,mentioned}', (e.message #> '{quote,mentioned}') - @people::text[]) END
-        || CASE WHEN e.message -> 'mentioned' IS NULL THEN '{}' ELSE jsonb_build_object('mentioned', (e.message -> 'mentioned') - @people::text[]) END
+    message = jsonb_set(jsonb_set(e.message, '{quote,mentioned}', coalesce((e.message #> '{quote,mentioned}') - @people::text[], '[]'), false),
+        '{mentioned}', coalesce((e.message -> 'mentioned') - @people::text[], '[]'), false)
 WHERE e.session_key = @session_key
   AND (e.message -> 'mentioned' IS NOT NULL AND jsonb_exists_any(e.message -> 'mentioned', @people::text[])
     OR e.message #> '{quote,mentioned}' IS NOT NULL AND jsonb_exists_any(e.message #> '{quote,mentioned}', @people::text[]));
 
+-- name: AskingMessage :one
+-- AskingMessage is what AskingUnname stores in place of the asking message. Its reply address stays until it is answered, since a
+-- repeated turn needs it.
+SELECT jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', @outcome::text,
+    'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
+    'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
+    'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
+    'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN
+        CASE WHEN e.message -> 'is_staff' IS NULL THEN e.message -> 'staff_id' ELSE to_jsonb(e.sender_id) END END))::jsonb AS message
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
+
 -- name: AskingUnname :exec
--- AskingUnname does the same to the asking message, which holds only the request. Its reply address stays until it is
--- answered, since a repeated turn needs it.
+-- AskingUnname does the same to the asking message, which holds only the request.
 UPDATE dingtalk_session_events e SET
-    content = @content::text, sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_strip_nulls(jsonb_build_object('kind', 'text', 'outcome', @outcome::text,
-        'robot_code', e.message -> 'robot_code', 'conversation_id', e.message -> 'conversation_id',
-        'conversation_type', e.message -> 'conversation_type', 'sent_at', e.message -> 'sent_at',
-        'webhook', e.message -> 'webhook', 'webhook_expires', e.message -> 'webhook_expires',
-        'staff_id', CASE WHEN e.message ->> 'conversation_type' = '1' THEN
-            CASE WHEN e.message -> 'is_staff' IS NULL THEN e.message -> 'staff_id' ELSE to_jsonb(e.sender_id) END END))
+    content = @content::text, sender_id = '', sender_nick = '', candidate = false, message = @message::jsonb
 WHERE e.session_key = @session_key AND e.id = @asked AND e.state = 'pending';
 
 -- name: AskingMark :exec
@@ -335,49 +341,43 @@ INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, convers
 VALUES (@session_key, @robot_code, @conversation_id, @conversation_type, @owner::text, @term, @last_seq);
 
 -- name: SessionsReadScope :many
--- SessionsReadScope locks the leased sessions that may have read a memory of a scope, except the asking one, and returns their
--- keys. People's facts about themselves are read in their private chats, and in the source group. It is a statement of its
--- own: the next one sees the marks of turns that began while this one waited for their rows.
+-- SessionsReadScope lists, to be locked, the leased sessions that may have read a memory of a scope, except the asking one. People's
+-- facts about themselves are read in their private chats, and in the source group.
 SELECT h.session_key FROM dingtalk_sessions h
 WHERE h.lease_owner IS NOT NULL AND h.session_key <> @asking::text
   AND (h.robot_code = ANY(@teams::text[]) OR h.session_key = ANY(@session_keys::text[])
     OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE h.session_key = g.id OR starts_with(h.session_key, g.id || '/'))
-    OR (h.conversation_type = '1' AND h.session_key IN (
-        SELECT u.session_key FROM people u WHERE u.person = ANY(@users::text[]) AND u.spoke
-        UNION ALL
-        SELECT e.session_key FROM dingtalk_session_events e WHERE e.state = 'pending' AND e.sender_id = ANY(@users::text[]))))
-ORDER BY h.session_key FOR UPDATE;
+    OR h.conversation_type = '1' AND (
+        EXISTS (SELECT FROM people u WHERE u.session_key = h.session_key AND u.person = ANY(@users::text[]) AND u.spoke)
+        OR EXISTS (SELECT FROM dingtalk_session_events e
+            WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.sender_id = ANY(@users::text[]))))
+ORDER BY h.session_key;
 
--- name: SessionsCut :many
--- SessionsCut ends the terms of the leases of locked sessions; their owners stay. It wakes replicas only for waiting
--- messages or unsent replies. It counts open turns and upkeep as cut, and removes the marks of turns, as SessionErased does.
--- Sessions with too many cuts are returned, with their former lease.
-WITH held AS (
-    SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep, EXISTS (
-        SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term) AS turn,
-        h.upkeep_term = h.lease_term AND coalesce(h.upkeep_until > now(), false) AS upkeep, EXISTS (
-        SELECT FROM replicas r
-        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive
-    FROM dingtalk_sessions h
-    WHERE h.session_key = ANY(@session_keys::text[])
-), ended AS (
-    UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
-        cut_turns = s.cut_turns + held.turn::int, cut_upkeep = s.cut_upkeep + held.upkeep::int
-    FROM held WHERE s.session_key = held.session_key
-    RETURNING s.session_key, held.lease_term, held.alive AND (held.turn AND held.cut_turns >= @most_cut::int
-        OR held.upkeep AND held.cut_upkeep >= @most_cut::int) AS spared
-), unmarked AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM ended WHERE e.session_key = ended.session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL
-), woken AS (
-    SELECT f.session_key, f.lease_term, f.spared, CASE
-        WHEN EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = f.session_key AND e.state = 'pending')
-          OR EXISTS (SELECT FROM outbox o WHERE o.session_key = f.session_key AND o.state IN ('sending', 'waiting'))
-        THEN pg_notify('ebb', '|' || f.session_key)::text END AS notified
-    FROM ended f
-)
-SELECT w.session_key, w.lease_term FROM woken w WHERE w.spared AND coalesce(w.notified, '') = '';
+-- name: SessionsWork :batchone
+-- SessionsWork reads the work of a locked session: an open turn, open upkeep, whether their replica lives, and whether messages
+-- or replies wait.
+SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep,
+    (h.lease_owner IS NOT NULL AND EXISTS (SELECT FROM dingtalk_session_events e
+        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
+    (h.lease_owner IS NOT NULL AND h.upkeep_term = h.lease_term AND h.upkeep_until IS NOT NULL AND h.upkeep_until > now())::boolean AS upkeep,
+    EXISTS (SELECT FROM replicas r
+        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive,
+    EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending') AS messages,
+    EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting')) AS replies
+FROM dingtalk_sessions h
+WHERE h.session_key = @session_key;
+
+-- name: SessionsCut :batchexec
+-- SessionsCut ends the term of a session's lease: its owner must not write after reading erased words. The owner stays, so
+-- that its stop and its upkeep still find the session. It counts an open turn and open upkeep as cut.
+UPDATE dingtalk_sessions s SET lease_term = s.lease_term + 1, view_version = s.view_version + 1,
+    cut_turns = s.cut_turns + (@turn::boolean)::int, cut_upkeep = s.cut_upkeep + (@upkeep::boolean)::int
+WHERE s.session_key = @session_key;
+
+-- name: TurnsUnmark :batchexec
+-- TurnsUnmark removes the marks of a session's turns: without them no turn of an earlier term commits, even if the row is deleted.
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term IS NOT NULL;
 
 -- name: MemoryScopes :many
 -- MemoryScopes lists the scopes of memories.
@@ -439,9 +439,9 @@ WHERE s.session_key > @after_key::text AND s.session_key <> ALL(@besides::text[]
     OR EXISTS (SELECT FROM unnest(@groups::text[]) AS g (id) WHERE s.session_key = g.id OR starts_with(s.session_key, g.id || '/'))
     OR EXISTS (SELECT FROM people u WHERE u.session_key = s.session_key AND u.person = ANY(@users::text[]) AND u.spoke))
   AND EXISTS (
-    SELECT FROM dingtalk_session_events e CROSS JOIN LATERAL (SELECT lower(concat(e.content, e.tool_calls::text)) AS text) l
+    SELECT FROM dingtalk_session_events e
     WHERE e.session_key = s.session_key AND (e.role <> 'user' OR e.sender_id = ANY(@speakers::text[]))
-      AND EXISTS (SELECT FROM unnest(@pieces::text[]) AS p (piece) WHERE strpos(l.text, p.piece) > 0))
+      AND EXISTS (SELECT FROM unnest(@pieces::text[]) AS p (piece) WHERE strpos(lower(concat(e.content, e.tool_calls::text)), p.piece) > 0))
 ORDER BY s.session_key
 LIMIT @max_rows::int;
 

@@ -32,9 +32,8 @@ ORDER BY 2 DESC, 1, 3;
 -- name: UsageGroups :many
 -- UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 -- in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
--- read. An unused column is empty.
-SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost,
-    coalesce((SELECT s.title FROM dingtalk_sessions s WHERE s.session_key = g.session AND s.conversation_type = '2'), '')::text AS title
+-- read. An unused column, and the title, is empty.
+SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost, ''::text AS title
 FROM (
     SELECT (CASE WHEN @by_kind::boolean THEN u.kind ELSE '' END)::text AS kind,
         (CASE WHEN @by_day::boolean THEN u.day::text ELSE '' END)::text AS period,
@@ -82,17 +81,6 @@ SELECT DISTINCT u.person FROM model_usage u
 WHERE u.person <> '' AND u.person > @after_person::text
 ORDER BY u.person LIMIT @max_rows::int;
 
--- name: UsageSessionsGone :exec
--- UsageSessionsGone deletes the usage, and the requested compactions, of deleted sessions: a deletion by an older release leaves
--- them. A session with a log is created again. For each session it reads one row of an index.
-WITH RECURSIVE used AS (
-    (SELECT u.session_key FROM model_usage u ORDER BY u.session_key LIMIT 1)
-    UNION ALL
-    SELECT n.session_key FROM used CROSS JOIN LATERAL (
-        SELECT u.session_key FROM model_usage u WHERE u.session_key > used.session_key ORDER BY u.session_key LIMIT 1) n
-), requests AS (
-    DELETE FROM compaction_requests q WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = q.session_key)
-)
-DELETE FROM model_usage u USING used
-WHERE u.session_key = used.session_key AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = used.session_key)
-  AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = used.session_key);
+-- name: SessionTitles :many
+-- SessionTitles reads the titles of groups.
+SELECT s.session_key, s.title FROM dingtalk_sessions s WHERE s.session_key = ANY(@session_keys::text[]) AND s.conversation_type = '2';

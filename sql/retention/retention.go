@@ -39,7 +39,7 @@ func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
 	return &Store{db, identities, logs}
 }
 
-// ExpiredSessions implements sessions.Expiry.
+// ExpiredSessions implements sessions.Expiry. The first page also has logs without a session, before all others.
 func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
 	keys, err := s.Q.ExpiredSessions(ctx, s.Pool, &dbsqlc.ExpiredSessionsParams{
 		AfterKey: string(after), PeriodSeconds: period.Seconds(), MaxRows: pg.Clamp(limit),
@@ -47,7 +47,14 @@ func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after
 	if err != nil {
 		return nil, fmt.Errorf("listing sessions with expired events: %w", err)
 	}
-	return keys, nil
+	if after != "" {
+		return keys, nil
+	}
+	logs, err := s.Q.ExpiredLogs(ctx, s.Pool, pg.Clamp(limit))
+	if err != nil {
+		return nil, fmt.Errorf("listing logs without a session: %w", err)
+	}
+	return append(logs, keys...), nil
 }
 
 // ExpireEvents implements sessions.Expiry.
@@ -200,10 +207,22 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 		if err != nil {
 			return err
 		}
-		if gone, err = s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: old, PeriodSeconds: period.Seconds()}); err != nil || len(gone) == 0 {
+		rows, err := s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: old, PeriodSeconds: period.Seconds()})
+		if err != nil || len(rows) == 0 {
 			return err
 		}
-		keys, err := s.Q.PinnedLock(ctx, tx, &dbsqlc.PinnedLockParams{SessionKeys: readers, Facts: gone})
+		places := make([]pg.Gone, len(rows))
+		for i, r := range rows {
+			places[i], gone = pg.Gone(r), append(gone, r.Content)
+		}
+		if err := s.ExpireVectors(ctx, tx, places); err != nil {
+			return err
+		}
+		// A view that pinned a deleted fact before is seen, and none can pin one later.
+		keys, err := s.Q.ReadersToLock(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Facts: gone})
+		if err == nil {
+			err = s.LockSessions(ctx, tx, keys)
+		}
 		if err != nil || len(keys) == 0 {
 			return err
 		}

@@ -180,15 +180,20 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 
 // KeepVectors implements memory.Vectors. It normalizes vectors to length one, so that their product is the cosine.
 func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
-	hold := &dbsqlc.EmbeddingsHoldParams{SessionKeys: []string{}, Ids: []int64{}}
+	var keys []sessions.Key
+	ids := []int64{}
 	for _, t := range texts {
-		hold.SessionKeys = append(hold.SessionKeys, string(t.Session))
+		keys = append(keys, t.Session)
 		if t.MemoryID > 0 {
-			hold.Ids = append(hold.Ids, t.MemoryID)
+			ids = append(ids, t.MemoryID)
 		}
 	}
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		if err := s.Q.EmbeddingsHold(ctx, tx, hold); err != nil {
+		// An erasure locks its session's row, and a deletion the memory's.
+		if err := s.ShareSessions(ctx, tx, keys); err != nil {
+			return err
+		}
+		if err := s.Q.MemoriesShare(ctx, tx, ids); err != nil {
 			return err
 		}
 		for i, t := range texts {
