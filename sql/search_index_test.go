@@ -146,7 +146,7 @@ func (x *indexing) check(rt *rapid.T) {
 			rt.Fatalf("%s is found in %v, and said in %v", word, got, want)
 		}
 		key := rank.Keys(0, word)[:1]
-		f, err := x.store.Logs.Find(ctx, x.reader.Key, key)
+		f, err := x.store.Logs.PlacesOf(ctx, x.reader.Key, key)
 		if err != nil {
 			rt.Fatal(err)
 		}

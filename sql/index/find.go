@@ -23,8 +23,8 @@ type sizes struct {
 	classes []byte
 }
 
-// Find reads the places of the events that have each of some terms: lower halves of keys.
-func (s *Logs) Find(ctx context.Context, key sessions.Key, terms []int64) (*Found, error) {
+// PlacesOf reads the places of the events that have each of some terms: lower halves of keys.
+func (s *Logs) PlacesOf(ctx context.Context, key sessions.Key, terms []int64) (*Found, error) {
 	f := &Found{Places: make([][]int64, len(terms)), wanted: make(map[uint32]int, len(terms)), added: make(map[int64]int)}
 	if len(terms) == 0 {
 		return f, nil

@@ -83,7 +83,7 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	for i, h := range hashes {
 		terms[i], all[i] = int64(h), i
 	}
-	f, err := s.logs.Find(ctx, p.SessionKey, terms)
+	f, err := s.logs.PlacesOf(ctx, p.SessionKey, terms)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	f, err := x.logs.Find(ctx, x.reader.Key, keys)
+	f, err := x.logs.PlacesOf(ctx, x.reader.Key, keys)
 	if err != nil {
 		return err
 	}
