@@ -26,7 +26,7 @@ var refusedByCluster = map[string][]string{
 
 // several ask more than one node, though they name sessions or are about memory, whose rows are distributed by scope.
 var several = []string{
-	"LeasesIdle", "SessionsWork", "OutboxIsOpen", // background: which of a replica's sessions rest
+	"LeasesIdle",                                                                     // background: which of a replica's sessions rest
 	"NicksSeen",                                                                      // a search, where a name stands for a person
 	"MessagePlace",                                                                   // before a message that may belong to one of several sessions
 	"MemoriesUnembedded", "EmbeddingsOutdated", "EmbeddingsKnown", "EmbeddingsExact", // vectors of several scopes

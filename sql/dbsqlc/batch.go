@@ -3073,14 +3073,14 @@ func (b *SessionsShareBatchResults) Close() error {
 const sessionsWork = `-- name: SessionsWork :batchone
 SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep,
     (h.lease_owner IS NOT NULL AND EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = h.session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
+        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
     (h.lease_owner IS NOT NULL AND h.upkeep_term = h.lease_term AND h.upkeep_until IS NOT NULL AND h.upkeep_until > now())::boolean AS upkeep,
     EXISTS (SELECT FROM replicas r
-        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $1::float8) AS alive,
-    EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = h.session_key AND e.state = 'pending') AS messages,
-    EXISTS (SELECT FROM outbox o WHERE o.session_key = h.session_key AND o.state IN ('sending', 'waiting')) AS replies
+        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8) AS alive,
+    EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.state = 'pending') AS messages,
+    EXISTS (SELECT FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')) AS replies
 FROM dingtalk_sessions h
-WHERE h.session_key = $2
+WHERE h.session_key = $1
 `
 
 type SessionsWorkBatchResults struct {
@@ -3090,8 +3090,8 @@ type SessionsWorkBatchResults struct {
 }
 
 type SessionsWorkParams struct {
-	TtlSeconds float64
 	SessionKey sessions.Key
+	TtlSeconds float64
 }
 
 type SessionsWorkRow struct {
@@ -3112,8 +3112,8 @@ func (q *Queries) SessionsWork(ctx context.Context, db DBTX, arg []*SessionsWork
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
-			a.TtlSeconds,
 			a.SessionKey,
+			a.TtlSeconds,
 		}
 		batch.Queue(sessionsWork, vals...)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const outboxIsOpen = `-- name: OutboxIsOpen :one
-SELECT EXISTS (SELECT FROM outbox o WHERE o.session_key = s.session_key AND o.state IN ('sending', 'waiting')) AS open
+SELECT EXISTS (SELECT FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')) AS open
 FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
 `

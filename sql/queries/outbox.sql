@@ -66,7 +66,7 @@ WHERE r.session_key = @session_key AND r.id = @id
 
 -- name: OutboxIsOpen :one
 -- OutboxIsOpen reports whether replies of a session are open. No row: the lease is not the current one.
-SELECT EXISTS (SELECT FROM outbox o WHERE o.session_key = s.session_key AND o.state IN ('sending', 'waiting')) AS open
+SELECT EXISTS (SELECT FROM outbox o WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting')) AS open
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
