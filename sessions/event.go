@@ -16,6 +16,11 @@ const (
 	RoleSummary   Role = "summary"
 )
 
+// Known reports whether r is one of the roles.
+func (r Role) Known() bool {
+	return r == RoleUser || r == RoleAssistant || r == RoleTool || r == RoleSummary
+}
+
 // State is the inbox state of an event. Only user messages are ever pending or dead.
 type State string
 

@@ -39,7 +39,7 @@ type storedData struct {
 func (p Privacy) stored() []storedData {
 	r := p.Retention
 	return []storedData{
-		{"events", "dingtalk_session_events, people, tool_runs, blobs", r.Events},
+		{"events", "dingtalk_session_events, event_terms, event_segments, event_postings, people, tool_runs, blobs", r.Events},
 		{"summaries", "session_summaries", r.Events},
 		{"memories", "memories, embeddings, memory_flushes, memory_digests", r.Memories},
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
