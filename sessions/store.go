@@ -68,7 +68,7 @@ type Turner interface {
 
 	// Commit ends a turn in one transaction. A session whose row was deleted during the turn is created again as by
 	// [Inbox.Revive], if the turn's messages are still marked with its term. Taken messages and the turn's events get their places in the view, in the
-	// given order. Marked messages that were not taken lose their marks.
+	// given order.
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
 	// Quoted finds a quoted message: a person's by the quote's ID, the bot's by the send time, between commit and
@@ -264,6 +264,10 @@ type Turn struct {
 	// ReplyWaits says that the reply is not sent before it is claimed. Otherwise the commit is the claim of its first
 	// try.
 	ReplyWaits bool
+
+	Askers []UserID // senders of the taken messages, who share the usage; none: it is no person's
+	Left   []int64  // ids of messages of the view that wait on: they lose their marks
+	Ran    bool     // tool calls are recorded for its messages
 
 	Marked []int64 // places in Taken of messages that look worth remembering
 	Pinned *Pinned // pinned memory from this turn on, if the ViewVersion still holds; nil: unchanged

@@ -31,6 +31,7 @@ CREATE TABLE dingtalk_sessions (
     -- The view: summaries, and the events after compacted_seq. Events up to base_seq belong to older generations and are in no
     -- view. view_version grows with every change of shown texts: a size that a turn counted is of one version.
     last_seq          bigint NOT NULL DEFAULT 0,
+    last_turn         bigint NOT NULL DEFAULT 0,      -- turns are numbered from 1 on
     gen               integer NOT NULL DEFAULT 0,
     base_seq          bigint NOT NULL DEFAULT 0,
     compacted_seq     bigint NOT NULL DEFAULT 0,
@@ -105,6 +106,7 @@ CREATE TABLE dingtalk_session_events (
     tool_name     text NOT NULL DEFAULT '',
 
     seq           bigint, -- NULL while pending, when dead, and for summaries, whose place is their range
+    turn          bigint, -- number of the turn that took or wrote it; NULL: none did, or a turn before there were numbers
     state         text NOT NULL DEFAULT 'done', -- pending, done, dead: set aside
     is_archived   boolean NOT NULL DEFAULT false, -- a summary covers it
     candidate     boolean NOT NULL DEFAULT false, -- may be worth remembering, by a cheap look

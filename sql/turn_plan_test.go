@@ -54,7 +54,7 @@ func TestPlansOfATurnAreKept(t *testing.T) {
 	if c := plans["PeopleSee"]; c.generic+c.custom != 1 {
 		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, turns)
 	}
-	for _, name := range []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnBegin", "EventsView", "TurnCommit", "OutboxSettle"} {
+	for _, name := range []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"} {
 		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
 			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
 		}

@@ -26,7 +26,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	}
 	turn := sessions.Turn{Usage: sessions.Usage{Prompt: 101, Cached: 7, Completion: 3}, Cost: 0.5, Model: "qwen", TakenTokens: []int{1, 1, 1}}
 	for _, e := range v.Pending {
-		turn.Taken = append(turn.Taken, e.ID)
+		turn.Taken, turn.Askers = append(turn.Taken, e.ID), append(turn.Askers, e.SenderID)
 	}
 	if _, err := s.Commit(t.Context(), c.lease, turn); err != nil {
 		t.Fatal(err)
@@ -105,9 +105,9 @@ func TestTurnsOfADay(t *testing.T) {
 	for i, turn := range []sessions.Turn{{Usage: used}, {Usage: used, Model: "small"}, {}, {Usage: used}} {
 		id := collect(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, state, content, sender_id, msg_id, message)
 			VALUES ($1, 'user', 'pending', 'a', 'u1', 'turn' || $2::int, '{}') RETURNING id`, pgx.RowTo[int64], key, i)
-		turn.Taken, turn.TakenTokens = id, []int{1}
+		turn.Taken, turn.TakenTokens, turn.Askers = id, []int{1}, []sessions.UserID{"u1"}
 		if i == 3 {
-			turn.Taken, turn.TakenTokens, turn.Dead = nil, nil, id
+			turn.Taken, turn.TakenTokens, turn.Askers, turn.Dead = nil, nil, nil, id
 		}
 		if _, err := s.Begin(t.Context(), c.lease, 1); err != nil {
 			t.Fatal(err)

@@ -366,7 +366,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 		Events: o.events, TotalTokens: o.total, ObservedTokens: llm.Clamp(o.last.Prompt), Calibration: o.cal,
 		Appended:    o.appendedTokens(t, r.views),
 		ViewVersion: t.View.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.Pinned, Read: t.read,
-		Command: t.apart(), Outcome: t.Outcome,
+		Command: t.apart(), Outcome: t.Outcome, Ran: len(t.View.Runs) > 0,
 		Reply: &sessions.Reply{Target: chat.TargetOf(t.Asked), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},
 	}
 	if t.apart() {
@@ -374,6 +374,10 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 	}
 	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies, as in the log
 		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
+		s.Askers = append(s.Askers, e.SenderID)
+	}
+	for _, e := range t.View.Pending[len(t.Asked):] {
+		s.Left = append(s.Left, e.ID)
 	}
 	s.TakenWithheld, s.Suspicion = t.marks()
 	s.Reply.Target.Passing, s.Reply.Target.Card = t.Kept != "", o.card

@@ -240,7 +240,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	m.appendEvent(s, t)
 	s.addUsage(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
-		return slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID)
+		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
 	})
 	c.LastSeq = s.state.LastSeq
 	if t.Reply != nil {
@@ -299,8 +299,8 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		s.findEvent(id).State = sessions.Dead
 		dropWebhook(s.findEvent(id))
 	}
-	for id, mk := range s.marks {
-		if mk.attempt == s.state.Lease.Term {
+	for _, id := range t.Left {
+		if mk := s.marks[id]; mk.attempt == s.state.Lease.Term {
 			mk.attempt = 0
 			s.marks[id] = mk
 		}

@@ -145,8 +145,8 @@ func (b *suite) runTurn(l sessions.Lease, limit int) sessions.Committed {
 func newAnswer(v sessions.View) sessions.Turn {
 	t := sessions.Turn{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
-		ViewVersion: v.Session.ViewVersion,
-		Events:      []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
+		ViewVersion: v.Session.ViewVersion, Ran: len(v.Runs) > 0,
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
 		Reply: &sessions.Reply{
 			Text: "答复", Nonce: "nonce", Target: sessions.Target{ConversationID: "cidGroup==", Webhook: "https://example.com/hook"},
 		},
@@ -155,6 +155,13 @@ func newAnswer(v sessions.View) sessions.Turn {
 		t.Taken = append(t.Taken, e.ID)
 		t.TakenTokens = append(t.TakenTokens, 10)
 	}
+	return t
+}
+
+// newPartialAnswer is newAnswer for the first message alone.
+func newPartialAnswer(v sessions.View) sessions.Turn {
+	t := newAnswer(v)
+	t.Left, t.Taken, t.TakenTokens = t.Taken[1:], t.Taken[:1], t.TakenTokens[:1]
 	return t
 }
 

@@ -169,9 +169,7 @@ func testAttemptsSpared(b *suite) {
 	} {
 		v := b.beginTurn(l, 10)
 		if len(v.Pending) == 3 {
-			t := newAnswer(v)
-			t.Taken, t.TakenTokens = t.Taken[:1], t.TakenTokens[:1]
-			b.commitTurn(l, t)
+			b.commitTurn(l, newPartialAnswer(v))
 			v = b.beginTurn(l, 10)
 		}
 		if len(v.Pending) != 2 {
@@ -192,9 +190,7 @@ func testAttemptsSpared(b *suite) {
 
 func testAttemptsOfARest(b *suite) {
 	l := b.leaseWithMessages(3)
-	t := newAnswer(b.beginTurn(l, 10))
-	t.Taken, t.TakenTokens = t.Taken[:1], t.TakenTokens[:1]
-	b.commitTurn(l, t)
+	b.commitTurn(l, newPartialAnswer(b.beginTurn(l, 10)))
 	l = b.killReplica(replicaA, replicaB)
 	if v := b.beginTurn(l, 10); len(v.Pending) != 2 || v.Suspect != 0 {
 		b.Errorf("after the turn of another message its process died: %q with a count of %d, want both and 0", eventContents(v.Pending), v.Suspect)

@@ -172,7 +172,7 @@ func testCommitDead(b *suite) {
 	l := b.leaseWithMessages(3)
 	v := b.beginTurn(l, 10)
 	t := newAnswer(v)
-	t.Taken, t.TakenTokens, t.Dead = t.Taken[1:2], t.TakenTokens[1:2], t.Taken[:1]
+	t.Taken, t.TakenTokens, t.Dead, t.Left = t.Taken[1:2], t.TakenTokens[1:2], t.Taken[:1], t.Taken[2:]
 	b.commitTurn(l, t)
 	b.webhooksOf(sessions.Pending)
 	v = b.beginTurn(l, 10)

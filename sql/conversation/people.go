@@ -1,16 +1,12 @@
 package conversation
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
-	"ebb/sql/dbsqlc"
-	"ebb/sql/pg"
 )
 
 // A row of a person says when they last spoke to within seenEvery. Retention leaves younger rows alone.
@@ -24,7 +20,6 @@ const (
 // speakers remembers the people whom this process noted under its leases, so that a plain turn sends no statement for them. An erasure, which removes
 // rows of people, ends the term of the lease first.
 type speakers struct {
-	*pg.DB
 	mu sync.Mutex
 	of *lru.Cache[sessions.Key, *speakersOf]
 }
@@ -46,12 +41,12 @@ type speaker struct {
 	quotes bool // The message also names whom it quotes.
 }
 
-func newSpeakers(db *pg.DB) *speakers {
+func newSpeakers() *speakers {
 	of, err := lru.New[sessions.Key, *speakersOf](maxRemembered)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	return &speakers{DB: db, of: of}
+	return &speakers{of: of}
 }
 
 // open remembers the messages of a turn.
@@ -102,24 +97,4 @@ func (s *speakers) note(l sessions.Lease, taken []int64, now time.Time) {
 			one.last[who.id] = noted{who.nick, now}
 		}
 	}
-}
-
-// commit writes a turn, and notes the people of its messages in the same transaction. Most turns have no new ones.
-func (s *speakers) commit(ctx context.Context, l sessions.Lease, p *dbsqlc.TurnCommitParams) (row dbsqlc.TurnCommitRow, err error) {
-	now := time.Now()
-	if s.areNoted(l, p.Taken, now) {
-		return s.Q.TurnCommit(ctx, s.Pool, p)
-	}
-	err = s.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if row, err = s.Q.TurnCommit(ctx, tx, p); err != nil {
-			return err
-		}
-		return s.Q.PeopleSee(ctx, tx, &dbsqlc.PeopleSeeParams{
-			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: p.Taken, SeenAt: now,
-		})
-	})
-	if err == nil {
-		s.note(l, p.Taken, now)
-	}
-	return row, err
 }

@@ -24,7 +24,7 @@ type Store struct {
 
 // New returns the conversations of a database. The index learns of the turns that are committed.
 func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
-	s := &Store{DB: db, identities: identities, logs: logs, speakers: newSpeakers(db)}
+	s := &Store{DB: db, identities: identities, logs: logs, speakers: newSpeakers()}
 	s.settles.Do = s.settleAll
 	return s
 }

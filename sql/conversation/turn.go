@@ -1,10 +1,12 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,59 +36,137 @@ func (s *Store) Suspects(ctx context.Context) (int, error) {
 }
 
 func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
-	v, err := s.view(ctx, l, limit, alone)
-	if err != nil {
-		return sessions.View{}, fmt.Errorf("beginning a turn: %w", err)
+	for tries := 1; ; tries++ {
+		v, err := s.view(ctx, l, pg.Clamp(limit), alone)
+		switch {
+		case err == nil:
+			return v, nil
+		case tries == maxBegins || !errors.Is(err, errMarksChanged):
+			return sessions.View{}, fmt.Errorf("beginning a turn: %w", err)
+		}
 	}
-	return v, nil
 }
 
+const maxBegins = 3
+
+func asLost(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sessions.ErrLeaseLost
+	}
+	return err
+}
+
+// view marks the messages in the pipeline that reads all, when none of them was counted. Others are marked by a second one, after a
+// look at their marks.
 func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
-	row, err := s.Q.TurnBegin(ctx, s.Pool, &dbsqlc.TurnBeginParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: pg.Clamp(limit), MaxBytes: sessions.MaxTurnBytes,
-		Alone: alone != nil, Event: pg.OrZero(alone).Event, Width: pg.OrZero(alone).Width,
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return v, sessions.ErrLeaseLost
+	p := s.Pool.Pipeline()
+	opened := s.Q.TurnOpen(ctx, p, []*dbsqlc.TurnOpenParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit}})
+	var mark []*dbsqlc.TurnMarkParams
+	if alone == nil && limit > 0 {
+		mark = append(mark, &dbsqlc.TurnMarkParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit, MaxBytes: sessions.MaxTurnBytes,
+		})
 	}
+	marked := s.Q.TurnMark(ctx, p, mark)
+	tail := s.Q.TurnTail(ctx, p, []*dbsqlc.TurnTailParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	summaries := s.Q.TurnSummaries(ctx, p, []sessions.Key{l.Key})
+	if err := p.Send(ctx); err != nil {
+		return v, err
+	}
+	open, err := pg.One(opened.QueryRow)
+	if err != nil {
+		return v, asLost(err)
+	}
+	pending, err := pg.All(marked.Query)
 	if err != nil {
 		return v, err
 	}
-	v.Session, v.Suspect, v.Width, v.More = convert.Session(&row.Session, row.SpentToday), row.Suspect, row.Width, row.More
+	var spent int64
+	if on := open.Session.SpentOn; on != nil && on.Format(time.DateOnly) == open.Today {
+		spent = open.Session.SpentTokens
+	}
+	v.Session, v.More = convert.Session(&open.Session, spent), limit > 0 && open.Waiting > len(pending)
+	if limit > 0 && len(pending) == 0 && open.Waiting > 0 {
+		if pending, err = s.markAgain(ctx, &v, l, marks{term: l.Term, fallen: open.Session.FallenTerm, limit: limit, alone: alone}); err != nil {
+			return v, err
+		}
+	}
 	if v.Suspect > 0 && alone == nil {
 		return v, nil
 	}
-	if v.Summaries, err = convert.Summaries(row.Summaries); err != nil {
+	if err := addPending(&v, pending); err != nil {
 		return v, err
 	}
-	if v.Runs, err = convert.ToolRuns(row.Runs); err != nil {
-		return v, err
-	}
-	// The cursors of the first statement bound the second, so that a commit between the two is not read in part.
-	rows, err := s.Q.EventsView(ctx, s.Pool, &dbsqlc.EventsViewParams{
-		SessionKey: l.Key, AfterSeq: v.Session.CompactedSeq, ThroughSeq: v.Session.LastSeq, Pending: row.Pending,
-	})
-	if err != nil {
-		return v, err
-	}
-	for i := range rows {
-		e, err := convert.Shown(&rows[i])
-		if err != nil {
+	s.speakers.open(l, v.Pending)
+	if open.HasRuns && len(pending) > 0 {
+		if err := s.addRuns(ctx, &v); err != nil {
 			return v, err
 		}
-		if e.State == sessions.Pending {
-			e.Admitted = slices.Contains(row.Admitted, e.ID)
-			v.Pending = append(v.Pending, e)
-		} else {
-			v.Tail = append(v.Tail, e)
-		}
 	}
-	slices.SortFunc(v.Pending, func(x, y sessions.Event) int {
-		return slices.Index(row.Pending, x.ID) - slices.Index(row.Pending, y.ID)
-	})
-	s.speakers.open(l, v.Pending)
-	return v, nil
+	return v, errors.Join(addSummaries(&v, summaries), addTail(&v, tail))
+}
+
+func addPending(v *sessions.View, rows []dbsqlc.TurnMarkRow) error {
+	slices.SortFunc(rows, func(a, b dbsqlc.TurnMarkRow) int { return cmp.Compare(a.Place, b.Place) })
+	for _, r := range rows {
+		e, err := convert.Event(&dbsqlc.Event{
+			SessionKey: v.Session.Key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
+		})
+		if err != nil {
+			return err
+		}
+		e.Admitted = r.Admitted
+		v.Pending = append(v.Pending, e)
+	}
+	return nil
+}
+
+func addTail(v *sessions.View, tail *dbsqlc.TurnTailBatchResults) error {
+	rows, err := pg.All(tail.Query)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		e, err := convert.Event(&dbsqlc.Event{
+			SessionKey: v.Session.Key, ID: r.ID, Seq: r.Seq, Role: r.Role, State: sessions.Done, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolName: r.ToolName,
+			Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
+		})
+		if err != nil {
+			return err
+		}
+		if e.Blob = pg.OrZero(r.BlobID); e.Message != nil && r.Said != "" {
+			e.Message.Text = r.Said
+		}
+		v.Tail = append(v.Tail, e)
+	}
+	return nil
+}
+
+func addSummaries(v *sessions.View, summaries *dbsqlc.TurnSummariesBatchResults) error {
+	rows, err := pg.All(summaries.Query)
+	for i := range rows {
+		one, itsErr := convert.Summary(&rows[i])
+		v.Summaries, err = append(v.Summaries, one), cmp.Or(err, itsErr)
+	}
+	return err
+}
+
+func (s *Store) addRuns(ctx context.Context, v *sessions.View) error {
+	p := &dbsqlc.TurnRunsParams{SessionKey: v.Session.Key}
+	for _, e := range v.Pending {
+		p.Ids = append(p.Ids, e.ID)
+	}
+	rows, err := s.Q.TurnRuns(ctx, s.Pool, p)
+	for _, r := range rows {
+		v.Runs = append(v.Runs, sessions.ToolRun{
+			Call:    sessions.ToolCall{ID: r.CallID, Name: r.Name, Arguments: r.Arguments},
+			EventID: r.EventID, Finished: r.Finished, Result: r.Result,
+		})
+	}
+	return err
 }
 
 // Abandon implements sessions.Store.
@@ -98,118 +178,6 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 		return fmt.Errorf("abandoning a turn: %w", err)
 	}
 	return nil
-}
-
-// Commit implements sessions.Store. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
-// committed and only the answer lost. A repeated commit then returns ErrConflict.
-func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
-	c, err := s.commit(ctx, l, t)
-	if err != nil {
-		return sessions.Committed{}, fmt.Errorf("committing a turn: %w", pg.AsRefused(err))
-	}
-	return c, nil
-}
-
-func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
-	var c sessions.Committed
-	p, err := commitParams(l, t)
-	if err != nil {
-		return c, err
-	}
-	row, err := s.speakers.commit(ctx, l, p)
-	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
-		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			row, err = s.speakers.commit(ctx, l, p)
-		}
-	}
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return c, sessions.ErrLeaseLost
-	case pg.IsCode(err, pg.DivisionByZero):
-		return c, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
-	case pg.IsConstraint(err, eventPlaces):
-		if err := s.Q.SessionContinue(ctx, s.Pool, l.Key); err != nil {
-			return c, err
-		}
-		return c, fmt.Errorf("the session had fallen behind its log: %w", sessions.ErrConflict)
-	case err != nil:
-		return c, err
-	}
-	c.LastSeq = row.LastSeq
-	s.logs.Note(l.Key, row.LastSeq)
-	if t.Reply != nil {
-		out := sessions.Outgoing{ID: row.ReplyID, Key: l.Key, Reply: *t.Reply, Created: row.ReplyAt}
-		if !t.ReplyWaits {
-			out.Attempts = 1
-		}
-		c.Replies = []sessions.Outgoing{out}
-	}
-	return c, nil
-}
-
-// eventPlaces is the unique index of places. No message is at fault for a place that is taken: the session's row is older than
-// the log, as after a deletion under an earlier release.
-const eventPlaces = "dingtalk_session_events_seq"
-
-func commitParams(l sessions.Lease, t sessions.Turn) (*dbsqlc.TurnCommitParams, error) {
-	if len(t.Taken) != len(t.TakenTokens) {
-		return nil, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
-	}
-	n := len(t.Events)
-	p := &dbsqlc.TurnCommitParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
-		// A nil slice would be NULL, whose length is not 0.
-		Taken: append([]int64{}, t.Taken...), TakenTokens: pg.ClampAll(t.TakenTokens),
-		Dead:  append([]int64{}, t.Dead...),
-		Roles: make([]string, n), Contents: make([]string, n), ToolCalls: make([]string, n),
-		ToolCallIds: make([]string, n), ToolNames: make([]string, n), Tokens: make([]int, n),
-		Command:     t.Command,
-		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ViewVersion: t.ViewVersion,
-		Marked: append([]int64{}, t.Marked...), Pin: t.Pinned != nil, ReadRows: readRows(t), Pinned: pg.Clean(pg.OrZero(t.Pinned).Text),
-		ObservedTokens: pg.Clamp(t.ObservedTokens), ObservedEvents: observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
-		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
-		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Cost: pg.Finite(t.Cost), Model: pg.Clean(t.Model),
-		Target: []byte("{}"), HandSeconds: pg.ClaimTime.Seconds(), Outcome: string(t.Outcome),
-	}
-	for i, e := range t.Events {
-		p.Roles[i], p.Contents[i], p.Tokens[i] = string(e.Role), pg.Clean(e.Content), pg.Clamp(e.Tokens)
-		p.ToolCallIds[i], p.ToolNames[i] = pg.Clean(e.ToolCallID), pg.Clean(e.ToolName)
-		if len(e.ToolCalls) > 0 {
-			calls, err := pg.CleanJSON(e.ToolCalls)
-			if err != nil {
-				return nil, err
-			}
-			p.ToolCalls[i] = string(calls)
-		}
-	}
-	if err := addWithheld(p, t); err != nil {
-		return nil, err
-	}
-	if t.Reply != nil {
-		target, err := pg.CleanJSON(t.Reply.Target)
-		if err != nil {
-			return nil, err
-		}
-		p.HasReply, p.ReplyWaits, p.Target, p.Body, p.Nonce = true, t.ReplyWaits, target, pg.Clean(t.Reply.Text), pg.Clean(t.Reply.Nonce)
-		p.Card = pg.Clean(t.Reply.Target.Card)
-	}
-	return p, nil
-}
-
-func readRows(t sessions.Turn) []int64 {
-	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
-	slices.Sort(rows)
-	return slices.Compact(rows)
-}
-
-// observedEvents counts a turn's events before the answer.
-func observedEvents(events []sessions.Event) int {
-	for i, e := range slices.Backward(events) {
-		if e.Role == sessions.RoleAssistant {
-			return i
-		}
-	}
-	return len(events)
 }
 
 // RecordRun implements sessions.Store.

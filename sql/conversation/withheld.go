@@ -89,20 +89,3 @@ func suspicionText(s *sessions.Suspicion) (string, error) {
 	text, err := json.Marshal(s)
 	return string(text), err
 }
-
-// addWithheld sets the marks of a turn's messages and events.
-func addWithheld(p *dbsqlc.TurnCommitParams, t sessions.Turn) (err error) {
-	p.TakenWithheld, p.Withheld = make([]string, len(t.Taken)), make([]string, len(t.Events))
-	for i, w := range t.TakenWithheld[:min(len(t.TakenWithheld), len(t.Taken))] {
-		if p.TakenWithheld[i], err = withheldText(w); err != nil {
-			return err
-		}
-	}
-	for i, e := range t.Events {
-		if p.Withheld[i], err = withheldText(e.Withheld); err != nil {
-			return err
-		}
-	}
-	p.Suspicion, err = suspicionText(t.Suspicion)
-	return err
-}

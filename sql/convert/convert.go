@@ -122,20 +122,6 @@ func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 	return s
 }
 
-// Shown converts an event of a view.
-func Shown(r *dbsqlc.EventsViewRow) (sessions.Event, error) {
-	e, err := Event(&dbsqlc.Event{
-		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
-		SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
-		ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-	})
-	e.Blob = pg.OrZero(r.BlobID)
-	if e.Message != nil && r.Said != "" {
-		e.Message.Text = r.Said
-	}
-	return e, err
-}
-
 // Events converts rows of the log.
 func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
 	events := make([]sessions.Event, 0, len(rows))
@@ -149,62 +135,15 @@ func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
 	return events, nil
 }
 
-type summaryJSON struct {
-	SessionKey sessions.Key           `json:"session_key"`
-	ID         int64                  `json:"id"`
-	Level      int                    `json:"level"`
-	StartSeq   int64                  `json:"start_seq"`
-	EndSeq     int64                  `json:"end_seq"`
-	StartMsgID int64                  `json:"start_msg_id"`
-	EndMsgID   int64                  `json:"end_msg_id"`
-	MsgCount   int                    `json:"msg_count"`
-	Summary    string                 `json:"summary"`
-	Tokens     int                    `json:"tokens"`
-	Status     sessions.SummaryStatus `json:"status"`
-	Withheld   sessions.Withheld      `json:"withheld"`
-	CreatedAt  time.Time              `json:"created_at"`
-}
-
-// Summaries reads the summaries of a view from their JSON.
-func Summaries(b []byte) ([]sessions.Summary, error) {
-	var rows []summaryJSON
-	if err := json.Unmarshal(b, &rows); err != nil {
-		return nil, fmt.Errorf("reading summaries: %w", err)
+// Summary converts a summary.
+func Summary(r *dbsqlc.SessionSummary) (sessions.Summary, error) {
+	s := sessions.Summary{
+		ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq, StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID, MsgCount: r.MsgCount,
+		Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt,
 	}
-	summaries := make([]sessions.Summary, 0, len(rows))
-	for _, r := range rows {
-		summaries = append(summaries, sessions.Summary{
-			ID: r.ID, Key: r.SessionKey, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
-			StartMsgID: r.StartMsgID, EndMsgID: r.EndMsgID, MsgCount: r.MsgCount,
-			Text: r.Summary, Tokens: r.Tokens, Level: r.Level, Status: r.Status, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-		})
-	}
-	return summaries, nil
-}
-
-type runJSON struct {
-	EventID   int64  `json:"event_id"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Finished  bool   `json:"finished"`
-	Result    string `json:"result"`
-}
-
-// ToolRuns reads tool runs from their JSON.
-func ToolRuns(b []byte) ([]sessions.ToolRun, error) {
-	var rows []runJSON
-	if err := json.Unmarshal(b, &rows); err != nil {
-		return nil, fmt.Errorf("reading tool runs: %w", err)
-	}
-	runs := make([]sessions.ToolRun, 0, len(rows))
-	for _, r := range rows {
-		runs = append(runs, sessions.ToolRun{
-			Call:    sessions.ToolCall{ID: r.CallID, Name: r.Name, Arguments: r.Arguments},
-			EventID: r.EventID, Finished: r.Finished, Result: r.Result,
-		})
-	}
-	return runs, nil
+	var err error
+	s.Withheld, err = Withheld(r.Withheld)
+	return s, err
 }
 
 // LogEntry converts a row of the compaction log.

@@ -2367,6 +2367,75 @@ func (b *OutboxUnsentBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const peopleSee = `-- name: PeopleSee :batchexec
+
+INSERT INTO people AS p (session_key, person, nick, spoke, seen_at)
+SELECT $1, n.person, n.nick, n.spoke, $2 FROM (
+    SELECT e.sender_id AS person, e.sender_nick AS nick, true AS spoke FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.id = ANY($3::bigint[]) AND e.seq IS NOT NULL
+    UNION
+    SELECT q.message #>> '{quote,sender_id}', coalesce(q.message #>> '{quote,nick}', ''), false FROM dingtalk_session_events q
+    WHERE q.session_key = $1 AND q.id = ANY($3::bigint[]) AND q.seq IS NOT NULL
+) n JOIN dingtalk_sessions s ON s.session_key = $1 AND s.lease_owner = $4::text AND s.lease_term = $5
+WHERE n.person <> ''
+ON CONFLICT (session_key, person, nick, spoke) DO UPDATE SET seen_at = greatest(p.seen_at, EXCLUDED.seen_at)
+`
+
+type PeopleSeeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type PeopleSeeParams struct {
+	SessionKey sessions.Key
+	SeenAt     time.Time
+	Ids        []int64
+	Owner      string
+	Term       int64
+}
+
+// People in the logs of sessions. The table has the events with a place in a view; open messages are those that wait and dead
+// letters, which few sessions have, and which are found by the partial indexes of their states.
+// PeopleSee notes the speakers and the quoted people of messages that a turn took, in the pipeline of its commit, which locks the
+// session: no erasure runs beside it. It reads the stored messages, since an erasure may have removed a name that the turn still has.
+func (q *Queries) PeopleSee(ctx context.Context, db DBTX, arg []*PeopleSeeParams) *PeopleSeeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.SeenAt,
+			a.Ids,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(peopleSee, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &PeopleSeeBatchResults{br, len(arg), false}
+}
+
+func (b *PeopleSeeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *PeopleSeeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const replicaBeat = `-- name: ReplicaBeat :batchone
 INSERT INTO replicas (id, heartbeat_at) VALUES ($1::text, clock_timestamp())
 ON CONFLICT (id) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at
@@ -2847,11 +2916,11 @@ func (b *SessionNameBatchResults) Close() error {
 
 const sessionRevive = `-- name: SessionRevive :batchexec
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, fallen_term,
-    last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+    last_turn, last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
 SELECT n.session_key, coalesce(n.message ->> 'robot_code', ''), coalesce(n.message ->> 'conversation_id', ''),
     coalesce(n.message ->> 'conversation_type', ''), coalesce(n.message ->> 'conversation_title', ''),
     nullif($1::text, ''), CASE WHEN $1::text <> '' THEN $2::bigint ELSE greatest(n.id, n.turn_term + 1) END, $3::bigint,
-    n.last_seq, n.last_seq, n.last_seq, least(n.flushed_seq, n.last_seq), n.gen,
+    (SELECT coalesce(max(t.turn), 0) FROM dingtalk_session_events t WHERE t.session_key = $4), n.last_seq, n.last_seq, n.last_seq, least(n.flushed_seq, n.last_seq), n.gen,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $4 AND e.seq > n.flushed_seq AND e.candidate)::int,
     (n.last_seq % 1000000000)::int
 FROM (
@@ -3261,6 +3330,1579 @@ func (b *SummariesEndBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *SummariesEndBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnAdd = `-- name: TurnAdd :batchexec
+INSERT INTO dingtalk_session_events
+    (session_key, turn, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
+SELECT s.session_key, s.last_turn, s.last_seq - $1::int, $2::text, $3::text, nullif($4::text, '')::jsonb,
+    $5::text, $6::text, $7::int, $8::boolean, nullif($9::text, '')::jsonb
+FROM dingtalk_sessions s
+WHERE s.session_key = $10 AND s.lease_owner = $11::text AND s.lease_term = $12
+`
+
+type TurnAddBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnAddParams struct {
+	Behind     int
+	Role       string
+	Content    string
+	ToolCalls  string
+	ToolCallID string
+	ToolName   string
+	Tokens     int
+	Searched   bool
+	Withheld   string
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// TurnAdd adds an event of the turn, so many places before the last one.
+func (q *Queries) TurnAdd(ctx context.Context, db DBTX, arg []*TurnAddParams) *TurnAddBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Behind,
+			a.Role,
+			a.Content,
+			a.ToolCalls,
+			a.ToolCallID,
+			a.ToolName,
+			a.Tokens,
+			a.Searched,
+			a.Withheld,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnAdd, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnAddBatchResults{br, len(arg), false}
+}
+
+func (b *TurnAddBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnCard = `-- name: TurnCard :batchexec
+INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
+SELECT s.session_key, $1::text, $2::bigint, false
+FROM dingtalk_sessions s
+WHERE s.session_key = $3 AND s.lease_owner = $4::text AND s.lease_term = $5
+ON CONFLICT (session_key, out_track_id) DO NOTHING
+`
+
+type TurnCardBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnCardParams struct {
+	OutTrackID  string
+	TurnEventID int64
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+}
+
+// TurnCard stores the card of the reply, where it is not known yet.
+func (q *Queries) TurnCard(ctx context.Context, db DBTX, arg []*TurnCardParams) *TurnCardBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.OutTrackID,
+			a.TurnEventID,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnCard, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnCardBatchResults{br, len(arg), false}
+}
+
+func (b *TurnCardBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnCardBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnHold = `-- name: TurnHold :batchone
+SELECT s.lease_term, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM dingtalk_sessions s
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+FOR KEY SHARE OF s
+`
+
+type TurnHoldBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnHoldParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+type TurnHoldRow struct {
+	LeaseTerm         int64
+	SynchronousCommit string
+}
+
+// TurnHold is TurnOpen for marks alone.
+func (q *Queries) TurnHold(ctx context.Context, db DBTX, arg []*TurnHoldParams) *TurnHoldBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnHold, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnHoldBatchResults{br, len(arg), false}
+}
+
+func (b *TurnHoldBatchResults) QueryRow(f func(int, TurnHoldRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i TurnHoldRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.LeaseTerm, &i.SynchronousCommit)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *TurnHoldBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnMark = `-- name: TurnMark :batchmany
+UPDATE dingtalk_session_events e SET attempt_term = $1::bigint
+FROM dingtalk_sessions s, (
+    SELECT o.id, row_number() OVER places AS place, sum(o.bytes) OVER places AS bytes, bool_and(o.plain) OVER () AS plain
+    FROM (
+        SELECT p.id, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes,
+            p.attempts = 0 AND coalesce(p.attempt_term > h.fallen_term, true) AS plain
+        FROM dingtalk_session_events p JOIN dingtalk_sessions h ON h.session_key = p.session_key
+        WHERE p.session_key = $2 AND p.state = 'pending' AND h.session_key = $2
+        ORDER BY fresh, p.sent_at, p.id LIMIT $5::int) o
+    WINDOW places AS (ORDER BY o.fresh, o.sent_at, o.id)) w
+WHERE e.session_key = $2 AND e.id = w.id AND e.state = 'pending' AND w.plain AND (w.place = 1 OR w.bytes <= $3::int)
+  AND s.session_key = $2 AND s.lease_owner = $4::text AND s.lease_term = $1
+RETURNING w.place::int AS place, e.id, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message,
+    e.created_at, coalesce(e.admitted, false)::boolean AS admitted, e.withheld
+`
+
+type TurnMarkBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnMarkParams struct {
+	Term        int64
+	SessionKey  sessions.Key
+	MaxBytes    int
+	Owner       string
+	MaxMessages int
+}
+
+type TurnMarkRow struct {
+	Place      int
+	ID         int64
+	Attempts   int
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	Message    []byte
+	CreatedAt  time.Time
+	Admitted   bool
+	Withheld   []byte
+}
+
+// TurnMark marks the oldest pending messages, of max_bytes together except for the first. The oldest are the marked ones, then those
+// that were sent first. It marks none when one of them was counted, or has the mark of a dead process: then TurnMarkAgain does.
+func (q *Queries) TurnMark(ctx context.Context, db DBTX, arg []*TurnMarkParams) *TurnMarkBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Term,
+			a.SessionKey,
+			a.MaxBytes,
+			a.Owner,
+			a.MaxMessages,
+		}
+		batch.Queue(turnMark, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnMarkBatchResults{br, len(arg), false}
+}
+
+func (b *TurnMarkBatchResults) Query(f func(int, []TurnMarkRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []TurnMarkRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i TurnMarkRow
+				if err := rows.Scan(
+					&i.Place,
+					&i.ID,
+					&i.Attempts,
+					&i.Content,
+					&i.SenderID,
+					&i.SenderNick,
+					&i.MsgID,
+					&i.Message,
+					&i.CreatedAt,
+					&i.Admitted,
+					&i.Withheld,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *TurnMarkBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnMarkAgain = `-- name: TurnMarkAgain :batchone
+UPDATE dingtalk_session_events e SET
+    attempts = $1, attempt_term = $2, counted_term = $3, width = $4
+FROM dingtalk_sessions s
+WHERE e.session_key = $5 AND e.id = $6 AND e.state = 'pending'
+  AND e.attempts = $7::int AND e.attempt_term IS NOT DISTINCT FROM $8::bigint
+  AND s.session_key = $5 AND s.lease_owner = $9::text AND s.lease_term = $10
+RETURNING $11::int AS place, e.id, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message,
+    e.created_at, coalesce(e.admitted, false)::boolean AS admitted, e.withheld
+`
+
+type TurnMarkAgainBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnMarkAgainParams struct {
+	Attempts       int
+	AttemptTerm    *int64
+	CountedTerm    *int64
+	Width          *int
+	SessionKey     sessions.Key
+	ID             int64
+	AttemptsBefore int
+	TermBefore     *int64
+	Owner          string
+	Term           int64
+	Place          int
+}
+
+type TurnMarkAgainRow struct {
+	Place      int
+	ID         int64
+	Attempts   int
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	Message    []byte
+	CreatedAt  time.Time
+	Admitted   bool
+	Withheld   []byte
+}
+
+// TurnMarkAgain replaces a mark that TurnWaiting read. No row: it has changed since, or the lease is not the current one.
+func (q *Queries) TurnMarkAgain(ctx context.Context, db DBTX, arg []*TurnMarkAgainParams) *TurnMarkAgainBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Attempts,
+			a.AttemptTerm,
+			a.CountedTerm,
+			a.Width,
+			a.SessionKey,
+			a.ID,
+			a.AttemptsBefore,
+			a.TermBefore,
+			a.Owner,
+			a.Term,
+			a.Place,
+		}
+		batch.Queue(turnMarkAgain, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnMarkAgainBatchResults{br, len(arg), false}
+}
+
+func (b *TurnMarkAgainBatchResults) QueryRow(f func(int, TurnMarkAgainRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i TurnMarkAgainRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(
+			&i.Place,
+			&i.ID,
+			&i.Attempts,
+			&i.Content,
+			&i.SenderID,
+			&i.SenderNick,
+			&i.MsgID,
+			&i.Message,
+			&i.CreatedAt,
+			&i.Admitted,
+			&i.Withheld,
+		)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *TurnMarkAgainBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnOpen = `-- name: TurnOpen :batchone
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep, (now() AT TIME ZONE 'UTC')::date::text AS today,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM dingtalk_session_events p WHERE p.session_key = $1 AND p.state = 'pending'
+        LIMIT 1 + $2::int) w)::int AS waiting,
+    EXISTS (SELECT FROM tool_runs r WHERE r.session_key = $1) AS has_runs,
+    set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
+FROM dingtalk_sessions s
+WHERE s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4
+FOR KEY SHARE OF s
+`
+
+type TurnOpenBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnOpenParams struct {
+	SessionKey  sessions.Key
+	MaxMessages int
+	Owner       string
+	Term        int64
+}
+
+type TurnOpenRow struct {
+	Session           Session
+	Today             string
+	Waiting           int
+	HasRuns           bool
+	SynchronousCommit string
+}
+
+// TurnOpen reads the session, the server's day, and the number of pending messages up to one more than a turn takes. No row: the
+// lease is not the current one.
+//
+// The begin of a turn is a pipeline of TurnOpen, TurnMark, TurnTail and TurnSummaries. The lock of this one orders it before or after
+// a compaction or an erasure, so that the others see all of it or nothing; other writers of the session do not wait.
+//
+// A mark has the term of the lease. A mark of a broken term, or of an earlier one, was left by a dead process: it is counted as an
+// attempt when the next turn begins, and nowhere else. The mark must survive the process, not the server: its commit does not wait for the disk.
+func (q *Queries) TurnOpen(ctx context.Context, db DBTX, arg []*TurnOpenParams) *TurnOpenBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.MaxMessages,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnOpen, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnOpenBatchResults{br, len(arg), false}
+}
+
+func (b *TurnOpenBatchResults) QueryRow(f func(int, TurnOpenRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i TurnOpenRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(
+			&i.Session.SessionKey,
+			&i.Session.RobotCode,
+			&i.Session.ConversationID,
+			&i.Session.ConversationType,
+			&i.Session.Title,
+			&i.Session.Settings,
+			&i.Session.CreatedAt,
+			&i.Session.UpdatedAt,
+			&i.Session.LastActiveAt,
+			&i.Session.LeaseOwner,
+			&i.Session.LeaseTerm,
+			&i.Session.FallenTerm,
+			&i.Session.LastSeq,
+			&i.Session.LastTurn,
+			&i.Session.Gen,
+			&i.Session.BaseSeq,
+			&i.Session.CompactedSeq,
+			&i.Session.ViewVersion,
+			&i.Session.TotalTokens,
+			&i.Session.Pinned,
+			&i.Session.PinnedDue,
+			&i.Session.Suspicion,
+			&i.Session.ObservedTokens,
+			&i.Session.ObservedSeq,
+			&i.Session.Calibration,
+			&i.Session.Model,
+			&i.Session.PromptTokens,
+			&i.Session.CachedTokens,
+			&i.Session.CompletionTokens,
+			&i.Session.FlushedSeq,
+			&i.Session.Candidates,
+			&i.Session.FlushEpoch,
+			&i.Session.FlushCount,
+			&i.Session.FlushFailures,
+			&i.Session.CompactionCount,
+			&i.Session.CompactedAt,
+			&i.Session.CompactFailures,
+			&i.Session.CompactRetryAt,
+			&i.Session.CompactError,
+			&i.Session.RearmTokens,
+			&i.Session.SpentOn,
+			&i.Session.SpentTokens,
+			&i.Session.UpkeepTerm,
+			&i.Session.UpkeepUntil,
+			&i.Session.CutTurns,
+			&i.Session.CutUpkeep,
+			&i.Today,
+			&i.Waiting,
+			&i.HasRuns,
+			&i.SynchronousCommit,
+		)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *TurnOpenBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnPin = `-- name: TurnPin :batchexec
+UPDATE dingtalk_sessions s SET pinned = $1::text, pinned_due = false
+WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4
+  AND s.view_version = $5::int
+`
+
+type TurnPinBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnPinParams struct {
+	Pinned      string
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+	ViewVersion int
+}
+
+// TurnPin sets the pinned memory of the view that the turn saw.
+func (q *Queries) TurnPin(ctx context.Context, db DBTX, arg []*TurnPinParams) *TurnPinBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Pinned,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+			a.ViewVersion,
+		}
+		batch.Queue(turnPin, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnPinBatchResults{br, len(arg), false}
+}
+
+func (b *TurnPinBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnPinBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnRead = `-- name: TurnRead :batchexec
+SELECT m.id FROM memories m WHERE m.id = ANY($1::bigint[]) FOR KEY SHARE NOWAIT
+`
+
+type TurnReadBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// TurnRead locks the memories that a turn read or pins. It fails on one that a running transaction deletes, and does not wait for
+// it: an erasure may wait for the session's row.
+func (q *Queries) TurnRead(ctx context.Context, db DBTX, ids [][]int64) *TurnReadBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range ids {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(turnRead, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnReadBatchResults{br, len(ids), false}
+}
+
+func (b *TurnReadBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnReadBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnReadAll = `-- name: TurnReadAll :batchexec
+SELECT (1 / CASE WHEN count(*) = cardinality($1::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM memories m WHERE m.id = ANY($1::bigint[])
+`
+
+type TurnReadAllBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// TurnReadAll ends the pipeline by a division by zero when one of those memories is deleted: the turn may repeat forgotten content.
+func (q *Queries) TurnReadAll(ctx context.Context, db DBTX, ids [][]int64) *TurnReadAllBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range ids {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(turnReadAll, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnReadAllBatchResults{br, len(ids), false}
+}
+
+func (b *TurnReadAllBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnReadAllBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnReply = `-- name: TurnReply :batchone
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
+SELECT s.session_key, $1, $2::text, $3::text, 'sending', $4::text, $5::boolean, $6::int,
+    now() + interval '1 second' * $7::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $8 AND s.lease_owner = $4::text AND s.lease_term = $9
+RETURNING id, created_at
+`
+
+type TurnReplyBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnReplyParams struct {
+	Target      []byte
+	Body        string
+	Nonce       string
+	Owner       string
+	Claimed     bool
+	Attempts    int
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Term        int64
+}
+
+type TurnReplyRow struct {
+	ID        int64
+	CreatedAt time.Time
+}
+
+// TurnReply stores the reply, claimed for its first try or waiting for a claim.
+func (q *Queries) TurnReply(ctx context.Context, db DBTX, arg []*TurnReplyParams) *TurnReplyBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Target,
+			a.Body,
+			a.Nonce,
+			a.Owner,
+			a.Claimed,
+			a.Attempts,
+			a.HandSeconds,
+			a.SessionKey,
+			a.Term,
+		}
+		batch.Queue(turnReply, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnReplyBatchResults{br, len(arg), false}
+}
+
+func (b *TurnReplyBatchResults) QueryRow(f func(int, TurnReplyRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i TurnReplyRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.ID, &i.CreatedAt)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *TurnReplyBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnReturn = `-- name: TurnReturn :batchexec
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+FROM dingtalk_sessions s
+WHERE e.session_key = $1 AND e.id = ANY($2::bigint[]) AND e.state = 'pending' AND e.attempt_term = $3
+  AND s.session_key = $1 AND s.lease_owner = $4::text AND s.lease_term = $3
+`
+
+type TurnReturnBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnReturnParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+	Term       *int64
+	Owner      string
+}
+
+// TurnReturn removes the marks of messages that the turn left.
+func (q *Queries) TurnReturn(ctx context.Context, db DBTX, arg []*TurnReturnParams) *TurnReturnBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Ids,
+			a.Term,
+			a.Owner,
+		}
+		batch.Queue(turnReturn, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnReturnBatchResults{br, len(arg), false}
+}
+
+func (b *TurnReturnBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnReturnBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnRunsDelete = `-- name: TurnRunsDelete :batchexec
+DELETE FROM tool_runs r USING dingtalk_sessions s
+WHERE r.session_key = $1 AND r.event_id = ANY($2::bigint[])
+  AND s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4
+`
+
+type TurnRunsDeleteBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnRunsDeleteParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
+	Owner      string
+	Term       int64
+}
+
+// TurnRunsDelete deletes the tool runs of messages that the turn ended.
+func (q *Queries) TurnRunsDelete(ctx context.Context, db DBTX, arg []*TurnRunsDeleteParams) *TurnRunsDeleteBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Ids,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnRunsDelete, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnRunsDeleteBatchResults{br, len(arg), false}
+}
+
+func (b *TurnRunsDeleteBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnRunsDeleteBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnSession = `-- name: TurnSession :batchone
+UPDATE dingtalk_sessions s SET
+    last_turn = s.last_turn + 1,
+    last_seq = s.last_seq + $1::int,
+    total_tokens = CASE WHEN s.view_version = $2::int
+        THEN $3::int ELSE least(s.total_tokens::bigint + $4::int, 2147483647) END,
+    observed_tokens = CASE WHEN $5::int > 0 AND s.view_version = $2::int
+        THEN $5::int ELSE s.observed_tokens END,
+    observed_seq = CASE WHEN $5::int > 0 AND s.view_version = $2::int
+        THEN s.last_seq + $6::int ELSE s.observed_seq END,
+    calibration = CASE WHEN $7::float8 > 0 THEN $7::float8 ELSE s.calibration END,
+    prompt_tokens = s.prompt_tokens + $8::bigint,
+    cached_tokens = s.cached_tokens + $9::bigint,
+    completion_tokens = s.completion_tokens + $10::bigint,
+    model = CASE WHEN $11::text = '' THEN s.model ELSE $11::text END,
+    candidates = s.candidates + $12::int,
+    cut_turns = 0,
+    last_active_at = now(),
+    updated_at = now()
+WHERE s.session_key = $13 AND s.lease_owner = $14::text AND s.lease_term = $15
+RETURNING s.last_seq
+`
+
+type TurnSessionBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnSessionParams struct {
+	Events           int
+	ViewVersion      int
+	TotalTokens      int
+	Appended         int
+	ObservedTokens   int
+	ObservedEvents   int
+	Calibration      float64
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Model            string
+	Marked           int
+	SessionKey       sessions.Key
+	Owner            string
+	Term             int64
+}
+
+// TurnSession counts a turn in its session, and locks the session's row. The statements after it find the places of the turn's
+// events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
+//
+// The commit of a turn is a pipeline of this and the statements after it as far as TurnCard: one transaction, one round trip, one flush of
+// the log. Each is sent only when the turn has something for it.
+func (q *Queries) TurnSession(ctx context.Context, db DBTX, arg []*TurnSessionParams) *TurnSessionBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Events,
+			a.ViewVersion,
+			a.TotalTokens,
+			a.Appended,
+			a.ObservedTokens,
+			a.ObservedEvents,
+			a.Calibration,
+			a.PromptTokens,
+			a.CachedTokens,
+			a.CompletionTokens,
+			a.Model,
+			a.Marked,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnSession, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnSessionBatchResults{br, len(arg), false}
+}
+
+func (b *TurnSessionBatchResults) QueryRow(f func(int, int64, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var last_seq int64
+		if b.closed {
+			if f != nil {
+				f(t, last_seq, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&last_seq)
+		if f != nil {
+			f(t, last_seq, err)
+		}
+	}
+}
+
+func (b *TurnSessionBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnSetAside = `-- name: TurnSetAside :batchexec
+UPDATE dingtalk_session_events e SET
+    state = 'dead',
+    turn = s.last_turn,
+    message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
+FROM dingtalk_sessions s
+WHERE e.session_key = $1 AND e.id = $2 AND e.state = 'pending'
+  AND s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4
+`
+
+type TurnSetAsideBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnSetAsideParams struct {
+	SessionKey sessions.Key
+	ID         int64
+	Owner      string
+	Term       int64
+}
+
+// TurnSetAside sets a message aside.
+func (q *Queries) TurnSetAside(ctx context.Context, db DBTX, arg []*TurnSetAsideParams) *TurnSetAsideBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.ID,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnSetAside, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnSetAsideBatchResults{br, len(arg), false}
+}
+
+func (b *TurnSetAsideBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnSetAsideBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnSummaries = `-- name: TurnSummaries :batchmany
+SELECT a.session_key, a.id, a.gen, a.level, a.start_seq, a.end_seq, a.start_msg_id, a.end_msg_id, a.msg_count, a.summary, a.tokens, a.model, a.status, a.superseded_by, a.withheld, a.created_at FROM session_summaries a WHERE a.session_key = $1 AND a.status = 'active' ORDER BY a.start_seq
+`
+
+type TurnSummariesBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+func (q *Queries) TurnSummaries(ctx context.Context, db DBTX, sessionKey []sessions.Key) *TurnSummariesBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range sessionKey {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(turnSummaries, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnSummariesBatchResults{br, len(sessionKey), false}
+}
+
+func (b *TurnSummariesBatchResults) Query(f func(int, []SessionSummary, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []SessionSummary
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i SessionSummary
+				if err := rows.Scan(
+					&i.SessionKey,
+					&i.ID,
+					&i.Gen,
+					&i.Level,
+					&i.StartSeq,
+					&i.EndSeq,
+					&i.StartMsgID,
+					&i.EndMsgID,
+					&i.MsgCount,
+					&i.Summary,
+					&i.Tokens,
+					&i.Model,
+					&i.Status,
+					&i.SupersededBy,
+					&i.Withheld,
+					&i.CreatedAt,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *TurnSummariesBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnSuspicion = `-- name: TurnSuspicion :batchexec
+UPDATE dingtalk_sessions s SET suspicion = $1::jsonb
+WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4
+`
+
+type TurnSuspicionBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnSuspicionParams struct {
+	Suspicion  []byte
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+func (q *Queries) TurnSuspicion(ctx context.Context, db DBTX, arg []*TurnSuspicionParams) *TurnSuspicionBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Suspicion,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnSuspicion, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnSuspicionBatchResults{br, len(arg), false}
+}
+
+func (b *TurnSuspicionBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnSuspicionBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnTail = `-- name: TurnTail :batchmany
+SELECT e.id, e.seq, e.role, coalesce(e.shown, e.content)::text AS content, e.sender_id, e.sender_nick, e.msg_id,
+    e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens, e.is_archived,
+    e.message, e.created_at, e.blob_id, e.withheld, (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
+FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq > (
+    SELECT s.compacted_seq FROM dingtalk_sessions s
+    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3)
+ORDER BY e.seq
+`
+
+type TurnTailBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnTailParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+type TurnTailRow struct {
+	ID         int64
+	Seq        *int64
+	Role       sessions.Role
+	Content    string
+	SenderID   sessions.UserID
+	SenderNick string
+	MsgID      *sessions.MessageID
+	ToolCalls  []byte
+	ToolCallID string
+	ToolName   string
+	Tokens     int
+	IsArchived bool
+	Message    []byte
+	CreatedAt  time.Time
+	BlobID     *string
+	Withheld   []byte
+	Said       string
+}
+
+// TurnTail reads the events after the summaries, as the view shows them. said is the text of a message that is shown in another way.
+func (q *Queries) TurnTail(ctx context.Context, db DBTX, arg []*TurnTailParams) *TurnTailBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnTail, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnTailBatchResults{br, len(arg), false}
+}
+
+func (b *TurnTailBatchResults) Query(f func(int, []TurnTailRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []TurnTailRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i TurnTailRow
+				if err := rows.Scan(
+					&i.ID,
+					&i.Seq,
+					&i.Role,
+					&i.Content,
+					&i.SenderID,
+					&i.SenderNick,
+					&i.MsgID,
+					&i.ToolCalls,
+					&i.ToolCallID,
+					&i.ToolName,
+					&i.Tokens,
+					&i.IsArchived,
+					&i.Message,
+					&i.CreatedAt,
+					&i.BlobID,
+					&i.Withheld,
+					&i.Said,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *TurnTailBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnTake = `-- name: TurnTake :batchexec
+UPDATE dingtalk_session_events e SET
+    state = 'done',
+    turn = s.last_turn,
+    seq = s.last_seq - $1::int,
+    tokens = $2,
+    candidate = $3,
+    message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END) || $4::jsonb,
+    searched = $5::boolean,
+    withheld = nullif($6::text, '')::jsonb
+FROM dingtalk_sessions s
+WHERE e.session_key = $7 AND e.id = $8 AND e.state = 'pending'
+  AND s.session_key = $7 AND s.lease_owner = $9::text AND s.lease_term = $10
+`
+
+type TurnTakeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnTakeParams struct {
+	Behind     int
+	Tokens     int
+	Candidate  bool
+	Added      []byte
+	Searched   bool
+	Withheld   string
+	SessionKey sessions.Key
+	ID         int64
+	Owner      string
+	Term       int64
+}
+
+// TurnTake gives a message its place, so many before the last one. The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of
+// a forgotten person.
+func (q *Queries) TurnTake(ctx context.Context, db DBTX, arg []*TurnTakeParams) *TurnTakeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Behind,
+			a.Tokens,
+			a.Candidate,
+			a.Added,
+			a.Searched,
+			a.Withheld,
+			a.SessionKey,
+			a.ID,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnTake, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnTakeBatchResults{br, len(arg), false}
+}
+
+func (b *TurnTakeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnTakeBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnUsage = `-- name: TurnUsage :batchexec
+INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT s.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $1::text, $2::text, $3::bigint, $4::bigint,
+    $5::bigint, $6::bigint, $7::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $8 AND s.lease_owner = $9::text AND s.lease_term = $10
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+`
+
+type TurnUsageBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnUsageParams struct {
+	Model            string
+	Person           string
+	Turns            int64
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+	SessionKey       sessions.Key
+	Owner            string
+	Term             int64
+}
+
+// TurnUsage counts a person's share of the turn.
+func (q *Queries) TurnUsage(ctx context.Context, db DBTX, arg []*TurnUsageParams) *TurnUsageBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Model,
+			a.Person,
+			a.Turns,
+			a.PromptTokens,
+			a.CachedTokens,
+			a.CompletionTokens,
+			a.Cost,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnUsage, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnUsageBatchResults{br, len(arg), false}
+}
+
+func (b *TurnUsageBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnUsageBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnWaiting = `-- name: TurnWaiting :batchmany
+SELECT p.id, p.attempts, p.attempt_term, p.counted_term, p.width, octet_length(p.content)::int AS bytes
+FROM dingtalk_session_events p
+WHERE p.session_key = $1 AND p.state = 'pending'
+ORDER BY p.id <> $2::bigint, p.attempt_term IS NULL, p.sent_at, p.id LIMIT 1 + $3::int
+`
+
+type TurnWaitingBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnWaitingParams struct {
+	SessionKey  sessions.Key
+	Event       int64
+	MaxMessages int
+}
+
+type TurnWaitingRow struct {
+	ID          int64
+	Attempts    int
+	AttemptTerm *int64
+	CountedTerm *int64
+	Width       *int
+	Bytes       int
+}
+
+// TurnWaiting lists the marks of the oldest pending messages, event first.
+func (q *Queries) TurnWaiting(ctx context.Context, db DBTX, arg []*TurnWaitingParams) *TurnWaitingBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Event,
+			a.MaxMessages,
+		}
+		batch.Queue(turnWaiting, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnWaitingBatchResults{br, len(arg), false}
+}
+
+func (b *TurnWaitingBatchResults) Query(f func(int, []TurnWaitingRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var items []TurnWaitingRow
+		if b.closed {
+			if f != nil {
+				f(t, items, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		err := func() error {
+			rows, err := b.br.Query()
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var i TurnWaitingRow
+				if err := rows.Scan(
+					&i.ID,
+					&i.Attempts,
+					&i.AttemptTerm,
+					&i.CountedTerm,
+					&i.Width,
+					&i.Bytes,
+				); err != nil {
+					return err
+				}
+				items = append(items, i)
+			}
+			return rows.Err()
+		}()
+		if f != nil {
+			f(t, items, err)
+		}
+	}
+}
+
+func (b *TurnWaitingBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnWhole = `-- name: TurnWhole :batchexec
+SELECT (1 / CASE WHEN count(*) = cardinality($1::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM dingtalk_sessions s JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.turn = s.last_turn
+WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4
+  AND e.session_key = $2 AND e.id = ANY($1::bigint[])
+`
+
+type TurnWholeBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnWholeParams struct {
+	Ids        []int64
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending.
+func (q *Queries) TurnWhole(ctx context.Context, db DBTX, arg []*TurnWholeParams) *TurnWholeBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Ids,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnWhole, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnWholeBatchResults{br, len(arg), false}
+}
+
+func (b *TurnWholeBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnWholeBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

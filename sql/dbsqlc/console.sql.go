@@ -580,7 +580,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 }
 
 const pageOpen = `-- name: PageOpen :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.turn, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND (e.state = 'pending' OR e.state = 'dead')
 ORDER BY e.id
 LIMIT $2::int
@@ -616,6 +616,7 @@ func (q *Queries) PageOpen(ctx context.Context, db DBTX, arg *PageOpenParams) ([
 			&i.ToolCallID,
 			&i.ToolName,
 			&i.Seq,
+			&i.Turn,
 			&i.State,
 			&i.IsArchived,
 			&i.Candidate,
@@ -931,7 +932,7 @@ func (q *Queries) PageSchedulesEnded(ctx context.Context, db DBTX, arg *PageSche
 
 const pageSessions = `-- name: PageSessions :many
 
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep,
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending')::bigint AS waiting,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
@@ -1008,6 +1009,7 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 			&i.Session.LeaseTerm,
 			&i.Session.FallenTerm,
 			&i.Session.LastSeq,
+			&i.Session.LastTurn,
 			&i.Session.Gen,
 			&i.Session.BaseSeq,
 			&i.Session.CompactedSeq,
@@ -1056,7 +1058,7 @@ func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsPa
 }
 
 const pageTalk = `-- name: PageTalk :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.turn, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq < $2::bigint
 ORDER BY e.seq DESC
 LIMIT $3::int
@@ -1093,6 +1095,7 @@ func (q *Queries) PageTalk(ctx context.Context, db DBTX, arg *PageTalkParams) ([
 			&i.ToolCallID,
 			&i.ToolName,
 			&i.Seq,
+			&i.Turn,
 			&i.State,
 			&i.IsArchived,
 			&i.Candidate,

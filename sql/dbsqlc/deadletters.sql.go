@@ -12,7 +12,7 @@ import (
 )
 
 const deadLetterRetry = `-- name: DeadLetterRetry :one
-UPDATE dingtalk_session_events e SET state = 'pending', attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
+UPDATE dingtalk_session_events e SET state = 'pending', turn = NULL, attempts = 1, attempt_term = NULL, counted_term = NULL, width = NULL, created_at = now()
 WHERE e.id = $1 AND e.state = 'dead' AND e.content <> $2::text
 RETURNING e.session_key
 `
@@ -33,7 +33,7 @@ func (q *Queries) DeadLetterRetry(ctx context.Context, db DBTX, arg *DeadLetterR
 
 const deadLettersList = `-- name: DeadLettersList :many
 
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.turn, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched FROM dingtalk_session_events e
 WHERE e.state = 'dead' AND e.content <> $1::text AND ($2::text[] IS NULL OR e.session_key = ANY($2::text[]))
 ORDER BY e.id DESC LIMIT $3::int
 `
@@ -70,6 +70,7 @@ func (q *Queries) DeadLettersList(ctx context.Context, db DBTX, arg *DeadLetters
 			&i.ToolCallID,
 			&i.ToolName,
 			&i.Seq,
+			&i.Turn,
 			&i.State,
 			&i.IsArchived,
 			&i.Candidate,

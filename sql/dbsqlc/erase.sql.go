@@ -898,7 +898,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock locks the session's row until the transaction ends, under any lease.
@@ -919,6 +919,7 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.LeaseTerm,
 		&i.FallenTerm,
 		&i.LastSeq,
+		&i.LastTurn,
 		&i.Gen,
 		&i.BaseSeq,
 		&i.CompactedSeq,

@@ -149,9 +149,10 @@ func (q *Queries) SenderStaff(ctx context.Context, db DBTX, arg *SenderStaffPara
 
 const sessionContinue = `-- name: SessionContinue :exec
 WITH log_end AS MATERIALIZED (
-    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+    SELECT n.last_turn, n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
         SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
     FROM (SELECT
+        coalesce((SELECT max(e.turn) FROM dingtalk_session_events e WHERE e.session_key = $1::text), 0)::bigint AS last_turn,
         greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = $1::text AND e.seq IS NOT NULL),
             (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text), 0)::bigint AS last_seq,
         coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = $1::text),
@@ -164,7 +165,7 @@ WITH log_end AS MATERIALIZED (
     UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = $1 AND a.status = 'active'
 )
 UPDATE dingtalk_sessions s SET
-    last_seq = n.last_seq, base_seq = n.last_seq, compacted_seq = n.last_seq, flushed_seq = n.flushed_seq, gen = greatest(n.gen, s.gen + 1),
+    last_turn = greatest(s.last_turn, n.last_turn), last_seq = n.last_seq, base_seq = n.last_seq, compacted_seq = n.last_seq, flushed_seq = n.flushed_seq, gen = greatest(n.gen, s.gen + 1),
     candidates = n.candidates, view_version = s.view_version + 1, total_tokens = 0, rearm_tokens = 0, pinned_due = true,
     observed_tokens = 0, observed_seq = 0, flush_epoch = NULL, updated_at = now()
 FROM log_end n

@@ -199,7 +199,7 @@ func (q *Queries) EventsShown(ctx context.Context, db DBTX, arg *EventsShownPara
 }
 
 const eventsSource = `-- name: EventsSource :many
-SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched, b.body
+SELECT e.session_key, e.id, e.created_at, e.role, e.content, e.sent_at, e.msg_id, e.sender_id, e.sender_nick, e.message, e.tool_calls, e.tool_call_id, e.tool_name, e.seq, e.turn, e.state, e.is_archived, e.candidate, e.tokens, e.attempts, e.attempt_term, e.counted_term, e.width, e.admitted, e.shown, e.shown_tokens, e.blob_id, e.withheld, e.searched, b.body
 FROM dingtalk_session_events e
 LEFT JOIN blobs b ON b.session_key = $1 AND b.blob_id = e.blob_id
 WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
@@ -242,6 +242,7 @@ func (q *Queries) EventsSource(ctx context.Context, db DBTX, arg *EventsSourcePa
 			&i.Event.ToolCallID,
 			&i.Event.ToolName,
 			&i.Event.Seq,
+			&i.Event.Turn,
 			&i.Event.State,
 			&i.Event.IsArchived,
 			&i.Event.Candidate,

@@ -168,6 +168,7 @@ type Event struct {
 	ToolCallID  string
 	ToolName    string
 	Seq         *int64
+	Turn        *int64
 	State       sessions.State
 	IsArchived  bool
 	Candidate   bool
@@ -407,6 +408,7 @@ type Session struct {
 	LeaseTerm        int64
 	FallenTerm       int64
 	LastSeq          int64
+	LastTurn         int64
 	Gen              int
 	BaseSeq          int64
 	CompactedSeq     int64

@@ -321,43 +321,6 @@ func (q *Queries) PeopleNames(ctx context.Context, db DBTX, arg *PeopleNamesPara
 	return items, nil
 }
 
-const peopleSee = `-- name: PeopleSee :exec
-
-INSERT INTO people AS p (session_key, person, nick, spoke, seen_at)
-SELECT $1, n.person, n.nick, n.spoke, $2 FROM (
-    SELECT e.sender_id AS person, e.sender_nick AS nick, true AS spoke FROM dingtalk_session_events e
-    WHERE e.session_key = $1 AND e.id = ANY($3::bigint[]) AND e.seq IS NOT NULL
-    UNION
-    SELECT q.message #>> '{quote,sender_id}', coalesce(q.message #>> '{quote,nick}', ''), false FROM dingtalk_session_events q
-    WHERE q.session_key = $1 AND q.id = ANY($3::bigint[]) AND q.seq IS NOT NULL
-) n JOIN dingtalk_sessions s ON s.session_key = $1 AND s.lease_owner = $4::text AND s.lease_term = $5
-WHERE n.person <> ''
-ON CONFLICT (session_key, person, nick, spoke) DO UPDATE SET seen_at = greatest(p.seen_at, EXCLUDED.seen_at)
-`
-
-type PeopleSeeParams struct {
-	SessionKey sessions.Key
-	SeenAt     time.Time
-	Ids        []int64
-	Owner      string
-	Term       int64
-}
-
-// People in the logs of sessions. The table has the events with a place in a view; open messages are those that wait and dead
-// letters, which few sessions have, and which are found by the partial indexes of their states.
-// PeopleSee notes the speakers and the quoted people of messages that a turn took, in the transaction of its commit, which locks the
-// session: no erasure runs beside it. It reads the stored messages, since an erasure may have removed a name that the turn still has.
-func (q *Queries) PeopleSee(ctx context.Context, db DBTX, arg *PeopleSeeParams) error {
-	_, err := db.Exec(ctx, peopleSee,
-		arg.SessionKey,
-		arg.SeenAt,
-		arg.Ids,
-		arg.Owner,
-		arg.Term,
-	)
-	return err
-}
-
 const peopleSpoke = `-- name: PeopleSpoke :many
 SELECT p.person FROM people p WHERE p.person = ANY($1::text[]) AND p.spoke
 UNION

@@ -12,101 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-const eventsView = `-- name: EventsView :many
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
-    e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, e.message, e.created_at, e.blob_id, e.withheld,
-    (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
-FROM dingtalk_session_events e
-WHERE e.session_key = $1 AND e.seq > $2::bigint AND e.seq <= $3::bigint
-UNION ALL
-SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
-    p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, p.message, p.created_at, p.blob_id, p.withheld,
-    (CASE WHEN p.shown IS NOT NULL AND p.message IS NOT NULL THEN p.content ELSE '' END)::text AS said
-FROM dingtalk_session_events p
-WHERE p.session_key = $1 AND p.state = 'pending' AND p.id = ANY($4::bigint[])
-ORDER BY seq, id
-`
-
-type EventsViewParams struct {
-	SessionKey sessions.Key
-	AfterSeq   int64
-	ThroughSeq int64
-	Pending    []int64
-}
-
-type EventsViewRow struct {
-	SessionKey sessions.Key
-	ID         int64
-	Seq        *int64
-	Role       sessions.Role
-	State      sessions.State
-	Attempts   int
-	Content    string
-	SenderID   sessions.UserID
-	SenderNick string
-	MsgID      *sessions.MessageID
-	ToolCalls  []byte
-	ToolCallID string
-	ToolName   string
-	Tokens     int
-	IsArchived bool
-	Message    []byte
-	CreatedAt  time.Time
-	BlobID     *string
-	Withheld   []byte
-	Said       string
-}
-
-// EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
-// said is the text of a message that is shown in another way.
-func (q *Queries) EventsView(ctx context.Context, db DBTX, arg *EventsViewParams) ([]EventsViewRow, error) {
-	rows, err := db.Query(ctx, eventsView,
-		arg.SessionKey,
-		arg.AfterSeq,
-		arg.ThroughSeq,
-		arg.Pending,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsViewRow
-	for rows.Next() {
-		var i EventsViewRow
-		if err := rows.Scan(
-			&i.SessionKey,
-			&i.ID,
-			&i.Seq,
-			&i.Role,
-			&i.State,
-			&i.Attempts,
-			&i.Content,
-			&i.SenderID,
-			&i.SenderNick,
-			&i.MsgID,
-			&i.ToolCalls,
-			&i.ToolCallID,
-			&i.ToolName,
-			&i.Tokens,
-			&i.IsArchived,
-			&i.Message,
-			&i.CreatedAt,
-			&i.BlobID,
-			&i.Withheld,
-			&i.Said,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const quotedAnswer = `-- name: QuotedAnswer :many
 SELECT coalesce((
     SELECT e.content FROM dingtalk_session_events e
@@ -310,380 +215,50 @@ func (q *Queries) TurnAbandon(ctx context.Context, db DBTX, arg *TurnAbandonPara
 	return err
 }
 
-const turnBegin = `-- name: TurnBegin :one
-WITH held AS (
-    SELECT h.fallen_term FROM dingtalk_sessions h
-    WHERE h.session_key = $1 AND h.lease_owner = $2::text AND h.lease_term = $3
-    FOR KEY SHARE
-), oldest AS (
-    SELECT p.id, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes, f.fell, f.counts,
-        p.attempts + f.counts::int AS counted, p.attempts = 1 AND p.counted_term IS NULL AND NOT f.counts AS lone,
-        CASE WHEN f.fell AND p.width > 1 THEN (p.width + 1) / 2 ELSE p.width END AS width
-    FROM held, dingtalk_session_events p, LATERAL (
-        SELECT x.fell, x.fell AND (p.attempts < 2 OR coalesce(p.width, 0) = 1) AS counts
-        FROM (SELECT coalesce(p.attempt_term <= held.fallen_term, false) AS fell) x) f
-    WHERE p.session_key = $1 AND p.state = 'pending' ORDER BY p.id <> $4::bigint, fresh, p.sent_at, p.id
-    LIMIT CASE WHEN $5::int > 0 THEN 1 + $5::int ELSE 0 END
-), waiting AS (
-    SELECT o.id, o.counted, o.counts, o.fell, o.width, row_number() OVER places AS place, CASE
-        WHEN $6::boolean THEN row_number() OVER places = 1 AND $4::bigint IN (0, o.id)
-        WHEN row_number() OVER places = 1 THEN o.counted < 2
-        ELSE row_number() OVER places <= $5::int AND bool_and(o.counted < 2 AND NOT o.lone) OVER places
-            AND sum(o.bytes) OVER places <= $7::int END AS taken
-    FROM oldest o WINDOW places AS (ORDER BY o.id <> $4::bigint, o.fresh, o.sent_at, o.id)
-), marked AS (
-    UPDATE dingtalk_session_events e SET
-        attempts = w.counted,
-        counted_term = CASE WHEN w.counts THEN e.attempt_term WHEN NOT w.fell THEN e.counted_term END,
-        attempt_term = CASE WHEN w.taken THEN $3 END,
-        width = CASE WHEN w.taken AND $8::int <> 0 THEN $8::int ELSE w.width END
-    FROM waiting w
-    WHERE e.session_key = $1 AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell)
-    RETURNING e.id, w.taken, w.place, e.admitted
-)
-SELECT
-    s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep,
-    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
-    coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
-    coalesce((SELECT array_agg(m.id) FROM marked m WHERE m.taken AND m.admitted), '{}')::bigint[] AS admitted,
-    coalesce((SELECT w.counted FROM waiting w WHERE w.place = 1 AND w.counted > 1), 0)::int AS suspect,
-    coalesce((SELECT w.width FROM waiting w WHERE w.place = 1), 0)::int AS width,
-    EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
-    coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
-        WHERE a.session_key = $1 AND a.status = 'active'), '[]')::jsonb AS summaries,
-    coalesce((SELECT jsonb_agg(to_jsonb(r) ORDER BY r.event_id, r.started_at, r.call_id) FROM tool_runs r
-        WHERE r.session_key = $1 AND r.event_id IN (SELECT m.id FROM marked m WHERE m.taken)), '[]')::jsonb AS runs,
-    set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
-FROM dingtalk_sessions s
-WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+const turnRuns = `-- name: TurnRuns :many
+SELECT r.event_id, r.call_id, r.name, r.arguments, r.finished, r.result FROM tool_runs r
+WHERE r.session_key = $1 AND r.event_id = ANY($2::bigint[])
+ORDER BY r.event_id, r.started_at, r.call_id
 `
 
-type TurnBeginParams struct {
-	SessionKey  sessions.Key
-	Owner       string
-	Term        int64
-	Event       int64
-	MaxMessages int
-	Alone       bool
-	MaxBytes    int
-	Width       int
+type TurnRunsParams struct {
+	SessionKey sessions.Key
+	Ids        []int64
 }
 
-type TurnBeginRow struct {
-	Session           Session
-	SpentToday        int64
-	Pending           []int64
-	Admitted          []int64
-	Suspect           int
-	Width             int
-	More              bool
-	Summaries         []byte
-	Runs              []byte
-	SynchronousCommit string
+type TurnRunsRow struct {
+	EventID   int64
+	CallID    string
+	Name      string
+	Arguments string
+	Finished  bool
+	Result    string
 }
 
-// TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read
-// at once: one snapshot, so that a concurrent compaction is seen whole or not at all.
-//
-// A mark of a broken term, or of an earlier one, was left by a dead process: it is counted as an attempt here, and nowhere else. From the second count on
-// a message is a suspect. Each further death halves its width, and is counted only at the width of 1, where no other message
-// was in progress. Suspects are not marked, nor the messages after them; suspect is the count of the oldest one. lone: the only
-// count is no death, so the message is taken by itself.
-//
-// alone marks one message, suspect or not: that of the event, or the oldest for 0; width is the one that its mark has, 0: as it
-// was, -1: others run beside the message after all, so that a death is not counted. more: other messages wait besides the marked ones.
-//
-// Together they have no more than max_bytes, but the oldest is always taken.
-//
-// The oldest messages are the marked ones, then those that were sent first.
-//
-// The mark must survive the process, not the server: it does not wait for the disk. The lock orders it before or after an
-// erasure that takes the lease, which counts the turns that it ends; other writers of the session do not wait.
-func (q *Queries) TurnBegin(ctx context.Context, db DBTX, arg *TurnBeginParams) (TurnBeginRow, error) {
-	row := db.QueryRow(ctx, turnBegin,
-		arg.SessionKey,
-		arg.Owner,
-		arg.Term,
-		arg.Event,
-		arg.MaxMessages,
-		arg.Alone,
-		arg.MaxBytes,
-		arg.Width,
-	)
-	var i TurnBeginRow
-	err := row.Scan(
-		&i.Session.SessionKey,
-		&i.Session.RobotCode,
-		&i.Session.ConversationID,
-		&i.Session.ConversationType,
-		&i.Session.Title,
-		&i.Session.Settings,
-		&i.Session.CreatedAt,
-		&i.Session.UpdatedAt,
-		&i.Session.LastActiveAt,
-		&i.Session.LeaseOwner,
-		&i.Session.LeaseTerm,
-		&i.Session.FallenTerm,
-		&i.Session.LastSeq,
-		&i.Session.Gen,
-		&i.Session.BaseSeq,
-		&i.Session.CompactedSeq,
-		&i.Session.ViewVersion,
-		&i.Session.TotalTokens,
-		&i.Session.Pinned,
-		&i.Session.PinnedDue,
-		&i.Session.Suspicion,
-		&i.Session.ObservedTokens,
-		&i.Session.ObservedSeq,
-		&i.Session.Calibration,
-		&i.Session.Model,
-		&i.Session.PromptTokens,
-		&i.Session.CachedTokens,
-		&i.Session.CompletionTokens,
-		&i.Session.FlushedSeq,
-		&i.Session.Candidates,
-		&i.Session.FlushEpoch,
-		&i.Session.FlushCount,
-		&i.Session.FlushFailures,
-		&i.Session.CompactionCount,
-		&i.Session.CompactedAt,
-		&i.Session.CompactFailures,
-		&i.Session.CompactRetryAt,
-		&i.Session.CompactError,
-		&i.Session.RearmTokens,
-		&i.Session.SpentOn,
-		&i.Session.SpentTokens,
-		&i.Session.UpkeepTerm,
-		&i.Session.UpkeepUntil,
-		&i.Session.CutTurns,
-		&i.Session.CutUpkeep,
-		&i.SpentToday,
-		&i.Pending,
-		&i.Admitted,
-		&i.Suspect,
-		&i.Width,
-		&i.More,
-		&i.Summaries,
-		&i.Runs,
-		&i.SynchronousCommit,
-	)
-	return i, err
-}
-
-const turnCommit = `-- name: TurnCommit :one
-WITH reading AS MATERIALIZED (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE cardinality($3::bigint[]) > 0
-      AND s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6 FOR UPDATE
-), remembered AS MATERIALIZED (
-    SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY($3::bigint[]) FOR KEY SHARE SKIP LOCKED
-), held AS (
-    UPDATE dingtalk_sessions s SET
-        last_seq = s.last_seq + cardinality($1::bigint[]) + cardinality($7::text[]),
-        total_tokens = CASE WHEN s.view_version = $8::int
-            THEN $9::int ELSE least(s.total_tokens::bigint + $10::int, 2147483647) END,
-        observed_tokens = CASE WHEN $11::int > 0 AND s.view_version = $8::int
-            THEN $11::int ELSE s.observed_tokens END,
-        observed_seq = CASE WHEN $11::int > 0 AND s.view_version = $8::int
-            THEN s.last_seq + cardinality($1::bigint[]) + $12::int ELSE s.observed_seq END,
-        calibration = CASE WHEN $13::float8 > 0 THEN $13::float8 ELSE s.calibration END,
-        prompt_tokens = s.prompt_tokens + $14::bigint,
-        cached_tokens = s.cached_tokens + $15::bigint,
-        completion_tokens = s.completion_tokens + $16::bigint,
-        model = CASE WHEN $17::text = '' THEN s.model ELSE $17::text END,
-        candidates = s.candidates + cardinality($18::bigint[]),
-        pinned = CASE WHEN $19::boolean AND s.view_version = $8::int THEN $20::text ELSE s.pinned END,
-        pinned_due = s.pinned_due AND NOT ($19::boolean AND s.view_version = $8::int),
-        suspicion = coalesce(nullif($21::text, '')::jsonb, s.suspicion),
-        cut_turns = 0,
-        last_active_at = now(),
-        updated_at = now()
-    WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6
-      AND (SELECT count(*) FROM remembered) = cardinality($3::bigint[])
-    RETURNING s.session_key, s.last_seq
-), taken AS (
-    UPDATE dingtalk_session_events e SET
-        state = 'done',
-        candidate = e.id = ANY($18::bigint[]),
-        seq = held.last_seq - cardinality($1::bigint[]) - cardinality($7::text[]) + t.place,
-        tokens = t.tokens,
-        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
-            || CASE WHEN $22::text = '' THEN '{}' ELSE jsonb_build_object('outcome', $22::text) END,
-        searched = NOT $23::boolean,
-        withheld = nullif(t.withheld, '')::jsonb
-    FROM held, (SELECT unnest($1::bigint[]) AS id, unnest($24::int[]) AS tokens,
-        unnest($25::text[]) AS withheld,
-        generate_subscripts($1::bigint[], 1) AS place) t
-    WHERE e.session_key = $4 AND e.id = t.id AND e.id = ANY($1::bigint[]) AND e.state = 'pending'
-    RETURNING e.id, e.sender_id
-), added AS (
-    INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
-    SELECT held.session_key, held.last_seq - cardinality($7::text[]) + n.place, n.role, n.content,
-        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        NOT $23::boolean, nullif(n.withheld, '')::jsonb
-    FROM held, (SELECT unnest($7::text[]) AS role, unnest($26::text[]) AS content,
-        unnest($27::text[]) AS tool_calls, unnest($28::text[]) AS tool_call_id,
-        unnest($29::text[]) AS tool_name, unnest($30::int[]) AS tokens,
-        unnest($31::text[]) AS withheld, generate_subscripts($7::text[], 1) AS place) n
-    ORDER BY n.place
-), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead',
-        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
-    FROM held
-    WHERE e.session_key = $4 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
-    RETURNING e.id
-), returned AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM held
-    WHERE e.session_key = $4 AND e.state = 'pending' AND e.attempt_term = $6
-      AND NOT e.id = ANY($1::bigint[]) AND NOT e.id = ANY($2::bigint[])
-), runs AS (
-    DELETE FROM tool_runs r USING held
-    WHERE r.session_key = $4 AND (r.event_id = ANY($1::bigint[]) OR r.event_id = ANY($2::bigint[]))
-), usage AS (
-    INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', $17::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality($1::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + $14::bigint, count(*) OVER ())::bigint,
-        div(count(*) OVER () - p.place + $15::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + $16::bigint, count(*) OVER ())::bigint,
-        (1.0 / count(*) OVER ())::float8 * $32::float8
-    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
-    WHERE 0 < greatest($14::bigint, $15::bigint, $16::bigint) OR 0 < $32::float8
-    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-        turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
-), reply AS (
-    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, $33, $34, $35, 'sending', $5::text, NOT $36::boolean,
-        CASE WHEN $36::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * $37::float8
-    FROM held
-    WHERE $38::boolean
-    RETURNING id, created_at
-), card AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT held.session_key, $39::text, coalesce(($1::bigint[])[1], 0), false FROM held
-    WHERE $38::boolean AND $39::text <> ''
-    ON CONFLICT (session_key, out_track_id) DO NOTHING
-)
-SELECT
-    held.last_seq,
-    coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
-    coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
-    (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality($1::bigint[])
-               AND (SELECT count(*) FROM dead) = cardinality($2::bigint[]) THEN 1 ELSE 0 END)::int AS whole
-FROM held
-`
-
-type TurnCommitParams struct {
-	Taken            []int64
-	Dead             []int64
-	ReadRows         []int64
-	SessionKey       sessions.Key
-	Owner            string
-	Term             int64
-	Roles            []string
-	ViewVersion      int
-	TotalTokens      int
-	Appended         int
-	ObservedTokens   int
-	ObservedEvents   int
-	Calibration      float64
-	PromptTokens     int64
-	CachedTokens     int64
-	CompletionTokens int64
-	Model            string
-	Marked           []int64
-	Pin              bool
-	Pinned           string
-	Suspicion        string
-	Outcome          string
-	Command          bool
-	TakenTokens      []int
-	TakenWithheld    []string
-	Contents         []string
-	ToolCalls        []string
-	ToolCallIds      []string
-	ToolNames        []string
-	Tokens           []int
-	Withheld         []string
-	Cost             float64
-	Target           []byte
-	Body             string
-	Nonce            string
-	ReplyWaits       bool
-	HandSeconds      float64
-	HasReply         bool
-	Card             string
-}
-
-type TurnCommitRow struct {
-	LastSeq int64
-	ReplyID int64
-	ReplyAt time.Time
-	Whole   int
-}
-
-// TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
-//
-// The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
-// person.
-//
-// No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionsRevive. When a message of the turn was no
-// longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
-//
-// A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
-// row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
-// deletes them may wait for that row.
-//
-// The askers of a turn share its usage equally.
-func (q *Queries) TurnCommit(ctx context.Context, db DBTX, arg *TurnCommitParams) (TurnCommitRow, error) {
-	row := db.QueryRow(ctx, turnCommit,
-		arg.Taken,
-		arg.Dead,
-		arg.ReadRows,
-		arg.SessionKey,
-		arg.Owner,
-		arg.Term,
-		arg.Roles,
-		arg.ViewVersion,
-		arg.TotalTokens,
-		arg.Appended,
-		arg.ObservedTokens,
-		arg.ObservedEvents,
-		arg.Calibration,
-		arg.PromptTokens,
-		arg.CachedTokens,
-		arg.CompletionTokens,
-		arg.Model,
-		arg.Marked,
-		arg.Pin,
-		arg.Pinned,
-		arg.Suspicion,
-		arg.Outcome,
-		arg.Command,
-		arg.TakenTokens,
-		arg.TakenWithheld,
-		arg.Contents,
-		arg.ToolCalls,
-		arg.ToolCallIds,
-		arg.ToolNames,
-		arg.Tokens,
-		arg.Withheld,
-		arg.Cost,
-		arg.Target,
-		arg.Body,
-		arg.Nonce,
-		arg.ReplyWaits,
-		arg.HandSeconds,
-		arg.HasReply,
-		arg.Card,
-	)
-	var i TurnCommitRow
-	err := row.Scan(
-		&i.LastSeq,
-		&i.ReplyID,
-		&i.ReplyAt,
-		&i.Whole,
-	)
-	return i, err
+// TurnRuns lists the calls of earlier attempts at some messages.
+func (q *Queries) TurnRuns(ctx context.Context, db DBTX, arg *TurnRunsParams) ([]TurnRunsRow, error) {
+	rows, err := db.Query(ctx, turnRuns, arg.SessionKey, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TurnRunsRow
+	for rows.Next() {
+		var i TurnRunsRow
+		if err := rows.Scan(
+			&i.EventID,
+			&i.CallID,
+			&i.Name,
+			&i.Arguments,
+			&i.Finished,
+			&i.Result,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -150,11 +150,11 @@ WHERE a.session_key = @session_key AND a.status = 'active'
 -- presumed dead. A lease can't fence a turn whose row is missing, but the marks of its messages do: a later turn marks them again, and
 -- an erasure removes them.
 INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, title, lease_owner, lease_term, fallen_term,
-    last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
+    last_turn, last_seq, base_seq, compacted_seq, flushed_seq, gen, candidates, view_version)
 SELECT n.session_key, coalesce(n.message ->> 'robot_code', ''), coalesce(n.message ->> 'conversation_id', ''),
     coalesce(n.message ->> 'conversation_type', ''), coalesce(n.message ->> 'conversation_title', ''),
     nullif(@owner::text, ''), CASE WHEN @owner::text <> '' THEN @term::bigint ELSE greatest(n.id, n.turn_term + 1) END, @fallen::bigint,
-    n.last_seq, n.last_seq, n.last_seq, least(n.flushed_seq, n.last_seq), n.gen,
+    (SELECT coalesce(max(t.turn), 0) FROM dingtalk_session_events t WHERE t.session_key = @session_key), n.last_seq, n.last_seq, n.last_seq, least(n.flushed_seq, n.last_seq), n.gen,
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.seq > n.flushed_seq AND e.candidate)::int,
     (n.last_seq % 1000000000)::int
 FROM (
@@ -176,9 +176,10 @@ ON CONFLICT (session_key) DO NOTHING;
 -- name: SessionContinue :exec
 -- SessionContinue begins a generation behind the end of a log whose session has fallen behind it.
 WITH log_end AS MATERIALIZED (
-    SELECT n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
+    SELECT n.last_turn, n.last_seq, n.gen, least(n.flushed_seq, n.last_seq)::bigint AS flushed_seq, (
         SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = @session_key::text AND e.seq > n.flushed_seq AND e.candidate)::int AS candidates
     FROM (SELECT
+        coalesce((SELECT max(e.turn) FROM dingtalk_session_events e WHERE e.session_key = @session_key::text), 0)::bigint AS last_turn,
         greatest((SELECT max(e.seq) FROM dingtalk_session_events e WHERE e.session_key = @session_key::text AND e.seq IS NOT NULL),
             (SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = @session_key::text), 0)::bigint AS last_seq,
         coalesce((SELECT max(f.through_seq) FROM memory_flushes f WHERE f.session_key = @session_key::text),
@@ -191,7 +192,7 @@ WITH log_end AS MATERIALIZED (
     UPDATE session_summaries a SET status = 'closed' WHERE a.session_key = @session_key AND a.status = 'active'
 )
 UPDATE dingtalk_sessions s SET
-    last_seq = n.last_seq, base_seq = n.last_seq, compacted_seq = n.last_seq, flushed_seq = n.flushed_seq, gen = greatest(n.gen, s.gen + 1),
+    last_turn = greatest(s.last_turn, n.last_turn), last_seq = n.last_seq, base_seq = n.last_seq, compacted_seq = n.last_seq, flushed_seq = n.flushed_seq, gen = greatest(n.gen, s.gen + 1),
     candidates = n.candidates, view_version = s.view_version + 1, total_tokens = 0, rearm_tokens = 0, pinned_due = true,
     observed_tokens = 0, observed_seq = 0, flush_epoch = NULL, updated_at = now()
 FROM log_end n

@@ -1,8 +1,8 @@
 -- People in the logs of sessions. The table has the events with a place in a view; open messages are those that wait and dead
 -- letters, which few sessions have, and which are found by the partial indexes of their states.
 
--- name: PeopleSee :exec
--- PeopleSee notes the speakers and the quoted people of messages that a turn took, in the transaction of its commit, which locks the
+-- name: PeopleSee :batchexec
+-- PeopleSee notes the speakers and the quoted people of messages that a turn took, in the pipeline of its commit, which locks the
 -- session: no erasure runs beside it. It reads the stored messages, since an erasure may have removed a name that the turn still has.
 INSERT INTO people AS p (session_key, person, nick, spoke, seen_at)
 SELECT @session_key, n.person, n.nick, n.spoke, @seen_at FROM (

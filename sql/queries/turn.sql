@@ -1,84 +1,83 @@
--- name: EventsView :many
--- EventsView reads the events for a turn: the tail after the summaries, as the view shows it, and the waiting messages.
--- said is the text of a message that is shown in another way.
-SELECT e.session_key, e.id, e.seq, e.role, e.state, e.attempts, coalesce(e.shown, e.content)::text AS content, e.sender_id,
-    e.sender_nick, e.msg_id, e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens,
-    e.is_archived, e.message, e.created_at, e.blob_id, e.withheld,
-    (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
-FROM dingtalk_session_events e
-WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint AND e.seq <= @through_seq::bigint
-UNION ALL
-SELECT p.session_key, p.id, p.seq, p.role, p.state, p.attempts, coalesce(p.shown, p.content)::text AS content, p.sender_id,
-    p.sender_nick, p.msg_id, p.tool_calls, p.tool_call_id, p.tool_name, coalesce(p.shown_tokens, p.tokens)::int AS tokens,
-    p.is_archived, p.message, p.created_at, p.blob_id, p.withheld,
-    (CASE WHEN p.shown IS NOT NULL AND p.message IS NOT NULL THEN p.content ELSE '' END)::text AS said
-FROM dingtalk_session_events p
-WHERE p.session_key = @session_key AND p.state = 'pending' AND p.id = ANY(@pending::bigint[])
-ORDER BY seq, id;
-
--- name: TurnBegin :one
--- TurnBegin marks the oldest pending messages with the term of the lease and returns the session with all that is read
--- at once: one snapshot, so that a concurrent compaction is seen whole or not at all.
+-- name: TurnOpen :batchone
+-- TurnOpen reads the session, the server's day, and the number of pending messages up to one more than a turn takes. No row: the
+-- lease is not the current one.
 --
--- A mark of a broken term, or of an earlier one, was left by a dead process: it is counted as an attempt here, and nowhere else. From the second count on
--- a message is a suspect. Each further death halves its width, and is counted only at the width of 1, where no other message
--- was in progress. Suspects are not marked, nor the messages after them; suspect is the count of the oldest one. lone: the only
--- count is no death, so the message is taken by itself.
+-- The begin of a turn is a pipeline of TurnOpen, TurnMark, TurnTail and TurnSummaries. The lock of this one orders it before or after
+-- a compaction or an erasure, so that the others see all of it or nothing; other writers of the session do not wait.
 --
--- alone marks one message, suspect or not: that of the event, or the oldest for 0; width is the one that its mark has, 0: as it
--- was, -1: others run beside the message after all, so that a death is not counted. more: other messages wait besides the marked ones.
---
--- Together they have no more than max_bytes, but the oldest is always taken.
---
--- The oldest messages are the marked ones, then those that were sent first.
---
--- The mark must survive the process, not the server: it does not wait for the disk. The lock orders it before or after an
--- erasure that takes the lease, which counts the turns that it ends; other writers of the session do not wait.
-WITH held AS (
-    SELECT h.fallen_term FROM dingtalk_sessions h
-    WHERE h.session_key = @session_key AND h.lease_owner = @owner::text AND h.lease_term = @term
-    FOR KEY SHARE
-), oldest AS (
-    SELECT p.id, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes, f.fell, f.counts,
-        p.attempts + f.counts::int AS counted, p.attempts = 1 AND p.counted_term IS NULL AND NOT f.counts AS lone,
-        CASE WHEN f.fell AND p.width > 1 THEN (p.width + 1) / 2 ELSE p.width END AS width
-    FROM held, dingtalk_session_events p, LATERAL (
-        SELECT x.fell, x.fell AND (p.attempts < 2 OR coalesce(p.width, 0) = 1) AS counts
-        FROM (SELECT coalesce(p.attempt_term <= held.fallen_term, false) AS fell) x) f
-    WHERE p.session_key = @session_key AND p.state = 'pending' ORDER BY p.id <> @event::bigint, fresh, p.sent_at, p.id
-    LIMIT CASE WHEN @max_messages::int > 0 THEN 1 + @max_messages::int ELSE 0 END
-), waiting AS (
-    SELECT o.id, o.counted, o.counts, o.fell, o.width, row_number() OVER places AS place, CASE
-        WHEN @alone::boolean THEN row_number() OVER places = 1 AND @event::bigint IN (0, o.id)
-        WHEN row_number() OVER places = 1 THEN o.counted < 2
-        ELSE row_number() OVER places <= @max_messages::int AND bool_and(o.counted < 2 AND NOT o.lone) OVER places
-            AND sum(o.bytes) OVER places <= @max_bytes::int END AS taken
-    FROM oldest o WINDOW places AS (ORDER BY o.id <> @event::bigint, o.fresh, o.sent_at, o.id)
-), marked AS (
-    UPDATE dingtalk_session_events e SET
-        attempts = w.counted,
-        counted_term = CASE WHEN w.counts THEN e.attempt_term WHEN NOT w.fell THEN e.counted_term END,
-        attempt_term = CASE WHEN w.taken THEN @term END,
-        width = CASE WHEN w.taken AND @width::int <> 0 THEN @width::int ELSE w.width END
-    FROM waiting w
-    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.id = w.id AND (w.taken OR w.fell)
-    RETURNING e.id, w.taken, w.place, e.admitted
-)
-SELECT
-    sqlc.embed(s),
-    (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
-    coalesce((SELECT array_agg(m.id ORDER BY m.place) FROM marked m WHERE m.taken), '{}')::bigint[] AS pending,
-    coalesce((SELECT array_agg(m.id) FROM marked m WHERE m.taken AND m.admitted), '{}')::bigint[] AS admitted,
-    coalesce((SELECT w.counted FROM waiting w WHERE w.place = 1 AND w.counted > 1), 0)::int AS suspect,
-    coalesce((SELECT w.width FROM waiting w WHERE w.place = 1), 0)::int AS width,
-    EXISTS (SELECT FROM waiting w WHERE NOT w.taken) AS more,
-    coalesce((SELECT jsonb_agg(to_jsonb(a) ORDER BY a.start_seq) FROM session_summaries a
-        WHERE a.session_key = @session_key AND a.status = 'active'), '[]')::jsonb AS summaries,
-    coalesce((SELECT jsonb_agg(to_jsonb(r) ORDER BY r.event_id, r.started_at, r.call_id) FROM tool_runs r
-        WHERE r.session_key = @session_key AND r.event_id IN (SELECT m.id FROM marked m WHERE m.taken)), '[]')::jsonb AS runs,
+-- A mark has the term of the lease. A mark of a broken term, or of an earlier one, was left by a dead process: it is counted as an
+-- attempt when the next turn begins, and nowhere else. The mark must survive the process, not the server: its commit does not wait for the disk.
+SELECT sqlc.embed(s), (now() AT TIME ZONE 'UTC')::date::text AS today,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM dingtalk_session_events p WHERE p.session_key = @session_key AND p.state = 'pending'
+        LIMIT 1 + @max_messages::int) w)::int AS waiting,
+    EXISTS (SELECT FROM tool_runs r WHERE r.session_key = @session_key) AS has_runs,
     set_config('synchronous_commit', 'off', true)::text AS synchronous_commit
 FROM dingtalk_sessions s
-WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+FOR KEY SHARE OF s;
+
+-- name: TurnMark :batchmany
+-- TurnMark marks the oldest pending messages, of max_bytes together except for the first. The oldest are the marked ones, then those
+-- that were sent first. It marks none when one of them was counted, or has the mark of a dead process: then TurnMarkAgain does.
+UPDATE dingtalk_session_events e SET attempt_term = @term::bigint
+FROM dingtalk_sessions s, (
+    SELECT o.id, row_number() OVER places AS place, sum(o.bytes) OVER places AS bytes, bool_and(o.plain) OVER () AS plain
+    FROM (
+        SELECT p.id, p.attempt_term IS NULL AS fresh, p.sent_at, octet_length(p.content) AS bytes,
+            p.attempts = 0 AND coalesce(p.attempt_term > h.fallen_term, true) AS plain
+        FROM dingtalk_session_events p JOIN dingtalk_sessions h ON h.session_key = p.session_key
+        WHERE p.session_key = @session_key AND p.state = 'pending' AND h.session_key = @session_key
+        ORDER BY fresh, p.sent_at, p.id LIMIT @max_messages::int) o
+    WINDOW places AS (ORDER BY o.fresh, o.sent_at, o.id)) w
+WHERE e.session_key = @session_key AND e.id = w.id AND e.state = 'pending' AND w.plain AND (w.place = 1 OR w.bytes <= @max_bytes::int)
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+RETURNING w.place::int AS place, e.id, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message,
+    e.created_at, coalesce(e.admitted, false)::boolean AS admitted, e.withheld;
+
+-- name: TurnWaiting :batchmany
+-- TurnWaiting lists the marks of the oldest pending messages, event first.
+SELECT p.id, p.attempts, p.attempt_term, p.counted_term, p.width, octet_length(p.content)::int AS bytes
+FROM dingtalk_session_events p
+WHERE p.session_key = @session_key AND p.state = 'pending'
+ORDER BY p.id <> @event::bigint, p.attempt_term IS NULL, p.sent_at, p.id LIMIT 1 + @max_messages::int;
+
+-- name: TurnHold :batchone
+-- TurnHold is TurnOpen for marks alone.
+SELECT s.lease_term, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+FOR KEY SHARE OF s;
+
+-- name: TurnMarkAgain :batchone
+-- TurnMarkAgain replaces a mark that TurnWaiting read. No row: it has changed since, or the lease is not the current one.
+UPDATE dingtalk_session_events e SET
+    attempts = @attempts, attempt_term = sqlc.narg(attempt_term), counted_term = sqlc.narg(counted_term), width = sqlc.narg(width)
+FROM dingtalk_sessions s
+WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending'
+  AND e.attempts = @attempts_before::int AND e.attempt_term IS NOT DISTINCT FROM sqlc.narg(term_before)::bigint
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+RETURNING @place::int AS place, e.id, e.attempts, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message,
+    e.created_at, coalesce(e.admitted, false)::boolean AS admitted, e.withheld;
+
+-- name: TurnTail :batchmany
+-- TurnTail reads the events after the summaries, as the view shows them. said is the text of a message that is shown in another way.
+SELECT e.id, e.seq, e.role, coalesce(e.shown, e.content)::text AS content, e.sender_id, e.sender_nick, e.msg_id,
+    e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens, e.is_archived,
+    e.message, e.created_at, e.blob_id, e.withheld, (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
+FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq > (
+    SELECT s.compacted_seq FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term)
+ORDER BY e.seq;
+
+-- name: TurnSummaries :batchmany
+SELECT a.* FROM session_summaries a WHERE a.session_key = @session_key AND a.status = 'active' ORDER BY a.start_seq;
+
+-- name: TurnRuns :many
+-- TurnRuns lists the calls of earlier attempts at some messages.
+SELECT r.event_id, r.call_id, r.name, r.arguments, r.finished, r.result FROM tool_runs r
+WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
+ORDER BY r.event_id, r.started_at, r.call_id;
 
 -- name: SuspectSessions :one
 -- SuspectSessions counts the sessions with messages that fell with two processes and are not set aside, also those whose second
@@ -133,121 +132,135 @@ UPDATE dingtalk_session_events e SET
 WHERE e.session_key = @session_key AND e.state = 'pending'
   AND (e.attempt_term = @term OR e.counted_term = @term AND NOT e.id = ANY(@blamed::bigint[]));
 
--- name: TurnCommit :one
--- TurnCommit writes a whole turn in one statement: one transaction, one round trip, one flush of the log.
+-- name: TurnSession :batchone
+-- TurnSession counts a turn in its session, and locks the session's row. The statements after it find the places of the turn's
+-- events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
 --
--- The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of a forgotten
--- person.
---
--- No row comes back when the lease is not the current one, and nothing was written. So it is after a deletion of the row: see SessionsRevive. When a message of the turn was no
--- longer pending, the whole statement must be rolled back, and only an error does that: hence the division by zero.
---
--- A turn that read or pins a deleted memory, or one that a running transaction deletes, may repeat forgotten content: no
--- row comes back then either. The memories are locked after the session's row, and without waiting, since an erasure that
--- deletes them may wait for that row.
---
--- The askers of a turn share its usage equally.
-WITH reading AS MATERIALIZED (
-    SELECT s.session_key FROM dingtalk_sessions s
-    WHERE cardinality(@read_rows::bigint[]) > 0
-      AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term FOR UPDATE
-), remembered AS MATERIALIZED (
-    SELECT m.id FROM memories m
-    WHERE (SELECT count(*) FROM reading) > 0 AND m.id = ANY(@read_rows::bigint[]) FOR KEY SHARE SKIP LOCKED
-), held AS (
-    UPDATE dingtalk_sessions s SET
-        last_seq = s.last_seq + cardinality(@taken::bigint[]) + cardinality(@roles::text[]),
-        total_tokens = CASE WHEN s.view_version = @view_version::int
-            THEN @total_tokens::int ELSE least(s.total_tokens::bigint + @appended::int, 2147483647) END,
-        observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
-            THEN @observed_tokens::int ELSE s.observed_tokens END,
-        observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
-            THEN s.last_seq + cardinality(@taken::bigint[]) + @observed_events::int ELSE s.observed_seq END,
-        calibration = CASE WHEN @calibration::float8 > 0 THEN @calibration::float8 ELSE s.calibration END,
-        prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
-        cached_tokens = s.cached_tokens + @cached_tokens::bigint,
-        completion_tokens = s.completion_tokens + @completion_tokens::bigint,
-        model = CASE WHEN @model::text = '' THEN s.model ELSE @model::text END,
-        candidates = s.candidates + cardinality(@marked::bigint[]),
-        pinned = CASE WHEN @pin::boolean AND s.view_version = @view_version::int THEN @pinned::text ELSE s.pinned END,
-        pinned_due = s.pinned_due AND NOT (@pin::boolean AND s.view_version = @view_version::int),
-        suspicion = coalesce(nullif(@suspicion::text, '')::jsonb, s.suspicion),
-        cut_turns = 0,
-        last_active_at = now(),
-        updated_at = now()
-    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
-      AND (SELECT count(*) FROM remembered) = cardinality(@read_rows::bigint[])
-    RETURNING s.session_key, s.last_seq
-), taken AS (
-    UPDATE dingtalk_session_events e SET
-        state = 'done',
-        candidate = e.id = ANY(@marked::bigint[]),
-        seq = held.last_seq - cardinality(@taken::bigint[]) - cardinality(@roles::text[]) + t.place,
-        tokens = t.tokens,
-        message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END)
-            || CASE WHEN @outcome::text = '' THEN '{}' ELSE jsonb_build_object('outcome', @outcome::text) END,
-        searched = NOT @command::boolean,
-        withheld = nullif(t.withheld, '')::jsonb
-    FROM held, (SELECT unnest(@taken::bigint[]) AS id, unnest(@taken_tokens::int[]) AS tokens,
-        unnest(@taken_withheld::text[]) AS withheld,
-        generate_subscripts(@taken::bigint[], 1) AS place) t
-    WHERE e.session_key = @session_key AND e.id = t.id AND e.id = ANY(@taken::bigint[]) AND e.state = 'pending'
-    RETURNING e.id, e.sender_id
-), added AS (
-    INSERT INTO dingtalk_session_events
-        (session_key, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
-    SELECT held.session_key, held.last_seq - cardinality(@roles::text[]) + n.place, n.role, n.content,
-        nullif(n.tool_calls, '')::jsonb, n.tool_call_id, n.tool_name, n.tokens,
-        NOT @command::boolean, nullif(n.withheld, '')::jsonb
-    FROM held, (SELECT unnest(@roles::text[]) AS role, unnest(@contents::text[]) AS content,
-        unnest(@tool_calls::text[]) AS tool_calls, unnest(@tool_call_ids::text[]) AS tool_call_id,
-        unnest(@tool_names::text[]) AS tool_name, unnest(@tokens::int[]) AS tokens,
-        unnest(@withheld::text[]) AS withheld, generate_subscripts(@roles::text[], 1) AS place) n
-    ORDER BY n.place
-), dead AS (
-    UPDATE dingtalk_session_events e SET state = 'dead',
-        message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
-    FROM held
-    WHERE e.session_key = @session_key AND e.id = ANY(@dead::bigint[]) AND e.state = 'pending'
-    RETURNING e.id
-), returned AS (
-    UPDATE dingtalk_session_events e SET attempt_term = NULL
-    FROM held
-    WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term
-      AND NOT e.id = ANY(@taken::bigint[]) AND NOT e.id = ANY(@dead::bigint[])
-), runs AS (
-    DELETE FROM tool_runs r USING held
-    WHERE r.session_key = @session_key AND (r.event_id = ANY(@taken::bigint[]) OR r.event_id = ANY(@dead::bigint[]))
-), usage AS (
-    INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
-    SELECT held.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @model::text, p.person, CASE WHEN p.place = 1 THEN least(cardinality(@taken::bigint[]), 1) ELSE 0 END, div(count(*) OVER () - p.place + @prompt_tokens::bigint, count(*) OVER ())::bigint,
-        div(count(*) OVER () - p.place + @cached_tokens::bigint, count(*) OVER ())::bigint, div(count(*) OVER () - p.place + @completion_tokens::bigint, count(*) OVER ())::bigint,
-        (1.0 / count(*) OVER ())::float8 * @cost::float8
-    FROM held, unnest(coalesce((SELECT array_agg(DISTINCT taken.sender_id) FROM taken), ARRAY[''])) WITH ORDINALITY AS p (person, place)
-    WHERE 0 < greatest(@prompt_tokens::bigint, @cached_tokens::bigint, @completion_tokens::bigint) OR 0 < @cost::float8
-    ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
-        turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
-        completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
-), reply AS (
-    INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
-    SELECT held.session_key, @target, @body, @nonce, 'sending', @owner::text, NOT @reply_waits::boolean,
-        CASE WHEN @reply_waits::boolean THEN 0 ELSE 1 END, now() + interval '1 second' * @hand_seconds::float8
-    FROM held
-    WHERE @has_reply::boolean
-    RETURNING id, created_at
-), card AS (
-    INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
-    SELECT held.session_key, @card::text, coalesce((@taken::bigint[])[1], 0), false FROM held
-    WHERE @has_reply::boolean AND @card::text <> ''
-    ON CONFLICT (session_key, out_track_id) DO NOTHING
-)
-SELECT
-    held.last_seq,
-    coalesce((SELECT reply.id FROM reply), 0)::bigint AS reply_id,
-    coalesce((SELECT reply.created_at FROM reply), now())::timestamptz AS reply_at,
-    (1 / CASE WHEN (SELECT count(*) FROM taken) = cardinality(@taken::bigint[])
-               AND (SELECT count(*) FROM dead) = cardinality(@dead::bigint[]) THEN 1 ELSE 0 END)::int AS whole
-FROM held;
+-- The commit of a turn is a pipeline of this and the statements after it as far as TurnCard: one transaction, one round trip, one flush of
+-- the log. Each is sent only when the turn has something for it.
+UPDATE dingtalk_sessions s SET
+    last_turn = s.last_turn + 1,
+    last_seq = s.last_seq + @events::int,
+    total_tokens = CASE WHEN s.view_version = @view_version::int
+        THEN @total_tokens::int ELSE least(s.total_tokens::bigint + @appended::int, 2147483647) END,
+    observed_tokens = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
+        THEN @observed_tokens::int ELSE s.observed_tokens END,
+    observed_seq = CASE WHEN @observed_tokens::int > 0 AND s.view_version = @view_version::int
+        THEN s.last_seq + @observed_events::int ELSE s.observed_seq END,
+    calibration = CASE WHEN @calibration::float8 > 0 THEN @calibration::float8 ELSE s.calibration END,
+    prompt_tokens = s.prompt_tokens + @prompt_tokens::bigint,
+    cached_tokens = s.cached_tokens + @cached_tokens::bigint,
+    completion_tokens = s.completion_tokens + @completion_tokens::bigint,
+    model = CASE WHEN @model::text = '' THEN s.model ELSE @model::text END,
+    candidates = s.candidates + @marked::int,
+    cut_turns = 0,
+    last_active_at = now(),
+    updated_at = now()
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+RETURNING s.last_seq;
+
+-- name: TurnPin :batchexec
+-- TurnPin sets the pinned memory of the view that the turn saw.
+UPDATE dingtalk_sessions s SET pinned = @pinned::text, pinned_due = false
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+  AND s.view_version = @view_version::int;
+
+-- name: TurnSuspicion :batchexec
+UPDATE dingtalk_sessions s SET suspicion = @suspicion::jsonb
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnRead :batchexec
+-- TurnRead locks the memories that a turn read or pins. It fails on one that a running transaction deletes, and does not wait for
+-- it: an erasure may wait for the session's row.
+SELECT m.id FROM memories m WHERE m.id = ANY(@ids::bigint[]) FOR KEY SHARE NOWAIT;
+
+-- name: TurnReadAll :batchexec
+-- TurnReadAll ends the pipeline by a division by zero when one of those memories is deleted: the turn may repeat forgotten content.
+SELECT (1 / CASE WHEN count(*) = cardinality(@ids::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM memories m WHERE m.id = ANY(@ids::bigint[]);
+
+-- name: TurnTake :batchexec
+-- TurnTake gives a message its place, so many before the last one. The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of
+-- a forgotten person.
+UPDATE dingtalk_session_events e SET
+    state = 'done',
+    turn = s.last_turn,
+    seq = s.last_seq - @behind::int,
+    tokens = @tokens,
+    candidate = @candidate,
+    message = (e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END) || @added::jsonb,
+    searched = @searched::boolean,
+    withheld = nullif(@withheld::text, '')::jsonb
+FROM dingtalk_sessions s
+WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending'
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnSetAside :batchexec
+-- TurnSetAside sets a message aside.
+UPDATE dingtalk_session_events e SET
+    state = 'dead',
+    turn = s.last_turn,
+    message = e.message - 'webhook' - 'webhook_expires' - CASE WHEN e.sender_id = '' THEN 'staff_id' ELSE '' END
+FROM dingtalk_sessions s
+WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending'
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnWhole :batchexec
+-- TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending.
+SELECT (1 / CASE WHEN count(*) = cardinality(@ids::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+FROM dingtalk_sessions s JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.turn = s.last_turn
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+  AND e.session_key = @session_key AND e.id = ANY(@ids::bigint[]);
+
+-- name: TurnAdd :batchexec
+-- TurnAdd adds an event of the turn, so many places before the last one.
+INSERT INTO dingtalk_session_events
+    (session_key, turn, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
+SELECT s.session_key, s.last_turn, s.last_seq - @behind::int, @role::text, @content::text, nullif(@tool_calls::text, '')::jsonb,
+    @tool_call_id::text, @tool_name::text, @tokens::int, @searched::boolean, nullif(@withheld::text, '')::jsonb
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnReturn :batchexec
+-- TurnReturn removes the marks of messages that the turn left.
+UPDATE dingtalk_session_events e SET attempt_term = NULL
+FROM dingtalk_sessions s
+WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.state = 'pending' AND e.attempt_term = @term
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnRunsDelete :batchexec
+-- TurnRunsDelete deletes the tool runs of messages that the turn ended.
+DELETE FROM tool_runs r USING dingtalk_sessions s
+WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnUsage :batchexec
+-- TurnUsage counts a person's share of the turn.
+INSERT INTO model_usage AS u (session_key, day, kind, model, person, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+SELECT s.session_key, (now() AT TIME ZONE 'UTC')::date, 'turn', @model::text, @person::text, @turns::bigint, @prompt_tokens::bigint,
+    @cached_tokens::bigint, @completion_tokens::bigint, @cost::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
+
+-- name: TurnReply :batchone
+-- TurnReply stores the reply, claimed for its first try or waiting for a claim.
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, attempts, next_at)
+SELECT s.session_key, @target, @body::text, @nonce::text, 'sending', @owner::text, @claimed::boolean, @attempts::int,
+    now() + interval '1 second' * @hand_seconds::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+RETURNING id, created_at;
+
+-- name: TurnCard :batchexec
+-- TurnCard stores the card of the reply, where it is not known yet.
+INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
+SELECT s.session_key, @out_track_id::text, @turn_event_id::bigint, false
+FROM dingtalk_sessions s
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+ON CONFLICT (session_key, out_track_id) DO NOTHING;
 
 -- name: ToolRunRecord :execrows
 -- ToolRunRecord stores a call before it runs and again with its result. No row: the lease is not the current one.

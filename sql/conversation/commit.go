@@ -1,0 +1,285 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/convert"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// Commit implements sessions.Store. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
+// committed and only the answer lost. A repeated commit then returns ErrConflict.
+func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	c, err := s.commit(ctx, l, t)
+	if err != nil {
+		return sessions.Committed{}, fmt.Errorf("committing a turn: %w", pg.AsRefused(err))
+	}
+	return c, nil
+}
+
+func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+	w, err := writesOf(l, t)
+	if err != nil {
+		return sessions.Committed{}, err
+	}
+	now := time.Now()
+	if !s.speakers.areNoted(l, t.Taken, now) {
+		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.Taken, SeenAt: now})
+	}
+	c, err := s.write(ctx, w)
+	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
+		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
+			c, err = s.write(ctx, w)
+		}
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return sessions.Committed{}, sessions.ErrLeaseLost
+	case pg.IsCode(err, pg.DivisionByZero):
+		return sessions.Committed{}, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
+	case pg.IsConstraint(err, eventPlaces):
+		if err := s.Q.SessionContinue(ctx, s.Pool, l.Key); err != nil {
+			return sessions.Committed{}, err
+		}
+		return sessions.Committed{}, fmt.Errorf("the session had fallen behind its log: %w", sessions.ErrConflict)
+	case err != nil:
+		return sessions.Committed{}, err
+	}
+	s.logs.Note(l.Key, c.LastSeq)
+	if len(w.see) > 0 {
+		s.speakers.note(l, t.Taken, now)
+	}
+	for i := range c.Replies {
+		c.Replies[i].Key, c.Replies[i].Reply = l.Key, *t.Reply
+	}
+	return c, nil
+}
+
+// eventPlaces is the unique index of places. No message is at fault for a place that is taken: the session's row is older than
+// the log, as after a deletion under an earlier release.
+const eventPlaces = "dingtalk_session_events_seq"
+
+// writes are the parameters of the statements of a commit, in their order. A statement without parameters is not sent.
+type writes struct {
+	session   *dbsqlc.TurnSessionParams
+	pin       []*dbsqlc.TurnPinParams
+	suspicion []*dbsqlc.TurnSuspicionParams
+	read      [][]int64
+	take      []*dbsqlc.TurnTakeParams
+	aside     []*dbsqlc.TurnSetAsideParams
+	whole     []*dbsqlc.TurnWholeParams
+	see       []*dbsqlc.PeopleSeeParams
+	add       []*dbsqlc.TurnAddParams
+	left      []*dbsqlc.TurnReturnParams
+	runs      []*dbsqlc.TurnRunsDeleteParams
+	usage     []*dbsqlc.TurnUsageParams
+	reply     []*dbsqlc.TurnReplyParams
+	card      []*dbsqlc.TurnCardParams
+
+	messages []int64 // ids of those that the turn ends
+}
+
+// write returns pgx.ErrNoRows, and has written nothing, when the lease is not the current one or a memory that the turn read is
+// deleted.
+func (s *Store) write(ctx context.Context, w *writes) (sessions.Committed, error) {
+	p := s.Pool.Pipeline()
+	session := s.Q.TurnSession(ctx, p, []*dbsqlc.TurnSessionParams{w.session})
+	s.Q.TurnPin(ctx, p, w.pin)
+	s.Q.TurnSuspicion(ctx, p, w.suspicion)
+	read, readAll := s.Q.TurnRead(ctx, p, w.read), s.Q.TurnReadAll(ctx, p, w.read)
+	s.Q.TurnTake(ctx, p, w.take)
+	s.Q.TurnSetAside(ctx, p, w.aside)
+	s.Q.TurnWhole(ctx, p, w.whole)
+	s.Q.PeopleSee(ctx, p, w.see)
+	s.Q.TurnAdd(ctx, p, w.add)
+	s.Q.TurnReturn(ctx, p, w.left)
+	s.Q.TurnRunsDelete(ctx, p, w.runs)
+	s.Q.TurnUsage(ctx, p, w.usage)
+	reply := s.Q.TurnReply(ctx, p, w.reply)
+	s.Q.TurnCard(ctx, p, w.card)
+
+	err := p.Send(ctx)
+	last, none := pg.One(session.QueryRow)
+	if errors.Is(none, pgx.ErrNoRows) && (err == nil || pg.IsCode(err, pg.DivisionByZero)) {
+		return sessions.Committed{}, none
+	}
+	if pg.IsCode(pg.Done(read.Exec), pg.LockNotAvailable) || pg.IsCode(pg.Done(readAll.Exec), pg.DivisionByZero) {
+		return sessions.Committed{}, pgx.ErrNoRows
+	}
+	if err != nil {
+		return sessions.Committed{}, err
+	}
+	c := sessions.Committed{LastSeq: last}
+	rows, err := pg.Found(reply.QueryRow)
+	for i, row := range rows {
+		c.Replies = append(c.Replies, sessions.Outgoing{ID: row.ID, Created: row.CreatedAt, Attempts: w.reply[i].Attempts})
+	}
+	return c, err
+}
+
+func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
+	if len(t.Taken) != len(t.TakenTokens) {
+		return nil, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
+	}
+	w := &writes{messages: slices.Concat(t.Taken, t.Dead)}
+	w.count(l, t)
+	if t.Pinned != nil {
+		w.pin = append(w.pin, &dbsqlc.TurnPinParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ViewVersion: t.ViewVersion, Pinned: pg.Clean(t.Pinned.Text),
+		})
+	}
+	if rows := readRows(t); len(rows) > 0 {
+		w.read = append(w.read, rows)
+	}
+	if err := w.takeAll(l, t); err != nil {
+		return nil, err
+	}
+	for _, id := range t.Dead {
+		w.aside = append(w.aside, &dbsqlc.TurnSetAsideParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id})
+	}
+	if len(w.messages) > 0 {
+		w.whole = append(w.whole, &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
+	}
+	if err := w.addAll(l, t); err != nil {
+		return nil, err
+	}
+	if len(t.Left) > 0 {
+		w.left = append(w.left, &dbsqlc.TurnReturnParams{SessionKey: l.Key, Owner: string(l.Owner), Term: &l.Term, Ids: t.Left})
+	}
+	if t.Ran {
+		w.runs = append(w.runs, &dbsqlc.TurnRunsDeleteParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
+	}
+	return w, w.addReply(l, t)
+}
+
+// count sets what the session and its people have used.
+func (w *writes) count(l sessions.Lease, t sessions.Turn) {
+	p := &dbsqlc.TurnSessionParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Events: len(t.Taken) + len(t.Events), ViewVersion: t.ViewVersion,
+		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ObservedTokens: pg.Clamp(t.ObservedTokens),
+		ObservedEvents: len(t.Taken) + observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
+		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
+		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Model: pg.Clean(t.Model), Marked: len(t.Marked),
+	}
+	w.session = p
+	cost := pg.Finite(t.Cost)
+	if max(p.PromptTokens, p.CachedTokens, p.CompletionTokens) == 0 && cost <= 0 {
+		return
+	}
+	people := slices.Compact(slices.Sorted(slices.Values(t.Askers)))
+	if len(people) == 0 {
+		people = []sessions.UserID{""}
+	}
+	prompt, cached, completion := sessions.Shares(int(p.PromptTokens), len(people)),
+		sessions.Shares(int(p.CachedTokens), len(people)), sessions.Shares(int(p.CompletionTokens), len(people))
+	for i, person := range people {
+		u := &dbsqlc.TurnUsageParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Model: p.Model, Person: string(person),
+			PromptTokens: int64(prompt[i]), CachedTokens: int64(cached[i]), CompletionTokens: int64(completion[i]), Cost: cost / float64(len(people)),
+		}
+		if i == 0 {
+			u.Turns = int64(min(len(t.Taken), 1)) // of one person, so that sums stay whole
+		}
+		w.usage = append(w.usage, u)
+	}
+}
+
+func (w *writes) takeAll(l sessions.Lease, t sessions.Turn) error {
+	added := []byte("{}")
+	if t.Outcome != "" {
+		added = []byte(`{"outcome":"` + string(t.Outcome) + `"}`)
+	}
+	for i, id := range t.Taken {
+		p := &dbsqlc.TurnTakeParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id, Behind: len(t.Taken) + len(t.Events) - 1 - i,
+			Tokens: pg.Clamp(t.TakenTokens[i]), Candidate: slices.Contains(t.Marked, id), Added: added, Searched: !t.Command,
+		}
+		if i < len(t.TakenWithheld) {
+			var err error
+			if p.Withheld, err = withheldText(t.TakenWithheld[i]); err != nil {
+				return err
+			}
+		}
+		w.take = append(w.take, p)
+	}
+	if t.Suspicion == nil {
+		return nil
+	}
+	text, err := suspicionText(t.Suspicion)
+	w.suspicion = append(w.suspicion, &dbsqlc.TurnSuspicionParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Suspicion: []byte(text),
+	})
+	return err
+}
+
+func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
+	for i, e := range t.Events {
+		p := &dbsqlc.TurnAddParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Behind: len(t.Events) - 1 - i, Role: string(e.Role),
+			Content: pg.Clean(e.Content), ToolCallID: pg.Clean(e.ToolCallID), ToolName: pg.Clean(e.ToolName), Tokens: pg.Clamp(e.Tokens),
+			Searched: !t.Command,
+		}
+		if len(e.ToolCalls) > 0 {
+			calls, err := pg.CleanJSON(e.ToolCalls)
+			if err != nil {
+				return err
+			}
+			p.ToolCalls = string(calls)
+		}
+		var err error
+		if p.Withheld, err = withheldText(e.Withheld); err != nil {
+			return err
+		}
+		w.add = append(w.add, p)
+	}
+	return nil
+}
+
+func (w *writes) addReply(l sessions.Lease, t sessions.Turn) error {
+	if t.Reply == nil {
+		return nil
+	}
+	target, err := pg.CleanJSON(t.Reply.Target)
+	if err != nil {
+		return err
+	}
+	p := &dbsqlc.TurnReplyParams{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(t.Reply.Text), Nonce: pg.Clean(t.Reply.Nonce),
+		HandSeconds: pg.ClaimTime.Seconds(),
+	}
+	if !t.ReplyWaits {
+		p.Claimed, p.Attempts = true, 1
+	}
+	w.reply = append(w.reply, p)
+	if track := pg.Clean(t.Reply.Target.Card); track != "" {
+		w.card = append(w.card, &dbsqlc.TurnCardParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: track, TurnEventID: cmp.Or(append(t.Taken, 0)[0]),
+		})
+	}
+	return nil
+}
+
+func readRows(t sessions.Turn) []int64 {
+	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// observedEvents counts a turn's events before the answer.
+func observedEvents(events []sessions.Event) int {
+	for i, e := range slices.Backward(events) {
+		if e.Role == sessions.RoleAssistant {
+			return i
+		}
+	}
+	return len(events)
+}
