@@ -88,7 +88,7 @@ func TestPermanentRefusals(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, pool, "ALTER TABLE outbox RENAME TO elsewhere")
+	execute(t, pool, "ALTER TABLE dingtalk_session_events RENAME TO elsewhere")
 	if err := turn(t.Context()); err == nil || errors.Is(err, sessions.ErrRefused) {
 		t.Errorf("a commit while a table is missing gave %v, want an error that may pass", err)
 	}
