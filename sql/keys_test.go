@@ -18,7 +18,6 @@ import (
 // exceptions ask all servers; accepting a message, turns, replies, flushes and compactions are not among them.
 var overAllSessions = map[string]string{
 	"SuspectSessions": "a message that fell with two processes: the sessions with such messages, by the index of pending ones",
-	"LimitsAdmitDay":  "a limit of the installation: the tokens of a day, by an index on the day; without the limit it does not run",
 	"SpendDay":        "a limit of the installation: the tokens of a day, by an index on the day; without the limit it does not run",
 
 	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",

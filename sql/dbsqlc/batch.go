@@ -1320,6 +1320,365 @@ func (b *LeaseWaitsBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const limitsAdmit = `-- name: LimitsAdmit :batchexec
+UPDATE dingtalk_session_events e SET admitted = true
+WHERE e.session_key = $1 AND e.id = ANY($2::bigint[]) AND e.state = 'pending'
+`
+
+type LimitsAdmitBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsAdmitParams struct {
+	SessionKey sessions.Key
+	Events     []int64
+}
+
+// LimitsAdmit marks messages whose turn is counted: a repeated attempt is not counted.
+func (q *Queries) LimitsAdmit(ctx context.Context, db DBTX, arg []*LimitsAdmitParams) *LimitsAdmitBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Events,
+		}
+		batch.Queue(limitsAdmit, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsAdmitBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsAdmitBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsAdmitBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsCount = `-- name: LimitsCount :batchexec
+INSERT INTO limit_windows AS l (subject, ends_at, used) VALUES ($1, now() + interval '1 second' * $2::float8, $3::bigint)
+ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
+RETURNING (1 / CASE WHEN l.used <= $4::bigint THEN 1 ELSE 0 END)::int AS within
+`
+
+type LimitsCountBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsCountParams struct {
+	Subject []byte
+	Lasts   float64
+	More    int64
+	Bound   int64
+}
+
+// LimitsCount adds to a window, or begins one of so many seconds. It ends the pipeline by a division by zero when the window exceeds the
+// bound.
+func (q *Queries) LimitsCount(ctx context.Context, db DBTX, arg []*LimitsCountParams) *LimitsCountBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Subject,
+			a.Lasts,
+			a.More,
+			a.Bound,
+		}
+		batch.Queue(limitsCount, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsCountBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsCountBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsCountBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsCountDay = `-- name: LimitsCountDay :batchexec
+INSERT INTO limit_windows AS l (subject, ends_at, used)
+VALUES ($1, (date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC', $2::bigint)
+ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
+`
+
+type LimitsCountDayBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsCountDayParams struct {
+	Subject []byte
+	More    int64
+}
+
+// LimitsCountDay adds to a window of this day (UTC).
+func (q *Queries) LimitsCountDay(ctx context.Context, db DBTX, arg []*LimitsCountDayParams) *LimitsCountDayBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Subject,
+			a.More,
+		}
+		batch.Queue(limitsCountDay, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsCountDayBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsCountDayBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsCountDayBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsNotify = `-- name: LimitsNotify :batchone
+UPDATE limit_windows l SET noticed = $1::text,
+    ends_at = greatest($2::timestamptz, now() + interval '1 second' * $3::float8)
+WHERE l.subject = $4 AND (l.ends_at <= now() OR l.noticed = $1::text AND $1::text <> '')
+RETURNING l.subject
+`
+
+type LimitsNotifyBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsNotifyParams struct {
+	Noticed string
+	EndsAt  *time.Time
+	Lasts   float64
+	Subject []byte
+}
+
+// LimitsNotify claims the notice of a window, which ends at a time or after so many seconds. No row: another message claimed it.
+func (q *Queries) LimitsNotify(ctx context.Context, db DBTX, arg []*LimitsNotifyParams) *LimitsNotifyBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Noticed,
+			a.EndsAt,
+			a.Lasts,
+			a.Subject,
+		}
+		batch.Queue(limitsNotify, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsNotifyBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsNotifyBatchResults) QueryRow(f func(int, []byte, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var subject []byte
+		if b.closed {
+			if f != nil {
+				f(t, subject, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&subject)
+		if f != nil {
+			f(t, subject, err)
+		}
+	}
+}
+
+func (b *LimitsNotifyBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsOpen = `-- name: LimitsOpen :batchexec
+INSERT INTO limit_windows (subject, ends_at, used) VALUES ($1, now(), 0) ON CONFLICT (subject) DO NOTHING
+`
+
+type LimitsOpenBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// LimitsOpen adds a missing window, which has ended.
+func (q *Queries) LimitsOpen(ctx context.Context, db DBTX, subject [][]byte) *LimitsOpenBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range subject {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(limitsOpen, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsOpenBatchResults{br, len(subject), false}
+}
+
+func (b *LimitsOpenBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsOpenBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsRenew = `-- name: LimitsRenew :batchexec
+UPDATE limit_windows l SET used = 0, ends_at = now() + interval '1 second' * $1::float8
+WHERE l.subject = $2 AND l.ends_at <= now()
+`
+
+type LimitsRenewBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsRenewParams struct {
+	Lasts   float64
+	Subject []byte
+}
+
+// LimitsRenew begins a window of so many seconds in place of one that has ended.
+func (q *Queries) LimitsRenew(ctx context.Context, db DBTX, arg []*LimitsRenewParams) *LimitsRenewBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Lasts,
+			a.Subject,
+		}
+		batch.Queue(limitsRenew, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsRenewBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsRenewBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsRenewBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const limitsRenewDay = `-- name: LimitsRenewDay :batchexec
+UPDATE limit_windows l SET used = 0, ends_at = (date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC'
+WHERE l.subject = $1 AND l.ends_at <= now()
+`
+
+type LimitsRenewDayBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+// LimitsRenewDay begins a window of this day (UTC) in place of one that has ended.
+func (q *Queries) LimitsRenewDay(ctx context.Context, db DBTX, subject [][]byte) *LimitsRenewDayBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range subject {
+		vals := []interface{}{
+			a,
+		}
+		batch.Queue(limitsRenewDay, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsRenewDayBatchResults{br, len(subject), false}
+}
+
+func (b *LimitsRenewDayBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsRenewDayBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const messageAdd = `-- name: MessageAdd :batchone
 INSERT INTO dingtalk_session_events
     (session_key, role, state, content, sender_id, sender_nick, msg_id, message, sent_at)

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -24,49 +25,52 @@ func subject(kind string, robot sessions.RobotCode, id string) []byte {
 	return sum[:]
 }
 
-type windows struct {
-	dbsqlc.LimitsAdmitParams
-	reached map[string]sessions.Reached // by subject, without a time
+// window is what a turn counts in, or reads only: a window of tokens.
+type window struct {
+	subject []byte
+	bound   int64
+	turns   bool
+	lasts   time.Duration
+	reached sessions.Reached // without a time
 }
 
-func (w *windows) add(limit sessions.Limit, robot sessions.RobotCode, id string, bound, asker int, person sessions.UserID) {
-	if bound <= 0 {
-		return
-	}
-	key := subject(string(limit), robot, id)
-	w.Subjects, w.Bounds, w.Askers = append(w.Subjects, key), append(w.Bounds, int64(bound)), append(w.Askers, asker)
-	w.Turns = append(w.Turns, limit != sessions.PersonTokens)
-	lasts := time.Minute
-	if limit == sessions.UnidentifiedTurns {
-		lasts = time.Hour
-	}
-	w.Lasts = append(w.Lasts, lasts.Seconds())
-	w.reached[string(key)] = sessions.Reached{Limit: limit, Person: person}
-}
+// stops reports whether the window stops a person.
+func (w window) stops(person sessions.UserID) bool { return w.reached.Person == "" || w.reached.Person == person }
 
-// Admit implements sessions.Limiter. The tokens of the installation are read first: a turn that they stop counts
-// nowhere.
-func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
-	w := windows{reached: map[string]sessions.Reached{}}
-	w.People, w.SessionKey = len(a.People), a.Key
+func windowsOf(limits sessions.Limits, a sessions.Askers) []window {
+	var all []window
+	add := func(limit sessions.Limit, id string, bound int, person sessions.UserID) {
+		if bound <= 0 {
+			return
+		}
+		w := window{
+			subject: subject(string(limit), a.Robot, id), bound: int64(bound), turns: limit != sessions.PersonTokens, lasts: time.Minute,
+			reached: sessions.Reached{Limit: limit, Person: person},
+		}
+		if limit == sessions.UnidentifiedTurns {
+			w.lasts = time.Hour
+		}
+		all = append(all, w)
+	}
 	if a.Group != "" {
-		w.add(sessions.GroupTurns, a.Robot, string(a.Group), limits.GroupTurns, 0, "")
+		add(sessions.GroupTurns, string(a.Group), limits.GroupTurns, "")
 	}
-	for i, person := range a.People {
-		w.add(sessions.PersonTurns, a.Robot, string(person), limits.PersonTurns, i+1, person)
-		w.add(sessions.PersonTokens, a.Robot, string(person), limits.PersonTokens, i+1, person)
+	for _, person := range a.People {
+		add(sessions.PersonTurns, string(person), limits.PersonTurns, person)
+		add(sessions.PersonTokens, string(person), limits.PersonTokens, person)
 		if slices.Contains(a.Unidentified, person) {
-			w.add(sessions.UnidentifiedTurns, a.Robot, string(person), limits.UnidentifiedTurns, i+1, person)
+			add(sessions.UnidentifiedTurns, string(person), limits.UnidentifiedTurns, person)
 		}
 	}
+	// Turns lock windows in one order.
+	slices.SortFunc(all, func(x, y window) int { return bytes.Compare(x.subject, y.subject) })
+	return all
+}
+
+// Admit implements sessions.Limiter. It reads first which limits are reached: a turn that they stop counts nowhere.
+func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	if limits.Tokens > 0 {
-		p := &dbsqlc.LimitsAdmitDayParams{SessionKey: a.Key, Bound: int64(limits.Tokens)}
-		if len(w.Subjects) == 0 { // no other limit decides
-			for _, asked := range a.Asked {
-				p.Events = append(p.Events, asked.Event)
-			}
-		}
-		day, err := s.Q.LimitsAdmitDay(ctx, s.Pool, p)
+		day, err := s.Q.SpendDay(ctx, s.Pool)
 		if err != nil {
 			return nil, fmt.Errorf("reading the day's tokens: %w", err)
 		}
@@ -74,28 +78,75 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.EndsAt}}, nil
 		}
 	}
-	if len(w.Subjects) == 0 {
+	all := windowsOf(limits, a)
+	if len(all) == 0 && limits.Tokens <= 0 {
 		return nil, nil
 	}
-	for _, asked := range a.Asked {
-		w.Events, w.EventAskers = append(w.Events, asked.Event), append(w.EventAskers, 1+slices.Index(a.People, asked.By))
-	}
-	if len(w.Subjects) > 1 {
-		if err := s.Q.LimitsOpen(ctx, s.Pool, &dbsqlc.LimitsOpenParams{Subjects: w.Subjects, Turns: w.Turns}); err != nil {
-			return nil, fmt.Errorf("opening the windows of %d askers: %w", len(a.People), err)
+	for tries := 1; ; tries++ {
+		reached, err := s.reached(ctx, all)
+		if err == nil {
+			err = s.count(ctx, all, reached, a)
 		}
+		// Other turns filled a window since it was read.
+		if pg.IsCode(err, pg.DivisionByZero) && tries < maxAdmissions {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("counting a turn of %d askers: %w", len(a.People), err)
+		}
+		return reached, nil
 	}
-	rows, err := s.Q.LimitsAdmit(ctx, s.Pool, &w.LimitsAdmitParams)
+}
+
+const maxAdmissions = 10
+
+func (s *Store) reached(ctx context.Context, all []window) ([]sessions.Reached, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	subjects := make([][]byte, 0, len(all))
+	for _, w := range all {
+		subjects = append(subjects, w.subject)
+	}
+	rows, err := s.Q.LimitsUsed(ctx, s.Pool, subjects)
 	if err != nil {
-		return nil, fmt.Errorf("counting a turn of %d askers: %w", len(a.People), err)
+		return nil, err
 	}
 	var reached []sessions.Reached
 	for _, row := range rows {
-		one := w.reached[string(row.Subject)]
-		one.Until = row.EndsAt
-		reached = append(reached, one)
+		for _, w := range all {
+			if bytes.Equal(w.subject, row.Subject) && row.Used >= w.bound {
+				w.reached.Until = row.EndsAt
+				reached = append(reached, w.reached)
+			}
+		}
 	}
 	return reached, nil
+}
+
+// count counts the turn of the askers that no reached limit stops, and marks their messages.
+func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reached, a sessions.Askers) error {
+	var events []int64
+	admitted := slices.DeleteFunc(slices.Clone(a.People), func(person sessions.UserID) bool {
+		return slices.ContainsFunc(reached, func(r sessions.Reached) bool { return window{reached: r}.stops(person) })
+	})
+	for _, asked := range a.Asked {
+		if slices.Contains(admitted, asked.By) {
+			events = append(events, asked.Event)
+		}
+	}
+	p := s.Pool.Pipeline()
+	for _, w := range all {
+		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
+			continue
+		}
+		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds()}})
+		s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), More: 1, Bound: w.bound}})
+	}
+	if len(events) > 0 {
+		s.Q.LimitsAdmit(ctx, p, []*dbsqlc.LimitsAdmitParams{{SessionKey: a.Key, Events: events}})
+	}
+	return p.Send(ctx)
 }
 
 // SpendTokens implements sessions.Limiter.
@@ -103,12 +154,19 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, peopl
 	if len(people) == 0 || tokens <= 0 {
 		return nil
 	}
-	p := &dbsqlc.LimitsSpendParams{}
+	var all []*dbsqlc.LimitsCountDayParams
 	for i, part := range sessions.Shares(tokens, len(people)) {
-		p.Subjects = append(p.Subjects, subject(string(sessions.PersonTokens), robot, string(people[i])))
-		p.Tokens = append(p.Tokens, int64(part))
+		all = append(all, &dbsqlc.LimitsCountDayParams{
+			Subject: subject(string(sessions.PersonTokens), robot, string(people[i])), More: int64(part),
+		})
 	}
-	if err := s.Q.LimitsSpend(ctx, s.Pool, p); err != nil {
+	slices.SortFunc(all, func(x, y *dbsqlc.LimitsCountDayParams) int { return bytes.Compare(x.Subject, y.Subject) })
+	p := s.Pool.Pipeline()
+	for i, one := range all {
+		s.Q.LimitsRenewDay(ctx, p, [][]byte{one.Subject})
+		s.Q.LimitsCountDay(ctx, p, all[i:i+1])
+	}
+	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("counting the tokens of %d askers: %w", len(people), err)
 	}
 	return nil
@@ -116,13 +174,19 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, peopl
 
 // Notify implements sessions.Limiter.
 func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
-	rows, err := s.Q.LimitsNotify(ctx, s.Pool, &dbsqlc.LimitsNotifyParams{
-		Subject: subject("notice/"+n.Kind, n.Robot, n.Subject), EndsAt: pg.OrNil(n.Until), Lasts: n.Lasts.Seconds(), Noticed: pg.Clean(string(n.By)),
-	})
-	if err != nil {
+	key := subject("notice/"+n.Kind, n.Robot, n.Subject)
+	claim := &dbsqlc.LimitsNotifyParams{Subject: key, EndsAt: pg.OrNil(n.Until), Noticed: pg.Clean(string(n.By))}
+	if n.Until.IsZero() {
+		claim.Lasts = n.Lasts.Seconds()
+	}
+	p := s.Pool.Pipeline()
+	s.Q.LimitsOpen(ctx, p, [][]byte{key})
+	claimed := s.Q.LimitsNotify(ctx, p, []*dbsqlc.LimitsNotifyParams{claim})
+	if err := p.Send(ctx); err != nil {
 		return false, fmt.Errorf("claiming a notice: %w", err)
 	}
-	return rows > 0, nil
+	rows, err := pg.Found(claimed.QueryRow)
+	return len(rows) > 0, err
 }
 
 // Used implements sessions.Limiter.
