@@ -113,9 +113,19 @@ var (
 // statements are the queries by their names, without comments.
 func statements(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("queries/*.sql")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files of queries, %v", len(files), err)
+	return statementsOf(t, "*")
+}
+
+// statementsOf are the queries of some files.
+func statementsOf(t *testing.T, names ...string) map[string]string {
+	t.Helper()
+	var files []string
+	for _, name := range names {
+		some, err := filepath.Glob("queries/" + name + ".sql")
+		if err != nil || len(some) == 0 {
+			t.Fatalf("%d files of queries %s, %v", len(some), name, err)
+		}
+		files = append(files, some...)
 	}
 	all := map[string]string{}
 	for _, f := range files {
