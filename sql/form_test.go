@@ -17,14 +17,6 @@ var ofTheWay = []string{
 
 // notSmall are the statements of the way that are not small yet, or can't be.
 var notSmall = map[string]string{
-	"MessageAccept":    "acceptance: to become a pipeline",
-	"LeaseAcquire":     "leases: the holder is read beside the take-over",
-	"LeaseRelease":     "leases: the notification depends on the release",
-	"LeasesRest":       "leases: idle ones are chosen and freed at once",
-	"LeasesResign":     "leases: a stop, once",
-	"ReplicaBeat":      "heartbeats: the oldest rows go with a beat",
-	"ReplicaMark":      "heartbeats: the notification depends on the change",
-	"SessionsRevive":   "rare: rows that an outsider deleted",
 	"SessionContinue":  "rare: a session that has fallen behind its log",
 	"OutboxSettle":     "delivery: to become a pipeline",
 	"OutboxUnsent":     "delivery: to become a pipeline",
