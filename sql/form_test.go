@@ -17,19 +17,11 @@ var ofTheWay = []string{
 
 // notSmall are the statements of the way that are not small yet, or can't be.
 var notSmall = map[string]string{
-	"SessionContinue":  "rare: a session that has fallen behind its log",
-	"OutboxSettle":     "delivery: to become a pipeline",
-	"OutboxUnsent":     "delivery: to become a pipeline",
-	"OutboxClaim":      "delivery: to become a pipeline",
-	"OutboxPutDown":    "delivery: a stop, once",
-	"CardOpen":         "cards: to become a pipeline",
-	"CardSettle":       "cards: to become a pipeline",
-	"MemoryInsert":     "flushes: to become small",
-	"MemoriesExpire":   "flushes: to become small",
-	"MemoriesKnown":    "flushes: to become small",
-	"SessionCompacted": "compactions: to become small",
-	"SummaryRewrite":   "compactions: to become small",
-	"Withhold":         "rare: a model refuses a row",
+	"SessionContinue": "rare: a session that has fallen behind its log",
+	"MemoryInsert":    "flushes: to become small",
+	"MemoriesExpire":  "flushes: to become small",
+	"MemoriesKnown":   "flushes: to become small",
+	"Withhold":        "rare: a model refuses a row",
 }
 
 const mostLines = 40
