@@ -19,7 +19,6 @@ var ofTheWay = []string{
 var notSmall = map[string]string{
 	"SessionContinue": "rare: a session that has fallen behind its log",
 	"MemoryInsert":    "flushes: to become small",
-	"MemoriesExpire":  "flushes: to become small",
 	"MemoriesKnown":   "flushes: to become small",
 	"Withhold":        "rare: a model refuses a row",
 }

@@ -35,7 +35,9 @@ type window struct {
 }
 
 // stops reports whether the window stops a person.
-func (w window) stops(person sessions.UserID) bool { return w.reached.Person == "" || w.reached.Person == person }
+func (w window) stops(person sessions.UserID) bool {
+	return w.reached.Person == "" || w.reached.Person == person
+}
 
 func windowsOf(limits sessions.Limits, a sessions.Askers) []window {
 	var all []window
