@@ -35,10 +35,10 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if !s.speakers.areNoted(l, t.Taken, now) {
 		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.Taken, SeenAt: now})
 	}
-	c, err := s.write(ctx, w)
+	c, err := w.send(ctx, s.DB)
 	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			c, err = s.write(ctx, w)
+			c, err = w.send(ctx, s.DB)
 		}
 	}
 	switch {
@@ -88,9 +88,9 @@ type writes struct {
 	messages []int64 // ids of those that the turn ends
 }
 
-// write returns pgx.ErrNoRows, and has written nothing, when the lease is not the current one or a memory that the turn read is
+// send returns pgx.ErrNoRows, and has written nothing, when the lease is not the current one or a memory that the turn read is
 // deleted.
-func (s *Store) write(ctx context.Context, w *writes) (sessions.Committed, error) {
+func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error) {
 	p := s.Pool.Pipeline()
 	session := s.Q.TurnSession(ctx, p, []*dbsqlc.TurnSessionParams{w.session})
 	s.Q.TurnPin(ctx, p, w.pin)
@@ -187,7 +187,7 @@ func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 			PromptTokens: int64(prompt[i]), CachedTokens: int64(cached[i]), CompletionTokens: int64(completion[i]), Cost: cost / float64(len(people)),
 		}
 		if i == 0 {
-			u.Turns = int64(min(len(t.Taken), 1)) // of one person, so that sums stay whole
+			u.Turns = int64(min(len(t.Taken), 1)) // one person has it, so that sums stay whole
 		}
 		w.usage = append(w.usage, u)
 	}

@@ -19,8 +19,8 @@ type marks struct {
 // errMarksChanged means that a process which had been taken for dead ended its turn meanwhile.
 var errMarksChanged = errors.New("the marks of messages have changed")
 
-// markAgain reads the marks of the waiting messages, and writes those of the turn. It sets the fields of the view about them.
-func (s *Store) markAgain(ctx context.Context, v *sessions.View, l sessions.Lease, m marks) ([]dbsqlc.TurnMarkRow, error) {
+// replace reads the marks of the waiting messages, and writes those of the turn. It sets the fields of the view about them.
+func (m marks) replace(ctx context.Context, s *pg.DB, v *sessions.View, l sessions.Lease) ([]dbsqlc.TurnMarkRow, error) {
 	p := s.Pool.Pipeline()
 	waiting := s.Q.TurnWaiting(ctx, p, []*dbsqlc.TurnWaitingParams{{SessionKey: l.Key, Event: pg.OrZero(m.alone).Event, MaxMessages: m.limit}})
 	if err := p.Send(ctx); err != nil {
@@ -66,7 +66,7 @@ func (s *Store) markAgain(ctx context.Context, v *sessions.View, l sessions.Leas
 // decision is what a turn does with waiting messages.
 type decision struct {
 	writes         []*dbsqlc.TurnMarkAgainParams // in the order of the messages; those without an attempt term are not taken
-	suspect, width int                           // of the oldest message
+	suspect, width int                           // those of the oldest message
 	more           bool                          // messages are not taken
 }
 

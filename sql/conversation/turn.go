@@ -88,7 +88,8 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	}
 	v.Session, v.More = convert.Session(&open.Session, spent), limit > 0 && open.Waiting > len(pending)
 	if limit > 0 && len(pending) == 0 && open.Waiting > 0 {
-		if pending, err = s.markAgain(ctx, &v, l, marks{term: l.Term, fallen: open.Session.FallenTerm, limit: limit, alone: alone}); err != nil {
+		m := marks{term: l.Term, fallen: open.Session.FallenTerm, limit: limit, alone: alone}
+		if pending, err = m.replace(ctx, s.DB, &v, l); err != nil {
 			return v, err
 		}
 	}
@@ -100,7 +101,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	}
 	s.speakers.open(l, v.Pending)
 	if open.HasRuns && len(pending) > 0 {
-		if err := s.addRuns(ctx, &v); err != nil {
+		if err := addRuns(ctx, s.DB, &v); err != nil {
 			return v, err
 		}
 	}
@@ -154,7 +155,7 @@ func addSummaries(v *sessions.View, summaries *dbsqlc.TurnSummariesBatchResults)
 	return err
 }
 
-func (s *Store) addRuns(ctx context.Context, v *sessions.View) error {
+func addRuns(ctx context.Context, s *pg.DB, v *sessions.View) error {
 	p := &dbsqlc.TurnRunsParams{SessionKey: v.Session.Key}
 	for _, e := range v.Pending {
 		p.Ids = append(p.Ids, e.ID)
