@@ -223,6 +223,9 @@ func (w *writes) takeAll(l sessions.Lease, t sessions.Turn) error {
 
 func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
 	for i, e := range t.Events {
+		if !e.Role.Known() {
+			return fmt.Errorf("event %d has the unknown role %q: %w", i, e.Role, sessions.ErrRefused)
+		}
 		p := &dbsqlc.TurnAddParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Behind: len(t.Events) - 1 - i, Role: string(e.Role),
 			Content: pg.Clean(e.Content), ToolCallID: pg.Clean(e.ToolCallID), ToolName: pg.Clean(e.ToolName), Tokens: pg.Clamp(e.Tokens),
