@@ -10,9 +10,10 @@ import (
 )
 
 // ofTheWay are the files of the statements on the way of a message: acceptance, leases, turns, replies, cards, limits, tools, flushes,
-// compactions and reminders.
+// compactions, reminders, counted calls and usage.
 var ofTheWay = []string{
 	"inbox", "scopes", "lease", "turn", "limits", "outbox", "cards", "keep", "job", "compaction", "withheld", "schedules",
+	"calls", "memory", "debts", "requests", "spend", "people",
 }
 
 // notSmall are the statements of the way that are not small yet, or can't be.
@@ -21,6 +22,7 @@ var notSmall = map[string]string{
 	"MemoryInsert":    "flushes: to become small",
 	"MemoriesKnown":   "flushes: to become small",
 	"Withhold":        "rare: a model refuses a row",
+	"UsageUnname":     "a person's rights",
 }
 
 const mostLines = 40
