@@ -234,7 +234,7 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 			return
 		}
 		o.restartChanged(batch, outs)
-		v, begun = o.sendPart(ctx, batch, outs), outs
+		v, begun = o.sendPart(ctx, q, batch, outs), outs
 		stop()
 		o.applyResult(q, batch, v)
 	}

@@ -38,8 +38,8 @@ type sendResult struct {
 const expiryMargin = time.Minute
 
 // sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
-func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions.Outgoing) sendResult {
-	o.useLent(batch, outs)
+func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs []sessions.Outgoing) sendResult {
+	o.useLent(q, batch, outs)
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -86,11 +86,16 @@ func (o *Outbox) sendPart(ctx context.Context, batch []*pending, outs []sessions
 	return v
 }
 
-// useLent puts the webhooks of later messages in place of those without use.
-func (o *Outbox) useLent(batch []*pending, outs []sessions.Outgoing) {
+// useLent puts the webhooks of later messages in place of those without use. A joined message has one: the newest, if it was lent to
+// one of its replies, lest that reply counts as tried there.
+func (o *Outbox) useLent(q *queue, batch []*pending, outs []sessions.Outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	lent := slices.ContainsFunc(batch, func(p *pending) bool { return p.lent && p.webhook == q.newest })
 	for i, p := range batch {
+		if lent && q.newest.isAfter(p.webhook) {
+			p.webhook, p.lent = q.newest, true
+		}
 		if t := &outs[i].Reply.Target; p.lent {
 			t.Webhook, t.WebhookExpires = p.webhook.address, p.webhook.end
 		}
