@@ -104,14 +104,22 @@ func (p *Pipeline) send(ctx context.Context) error {
 			return q.err
 		}
 	}
-	return results.Close() // the error of the commit
+	return unwrapped(results.Close()) // the error of the commit
+}
+
+// unwrapped is the server's or the network's error without the name of the driver's step, which says nothing to a reader of the log.
+func unwrapped(err error) error {
+	if step, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok {
+		return step.Unwrap()
+	}
+	return err
 }
 
 // read copies the rows: their connection serves others after the commit.
 func (q *queued) read(results pgx.BatchResults) error {
 	rows, err := results.Query()
 	if err != nil {
-		return err
+		return unwrapped(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -129,7 +137,7 @@ func (q *queued) read(results pgx.BatchResults) error {
 	}
 	rows.Close()
 	q.tag = rows.CommandTag()
-	return rows.Err()
+	return unwrapped(rows.Err())
 }
 
 // pipelineResults are the results of the statements of one batch function.

@@ -142,7 +142,6 @@ func (b *tab) forgetPerson() {
 	b.t.Helper()
 	said := b.count("SELECT count(*) FROM dingtalk_session_events WHERE sender_id = $1", rig.Alex.ID)
 	b.follow("a.speaker", rig.Alex.Name)
-	b.sees("dd", fmt.Sprint(said))
 	b.follow("a[href*='preview=yes']", "")
 	b.sees("p.explain", fmt.Sprint(said))
 	b.follow("form[action$='/forget'] button", "")
