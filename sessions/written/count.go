@@ -93,9 +93,10 @@ func (c counted) run(unit int) int {
 	return n - 1 - i
 }
 
-// cutCounting leaves two units of a repetition whose numbers grow.
+// cutCounting leaves two units of a repetition whose numbers grow, in an answer. A summary lists the identifiers of its events, which may
+// grow evenly.
 func (f *Filter) cutCounting(recent []rune) bool {
-	if f.count < max(numberedRun, f.again) {
+	if !f.cfg.Turn || f.count < max(numberedRun, f.again) {
 		return false
 	}
 	c := foldNumbers(recent)

@@ -242,6 +242,15 @@ func TestRepetitionsThatCount(t *testing.T) {
 	}
 }
 
+// A summary may list identifiers that grow evenly.
+func TestListOfIdentifiersInASummary(t *testing.T) {
+	t.Parallel()
+	list := numbered(900, func(i int) string { return fmt.Sprintf("- 订单 PO-%d 用端口 %d\n", i, 30000+i) })
+	if got := through(t, New(Config{}), list, 11); strings.TrimSpace(got) != strings.TrimSpace(list) {
+		t.Errorf("of %d bytes %d are kept", len(list), len(got))
+	}
+}
+
 // A call as text whose arguments do not end is a loop, too, though no part of it is shown.
 func TestRepetitionsInCalls(t *testing.T) {
 	t.Parallel()
