@@ -251,9 +251,7 @@ type Accepted struct {
 type Turn struct {
 	Taken []int64 // ids of the answered pending messages, in the order of the view
 	// TakenTokens are the counts of the taken messages, in their order.
-	TakenTokens []int
-	// TakenTexts are their searchable texts, in their order. A store indexes missing ones later.
-	TakenTexts    []string
+	TakenTokens   []int
 	TakenWithheld []Withheld // models that refuse them, in their order; missing ones: none
 	Suspicion     *Suspicion // the session's from now on; nil: unchanged
 	Command       bool       // a slash command or a reminder with its answer, which no search finds

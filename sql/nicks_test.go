@@ -55,7 +55,7 @@ func TestNicksOfMemories(t *testing.T) {
 	if values := must[[]memory.Memory](t)(s.Values(t.Context(), here.reader, id)); len(values) != 1 || values[0].Source() != source {
 		t.Errorf("its values are %+v", values)
 	}
-	all, _, err := s.Memories(t.Context(), facts.MemoryFilter{Scope: memory.ScopeGroup, ScopeID: claim.ScopeID}, 10)
+	all, _, err := s.Memories(t.Context(), facts.MemoryFilter{Scope: memory.ScopeGroup}, 10)
 	if err != nil || len(all) != 1 || all[0].Source() != source {
 		t.Errorf("an administrator reads %+v (%v)", all, err)
 	}

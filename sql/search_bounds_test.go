@@ -196,7 +196,7 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
-			Taken: []int64{a.EventID}, TakenTokens: []int{1}, TakenTexts: []string{says}, Command: command,
+			Taken: []int64{a.EventID}, TakenTokens: []int{1}, Command: command,
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer}},
 		}); err != nil {
 			t.Fatal(err)

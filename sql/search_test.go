@@ -271,7 +271,7 @@ func TestTurnsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(t.Context(), c.lease, sessions.Turn{
-		Taken: []int64{a.EventID}, TakenTokens: []int{1}, TakenTexts: []string{"哪个端口？"},
+		Taken: []int64{a.EventID}, TakenTokens: []int{1},
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "6380"}},
 	}); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (r *room) turn(i int, text, result string) {
 		{Role: sessions.RoleAssistant, Content: fmt.Sprint("answer ", i), Tokens: 3},
 	}
 	if _, err := r.store.Commit(r.Context(), r.lease, sessions.Turn{
-		Taken: []int64{a.EventID}, TakenTokens: []int{len(text) / 2}, TakenTexts: []string{text}, Events: answer,
+		Taken: []int64{a.EventID}, TakenTokens: []int{len(text) / 2}, Events: answer,
 	}); err != nil {
 		r.Fatal(err)
 	}

@@ -373,7 +373,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 		s.Appended = 0
 	}
 	for _, e := range t.View.Pending[:len(t.Asked)] { // counts of the whole bodies, as in the log
-		s.Taken, s.TakenTokens, s.TakenTexts = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens), append(s.TakenTexts, e.Content)
+		s.Taken, s.TakenTokens = append(s.Taken, e.ID), append(s.TakenTokens, e.Tokens)
 		s.Askers = append(s.Askers, e.SenderID)
 	}
 	for _, e := range t.View.Pending[len(t.Asked):] {
@@ -386,7 +386,7 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 		s.Reply = nil
 	}
 	if o.dead {
-		s.Dead, s.Taken, s.TakenTokens, s.TakenTexts, s.Events = s.Taken, nil, nil, nil, nil
+		s.Dead, s.Taken, s.TakenTokens, s.Events = s.Taken, nil, nil, nil
 	}
 	return r.commitUntil(ctx, t.Lease, s)
 }

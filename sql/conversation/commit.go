@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,9 +263,11 @@ func (w *writes) addReply(l sessions.Lease, t sessions.Turn) error {
 	}
 	w.reply = append(w.reply, p)
 	if track := pg.Clean(t.Reply.Target.Card); track != "" {
-		w.card = append(w.card, &dbsqlc.TurnCardParams{
-			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: track, TurnEventID: cmp.Or(append(t.Taken, 0)[0]),
-		})
+		c := &dbsqlc.TurnCardParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: track}
+		if len(t.Taken) > 0 {
+			c.TurnEventID = t.Taken[0]
+		}
+		w.card = append(w.card, c)
 	}
 	return nil
 }

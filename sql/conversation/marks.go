@@ -45,7 +45,7 @@ func (m marks) replace(ctx context.Context, s *pg.DB, v *sessions.View, l sessio
 		return nil, err
 	}
 	if _, err := pg.One(held.QueryRow); err != nil {
-		return nil, asLost(err)
+		return nil, pg.AsLost(err)
 	}
 	found, err := pg.Found(written.QueryRow)
 	if err == nil && len(found) < len(d.writes) {

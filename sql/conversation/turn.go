@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
@@ -49,13 +47,6 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone *s
 
 const maxBegins = 3
 
-func asLost(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return sessions.ErrLeaseLost
-	}
-	return err
-}
-
 // view marks the messages in the pipeline that reads all, when none of them was counted. Others are marked by a second one, after a
 // look at their marks.
 func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
@@ -76,7 +67,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	}
 	open, err := pg.One(opened.QueryRow)
 	if err != nil {
-		return v, asLost(err)
+		return v, pg.AsLost(err)
 	}
 	pending, err := pg.All(marked.Query)
 	if err != nil {

@@ -1390,7 +1390,7 @@ type LimitsCountParams struct {
 	Bound   int64
 }
 
-// LimitsCount adds to a window, or begins one of so many seconds. It ends the pipeline by a division by zero when the window exceeds the
+// LimitsCount adds to a window, or begins one of a number of seconds. It ends the pipeline by a division by zero when the window exceeds the
 // bound.
 func (q *Queries) LimitsCount(ctx context.Context, db DBTX, arg []*LimitsCountParams) *LimitsCountBatchResults {
 	batch := &pgx.Batch{}
@@ -1500,7 +1500,7 @@ type LimitsNotifyParams struct {
 	Subject []byte
 }
 
-// LimitsNotify claims the notice of a window, which ends at a time or after so many seconds. No row: another message claimed it.
+// LimitsNotify claims the notice of a window, which ends at a time or after a number of seconds. No row: another message claimed it.
 func (q *Queries) LimitsNotify(ctx context.Context, db DBTX, arg []*LimitsNotifyParams) *LimitsNotifyBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -1599,7 +1599,7 @@ type LimitsRenewParams struct {
 	Subject []byte
 }
 
-// LimitsRenew begins a window of so many seconds in place of one that has ended.
+// LimitsRenew begins a window of a number of seconds in place of one that has ended.
 func (q *Queries) LimitsRenew(ctx context.Context, db DBTX, arg []*LimitsRenewParams) *LimitsRenewBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -3723,7 +3723,7 @@ type TurnAddParams struct {
 	Term       int64
 }
 
-// TurnAdd adds an event of the turn, so many places before the last one.
+// TurnAdd adds an event of the turn. behind is the distance of its place from the last one.
 func (q *Queries) TurnAdd(ctx context.Context, db DBTX, arg []*TurnAddParams) *TurnAddBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -5006,8 +5006,8 @@ type TurnTakeParams struct {
 	Term       int64
 }
 
-// TurnTake gives a message its place, so many before the last one. The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of
-// a forgotten person.
+// TurnTake gives a message its place: behind is its distance from the last one. The webhook of a message goes with the reply, and is
+// not kept with the message; nor is the staff id of a forgotten person.
 func (q *Queries) TurnTake(ctx context.Context, db DBTX, arg []*TurnTakeParams) *TurnTakeBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

@@ -630,7 +630,7 @@ type SessionsUnindexedParams struct {
 	MaxRows  int
 }
 
-// SessionsUnindexed lists sessions, after a key and in the order of keys, with so many places behind the indexed ones, or with
+// SessionsUnindexed lists sessions, after a key and in the order of keys, with a number of places behind the indexed ones, or with
 // an index by other rules.
 func (q *Queries) SessionsUnindexed(ctx context.Context, db DBTX, arg *SessionsUnindexedParams) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, sessionsUnindexed,

@@ -509,32 +509,30 @@ FROM memories m
 WHERE ($1::bigint = 0 OR m.id = $1::bigint)
   AND m.id > $2::bigint
   AND ($3::text = '' OR m.scope = $3::text)
-  AND ($4::text = '' OR m.scope_id = $4::text)
-  AND ($5::text = '' OR m.source_session = $5::text)
-  AND (cardinality($6::text[]) = 0 OR m.subject_id = ANY($6::text[]) OR m.said_by = ANY($6::text[])
-    OR (m.scope = 'user' AND m.scope_id = ANY($6::text[])))
-  AND starts_with(m.source_session, $7::text)
-  AND ($8::boolean OR ((m.superseded_by IS NULL OR ($9::boolean AND m.scope = 'user' AND NOT $10::boolean AND EXISTS (
+  AND ($4::text = '' OR m.source_session = $4::text)
+  AND (cardinality($5::text[]) = 0 OR m.subject_id = ANY($5::text[]) OR m.said_by = ANY($5::text[])
+    OR (m.scope = 'user' AND m.scope_id = ANY($5::text[])))
+  AND starts_with(m.source_session, $6::text)
+  AND ($7::boolean OR ((m.superseded_by IS NULL OR ($8::boolean AND m.scope = 'user' AND NOT $9::boolean AND EXISTS (
         SELECT FROM memories n
         WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
     AND (m.expires_at IS NULL OR m.expires_at > now())))
-  AND (NOT $9::boolean OR (
-    (m.scope = 'team' AND m.scope_id = $11::text AND (m.source_group <> $12::text OR EXISTS (SELECT FROM memories o
-        WHERE o.scope = 'group' AND o.scope_id = $12::text AND o.superseded_by = m.id)))
-    OR (m.scope = 'group' AND m.scope_id = $12::text)
-    OR (m.scope = 'session' AND m.scope_id = $13::text)
-    OR (m.scope = 'user' AND m.scope_id = ANY($14::text[]) AND ($10::boolean OR m.source_group = $12::text))
-    OR ($15::boolean AND NOT $10::boolean AND m.scope = 'user' AND m.source_group = $12::text)
-    OR ($10::boolean AND (m.subject_id = ANY($14::text[]) OR m.said_by = ANY($14::text[])))))
-ORDER BY CASE WHEN $16::boolean THEN m.id ELSE -m.id END
-LIMIT $18::int OFFSET $17::int
+  AND (NOT $8::boolean OR (
+    (m.scope = 'team' AND m.scope_id = $10::text AND (m.source_group <> $11::text OR EXISTS (SELECT FROM memories o
+        WHERE o.scope = 'group' AND o.scope_id = $11::text AND o.superseded_by = m.id)))
+    OR (m.scope = 'group' AND m.scope_id = $11::text)
+    OR (m.scope = 'session' AND m.scope_id = $12::text)
+    OR (m.scope = 'user' AND m.scope_id = ANY($13::text[]) AND ($9::boolean OR m.source_group = $11::text))
+    OR ($14::boolean AND NOT $9::boolean AND m.scope = 'user' AND m.source_group = $11::text)
+    OR ($9::boolean AND (m.subject_id = ANY($13::text[]) OR m.said_by = ANY($13::text[])))))
+ORDER BY CASE WHEN $15::boolean THEN m.id ELSE -m.id END
+LIMIT $17::int OFFSET $16::int
 `
 
 type MemoriesFindParams struct {
 	ID            int64
 	AfterID       int64
 	InScope       string
-	InScopeID     string
 	InSession     string
 	People        []string
 	RobotSessions string
@@ -586,7 +584,6 @@ func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindPa
 		arg.ID,
 		arg.AfterID,
 		arg.InScope,
-		arg.InScopeID,
 		arg.InSession,
 		arg.People,
 		arg.RobotSessions,

@@ -78,7 +78,6 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 // MemoryFilter narrows [Store.Memories]. An empty field matches all.
 type MemoryFilter struct {
 	Scope   memory.Scope
-	ScopeID string
 	Session sessions.Key    // the source's
 	Person  sessions.UserID // its subject or author
 	Every   bool            // also superseded and expired ones
@@ -91,7 +90,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}
 	list, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
-		InScope: string(f.Scope), InScopeID: f.ScopeID, InSession: string(f.Session), People: ids, Every: f.Every,
+		InScope: string(f.Scope), InSession: string(f.Session), People: ids, Every: f.Every,
 		MaxRows: pg.Clamp(limit),
 	})
 	if err == nil {

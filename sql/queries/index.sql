@@ -24,7 +24,7 @@ UPDATE event_index i SET again = i.again || @seqs::bigint[] WHERE i.session_key 
 DELETE FROM event_index i WHERE i.session_key = @session_key;
 
 -- name: SessionsUnindexed :many
--- SessionsUnindexed lists sessions, after a key and in the order of keys, with so many places behind the indexed ones, or with
+-- SessionsUnindexed lists sessions, after a key and in the order of keys, with a number of places behind the indexed ones, or with
 -- an index by other rules.
 SELECT s.session_key FROM dingtalk_sessions s LEFT JOIN event_index i ON i.session_key = s.session_key
 WHERE s.session_key > @after_key::text

@@ -1,5 +1,5 @@
 -- name: LimitsRenew :batchexec
--- LimitsRenew begins a window of so many seconds in place of one that has ended.
+-- LimitsRenew begins a window of a number of seconds in place of one that has ended.
 UPDATE limit_windows l SET used = 0, ends_at = now() + interval '1 second' * @lasts::float8
 WHERE l.subject = @subject AND l.ends_at <= now();
 
@@ -9,7 +9,7 @@ UPDATE limit_windows l SET used = 0, ends_at = (date_trunc('day', now() AT TIME 
 WHERE l.subject = @subject AND l.ends_at <= now();
 
 -- name: LimitsCount :batchexec
--- LimitsCount adds to a window, or begins one of so many seconds. It ends the pipeline by a division by zero when the window exceeds the
+-- LimitsCount adds to a window, or begins one of a number of seconds. It ends the pipeline by a division by zero when the window exceeds the
 -- bound.
 INSERT INTO limit_windows AS l (subject, ends_at, used) VALUES (@subject, now() + interval '1 second' * @lasts::float8, @more::bigint)
 ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
@@ -31,7 +31,7 @@ WHERE e.session_key = @session_key AND e.id = ANY(@events::bigint[]) AND e.state
 INSERT INTO limit_windows (subject, ends_at, used) VALUES (@subject, now(), 0) ON CONFLICT (subject) DO NOTHING;
 
 -- name: LimitsNotify :batchone
--- LimitsNotify claims the notice of a window, which ends at a time or after so many seconds. No row: another message claimed it.
+-- LimitsNotify claims the notice of a window, which ends at a time or after a number of seconds. No row: another message claimed it.
 UPDATE limit_windows l SET noticed = @noticed::text,
     ends_at = greatest(sqlc.narg(ends_at)::timestamptz, now() + interval '1 second' * @lasts::float8)
 WHERE l.subject = @subject AND (l.ends_at <= now() OR l.noticed = @noticed::text AND @noticed::text <> '')

@@ -12,7 +12,6 @@ FROM memories m
 WHERE (@id::bigint = 0 OR m.id = @id::bigint)
   AND m.id > @after_id::bigint
   AND (@in_scope::text = '' OR m.scope = @in_scope::text)
-  AND (@in_scope_id::text = '' OR m.scope_id = @in_scope_id::text)
   AND (@in_session::text = '' OR m.source_session = @in_session::text)
   AND (cardinality(@people::text[]) = 0 OR m.subject_id = ANY(@people::text[]) OR m.said_by = ANY(@people::text[])
     OR (m.scope = 'user' AND m.scope_id = ANY(@people::text[])))

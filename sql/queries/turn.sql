@@ -180,8 +180,8 @@ SELECT (1 / CASE WHEN count(*) = cardinality(@ids::bigint[]) THEN 1 ELSE 0 END):
 FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: TurnTake :batchexec
--- TurnTake gives a message its place, so many before the last one. The webhook of a message goes with the reply, and is not kept with the message; nor is the staff id of
--- a forgotten person.
+-- TurnTake gives a message its place: behind is its distance from the last one. The webhook of a message goes with the reply, and is
+-- not kept with the message; nor is the staff id of a forgotten person.
 UPDATE dingtalk_session_events e SET
     state = 'done',
     turn = s.last_turn,
@@ -213,7 +213,7 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
   AND e.session_key = @session_key AND e.id = ANY(@ids::bigint[]);
 
 -- name: TurnAdd :batchexec
--- TurnAdd adds an event of the turn, so many places before the last one.
+-- TurnAdd adds an event of the turn. behind is the distance of its place from the last one.
 INSERT INTO dingtalk_session_events
     (session_key, turn, seq, role, content, tool_calls, tool_call_id, tool_name, tokens, searched, withheld)
 SELECT s.session_key, s.last_turn, s.last_seq - @behind::int, @role::text, @content::text, nullif(@tool_calls::text, '')::jsonb,
