@@ -63,7 +63,7 @@ type RunningError struct {
 
 // Error names the way out.
 func (e RunningError) Error() string {
-	return fmt.Sprintf("no older release can run on the schema after %s, and %d of its replicas run: stop them first", e.Step, e.Replicas)
+	return fmt.Sprintf("no older release can run on the schema after %s, and some of its replicas run (%d): stop them first", e.Step, e.Replicas)
 }
 
 // Migration is one step.

@@ -318,7 +318,10 @@ func TestMigrationsSayWhatRunsOnThem(t *testing.T) {
 		}
 		first, _, _ := strings.Cut(string(content), "\n")
 		if !regexp.MustCompile(`^-- .+\. (Oldest release that can run on it: \d+\.\d+|No older release can run on it)\.$`).MatchString(first) {
-			t.Errorf("%s begins with %q", name, first)
+			t.Errorf(`%s begins with %q; want a purpose, and "Oldest release that can run on it: 0.1." or "No older release can run on it."`, name, first)
+		}
+		if strings.Contains(string(content), "+goose Down") {
+			t.Errorf("%s has a way down: a database goes back by a backup", name)
 		}
 	}
 }

@@ -234,6 +234,36 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 	}
 }
 
+// Texts that are too long to be read by a search are indexed after it, however few places they are.
+func TestLongTextsAreIndexedAfterASearch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		texts int
+		text  func(i int) string
+	}{
+		"together": {30, func(i int) string { return fmt.Sprintf("quokka%d ", i) + strings.Repeat("the weather is fine ", 1000) }},
+		"one":      {1, func(i int) string { return strings.Repeat("the weather is fine ", 1200) + fmt.Sprintf("quokka%d", i) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := open(t, sqltest.URL(t))
+			chat := newChat(t, s, "cid", "zhang", false)
+			for i := range c.texts {
+				chat.say("zhang", c.text(i))
+			}
+			found := func() bool {
+				return slices.ContainsFunc(chat.search("quokka0"), func(h memory.Hit) bool { return h.Seq == 3 })
+			}
+			if must[int](t)(s.IndexBacklog(t.Context(), 1000)); found() {
+				t.Error("a text beyond the bound of a search is found: the case is no case")
+			}
+			if must[int](t)(s.IndexBacklog(t.Context(), 1000)); !found() {
+				t.Error("it is not found after that search and the next step of the index")
+			}
+		})
+	}
+}
+
 // A list of a long log compares its newest part word by word, names the rest, and adds what the index finds there.
 func TestHistoryOfALongLog(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,7 @@ func TestSet(t *testing.T) {
 		"tool":              {"明天下午3点", "交周报", zhang, time.Date(2026, 11, 24, 15, 0, 0, 0, shanghai), "交周报", nil},
 		"words behind it":   {"every day at 9 please", "drink", zhang, now, "", when.ErrUnknown},
 		"english":           {"in 3 seconds drink", "", zhang, now.Add(3 * time.Second), "drink", nil},
+		"open english":      {"Remind me in 3 seconds to", "drink", zhang, now.Add(3 * time.Second), "drink", nil},
 		"no text":           {"3秒后", "", zhang, now, "", ErrNoText},
 		"long text":         {"3秒后", strings.Repeat("长", MaxText+1), zhang, now, "", ErrLongText},
 		"no time":           {"随便", "x", zhang, now, "", when.ErrUnknown},

@@ -100,6 +100,9 @@ func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retr
 	var out []sessions.Card
 	for _, r := range rows {
 		n, err := s.Q.CardClaim(ctx, s.Pool, &dbsqlc.CardClaimParams{SessionKey: r.SessionKey, OutTrackID: r.OutTrackID, Tries: r.Tries, RetrySeconds: retry.Seconds()})
+		if err != nil && len(out) > 0 {
+			break // those that are claimed count as tried; the others come again
+		}
 		if err != nil {
 			return nil, fmt.Errorf("claiming an abandoned card: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
+	"ebb/sessions/retry"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
@@ -32,16 +33,21 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	now := time.Now()
 	if !s.speakers.areNoted(l, t.Taken, now) {
-		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.Taken, SeenAt: now})
+		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.Taken, SeenAt: s.Clock.Now()})
 	}
 	c, err := w.send(ctx, s.DB)
-	if errors.Is(err, pgx.ErrNoRows) { // another owner, or an outsider deleted the session's row
+	switch {
+	case errors.Is(err, errReadGone): // perhaps that deletion is rolled back
+		if retry.Sleep(ctx, readPause) {
+			c, err = w.send(ctx, s.DB)
+		}
+	case errors.Is(err, pgx.ErrNoRows): // another owner, or an outsider deleted the session's row
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
 			c, err = w.send(ctx, s.DB)
 		}
 	}
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows), errors.Is(err, errReadGone):
 		return sessions.Committed{}, sessions.ErrLeaseLost
 	case pg.IsCode(err, pg.DivisionByZero):
 		return sessions.Committed{}, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
@@ -87,8 +93,12 @@ type writes struct {
 	messages []int64 // ids of those that the turn ends
 }
 
-// send returns pgx.ErrNoRows, and has written nothing, when the lease is not the current one or a memory that the turn read is
-// deleted.
+// errReadGone means that a memory which the turn read is deleted, or is being deleted.
+var errReadGone = errors.New("a memory that it read is deleted")
+
+const readPause = 50 * time.Millisecond
+
+// send returns pgx.ErrNoRows when the lease is not the current one. After an error it has written nothing, unless the answer was lost.
 func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error) {
 	p := s.Pool.Pipeline()
 	session := s.Q.TurnSession(ctx, p, []*dbsqlc.TurnSessionParams{w.session})
@@ -112,7 +122,7 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 		return sessions.Committed{}, none
 	}
 	if pg.IsCode(pg.Done(read.Exec), pg.LockNotAvailable) || pg.IsCode(pg.Done(readAll.Exec), pg.DivisionByZero) {
-		return sessions.Committed{}, pgx.ErrNoRows
+		return sessions.Committed{}, errReadGone
 	}
 	if err != nil {
 		return sessions.Committed{}, err

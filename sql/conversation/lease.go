@@ -90,9 +90,7 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 	err := p.Send(ctx)
 	if err == nil {
 		_, err = pg.One(freed.QueryRow)
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = sessions.ErrLeaseLost
+		err = pg.AsLost(err)
 	}
 	waits, none := pg.One(left.QueryRow)
 	if err = cmp.Or(err, none); err == nil && waits {

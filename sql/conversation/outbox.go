@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -161,7 +162,7 @@ func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 func (s *Store) settleAll(ctx context.Context, all []*sessions.Settled) []error {
 	p, results := s.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
 	for i, t := range all {
-		results[i] = settle(ctx, s.Q, p, t)
+		results[i] = settle(ctx, s.Q, p, s.Clock.Now(), t)
 	}
 	undone, errs := p.Send(ctx), make([]error, len(all))
 	_, refused := errors.AsType[*pgconn.PgError](undone)
@@ -180,7 +181,7 @@ func (s *Store) settleAll(ctx context.Context, all []*sessions.Settled) []error 
 }
 
 // settle queues the result of one try. A reply without a card has one statement.
-func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, t *sessions.Settled) func(func(int, int64, error)) {
+func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Time, t *sessions.Settled) func(func(int, int64, error)) {
 	refusals := 0
 	if t.Refused {
 		refusals = 1
@@ -199,7 +200,7 @@ func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, t *sessions.
 		state = sent
 	}
 	return q.OutboxSettle(ctx, p, []*dbsqlc.OutboxSettleParams{{
-		SessionKey: t.Key, ID: t.ID, State: state, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
+		SessionKey: t.Key, ID: t.ID, State: state, SettledAt: now, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
 		Maybe: t.Maybe, Refusals: refusals, Erased: sessions.ErasedText,
 	}}).QueryRow
 }

@@ -26,6 +26,7 @@ type speakers struct {
 
 type speakersOf struct {
 	term int64
+	turn int64 // its number at least: a session that was deleted and created again may have the same term
 	last map[sessions.UserID]noted
 	open map[int64]speaker // by the messages of the open turn
 }
@@ -49,15 +50,16 @@ func newSpeakers() *speakers {
 	return &speakers{of: of}
 }
 
-// open remembers the messages of a turn.
-func (s *speakers) open(l sessions.Lease, pending []sessions.Event) {
+// open remembers the messages of a turn, after a number of turns of the session.
+func (s *speakers) open(l sessions.Lease, turn int64, pending []sessions.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, ok := s.of.Get(l.Key)
-	if !ok || one.term != l.Term || len(one.last) > maxSpeakers {
+	if !ok || one.term != l.Term || turn < one.turn || len(one.last) > maxSpeakers {
 		one = &speakersOf{term: l.Term, last: map[sessions.UserID]noted{}}
 		s.of.Add(l.Key, one)
 	}
+	one.turn = turn
 	one.open = map[int64]speaker{}
 	for _, e := range pending {
 		one.open[e.ID] = speaker{e.SenderID, e.SenderNick, e.Message == nil || e.Message.Quote != nil}
@@ -92,6 +94,7 @@ func (s *speakers) note(l sessions.Lease, taken []int64, now time.Time) {
 	if !ok || one.term != l.Term {
 		return
 	}
+	one.turn++
 	for _, id := range taken {
 		if who, ok := one.open[id]; ok {
 			one.last[who.id] = noted{who.nick, now}

@@ -90,13 +90,30 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	if err := addPending(&v, pending); err != nil {
 		return v, err
 	}
-	s.speakers.open(l, v.Pending)
+	s.speakers.open(l, open.Session.LastTurn, v.Pending)
 	if open.HasRuns && len(pending) > 0 {
 		if err := addRuns(ctx, s.DB, &v); err != nil {
 			return v, err
 		}
 	}
-	return v, errors.Join(addSummaries(&v, summaries), addTail(&v, tail))
+	if err := errors.Join(addSummaries(&v, summaries), addTail(&v, tail)); err != nil {
+		return v, err
+	}
+	if len(v.Tail) == 0 && v.Session.LastSeq > v.Session.CompactedSeq { // all expired, or a takeover came between two statements
+		return v, s.holds(ctx, l)
+	}
+	return v, nil
+}
+
+// holds returns sessions.ErrLeaseLost if the lease is not the current one.
+func (s *Store) holds(ctx context.Context, l sessions.Lease) error {
+	p := s.Pool.Pipeline()
+	held := s.Q.TurnHold(ctx, p, []*dbsqlc.TurnHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	if err := p.Send(ctx); err != nil {
+		return err
+	}
+	_, err := pg.One(held.QueryRow)
+	return pg.AsLost(err)
 }
 
 func addPending(v *sessions.View, rows []dbsqlc.TurnMarkRow) error {

@@ -2487,15 +2487,15 @@ UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) THEN $1::text ELSE o.body END,
     target = o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions',
     state = CASE WHEN o.settled_at IS NULL THEN $2::text ELSE o.state END,
-    settled_at = now(),
+    settled_at = coalesce(o.settled_at, $3::timestamptz),
     in_flight = false,
-    joint = CASE WHEN $3::boolean THEN o.joint ELSE '' END,
-    refusals = o.refusals + $4::int,
-    part = greatest(o.part, $5::int),
-    via = $6,
-    error = $7,
-    resumed = o.resumed OR $3::boolean
-WHERE o.session_key = $8 AND o.id = $9
+    joint = CASE WHEN $4::boolean THEN o.joint ELSE '' END,
+    refusals = o.refusals + $5::int,
+    part = greatest(o.part, $6::int),
+    via = $7,
+    error = $8,
+    resumed = o.resumed OR $4::boolean
+WHERE o.session_key = $9 AND o.id = $10
 RETURNING o.id
 `
 
@@ -2508,6 +2508,7 @@ type OutboxSettleBatchResults struct {
 type OutboxSettleParams struct {
 	Erased     string
 	State      string
+	SettledAt  time.Time
 	Maybe      bool
 	Refusals   int
 	Part       int
@@ -2525,6 +2526,7 @@ func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettle
 		vals := []interface{}{
 			a.Erased,
 			a.State,
+			a.SettledAt,
 			a.Maybe,
 			a.Refusals,
 			a.Part,

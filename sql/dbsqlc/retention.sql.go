@@ -180,12 +180,17 @@ func (q *Queries) EventsOldest(ctx context.Context, db DBTX, arg *EventsOldestPa
 }
 
 const expiredLogs = `-- name: ExpiredLogs :many
-SELECT p.session_key FROM people p
-WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
-GROUP BY p.session_key ORDER BY p.session_key LIMIT $1::int
+SELECT l.session_key FROM (
+    SELECT p.session_key FROM people p
+    WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
+    UNION
+    SELECT i.session_key FROM event_index i
+    WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = i.session_key)
+) l
+ORDER BY l.session_key LIMIT $1::int
 `
 
-// ExpiredLogs lists the logs of people whose session is missing.
+// ExpiredLogs lists logs whose session is missing: those of people, and those with an index, whose people may be forgotten.
 func (q *Queries) ExpiredLogs(ctx context.Context, db DBTX, maxRows int) ([]sessions.Key, error) {
 	rows, err := db.Query(ctx, expiredLogs, maxRows)
 	if err != nil {

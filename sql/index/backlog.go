@@ -31,9 +31,18 @@ type Logs struct {
 	seen *lru.Cache[sessions.Key, extent]
 
 	mu    sync.Mutex
-	due   map[sessions.Key]bool // true: spoken or searched in this process; these come first
+	due   map[sessions.Key]urgency
 	swept time.Time
 }
+
+// urgency orders the sessions that wait for their index.
+type urgency int
+
+const (
+	found urgency = iota // by the sweep
+	noted                // in this process a turn or a search saw that enough places wait
+	cut                  // a search could not read all that waits: it is indexed, however few places it has
+)
 
 // extent is how long a log is, as far as this process knows, and how much of it is indexed. An erasure elsewhere may lower that.
 type extent struct{ last, through int64 }
@@ -52,19 +61,29 @@ const (
 // NewLogs returns the indexes of the logs of a database.
 func NewLogs(db *pg.DB) *Logs {
 	seen, _ := lru.New[sessions.Key, extent](maxSeen) // it fails only without a size
-	return &Logs{DB: db, seen: seen, due: make(map[sessions.Key]bool)}
+	return &Logs{DB: db, seen: seen, due: make(map[sessions.Key]urgency)}
 }
 
 // Note reports the last place of a session's log. The next [Store.IndexBacklog] indexes the log if enough waits.
 func (s *Logs) Note(key sessions.Key, last int64) {
 	x, _ := s.seen.Get(key)
+	if last < x.last { // the log was deleted, and begins again
+		x = extent{}
+	}
 	x.last = last
 	s.seen.Add(key, x)
 	if last-x.through >= batch {
-		s.mu.Lock()
-		s.due[key] = true
-		s.mu.Unlock()
+		s.await(key, noted)
 	}
+}
+
+// NoteCut reports that a search could not read all texts behind the index of a session.
+func (s *Logs) NoteCut(key sessions.Key) { s.await(key, cut) }
+
+func (s *Logs) await(key sessions.Key, u urgency) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due[key] = max(s.due[key], u)
 }
 
 // IndexBacklog indexes up to about limit places of logs, fewer when their texts are long, and as many memories, and returns their
@@ -89,9 +108,9 @@ func (s *Logs) indexDue(ctx context.Context, limit int) (int, error) {
 	}
 	s.mu.Lock()
 	keys := make([]sessions.Key, 0, len(s.due))
-	for _, first := range []bool{true, false} {
-		for key, noted := range s.due {
-			if noted == first {
+	for _, now := range []urgency{cut, noted, found} {
+		for key, u := range s.due {
+			if u == now {
 				keys = append(keys, key)
 			}
 		}
@@ -114,12 +133,16 @@ func (s *Logs) indexDue(ctx context.Context, limit int) (int, error) {
 
 func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (int, error) {
 	s.mu.Lock()
-	noted := s.due[key]
+	u := s.due[key]
 	delete(s.due, key) // before the read: a later note counts
 	s.mu.Unlock()
+	least := int64(batch)
+	if u == cut {
+		least = 1
+	}
 	x, err := s.Q.EventIndexRead(ctx, s.Pool, key)
 	n := 0
-	for err == nil && n < limit && (x.LastSeq-x.ThroughSeq >= batch || x.Version != TermsVersion && x.ThroughSeq > 0) {
+	for err == nil && n < limit && (x.LastSeq-x.ThroughSeq >= least || x.Version != TermsVersion && x.ThroughSeq > 0) {
 		var step int
 		if step, err = s.IndexSession(ctx, key, indexStep); step == 0 {
 			break
@@ -132,10 +155,8 @@ func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (i
 	if err == nil {
 		s.seen.Add(key, extent{x.LastSeq, x.ThroughSeq})
 	}
-	if err != nil || x.LastSeq-x.ThroughSeq >= batch {
-		s.mu.Lock()
-		s.due[key] = s.due[key] || noted
-		s.mu.Unlock()
+	if err != nil || x.LastSeq-x.ThroughSeq >= least {
+		s.await(key, u)
 	}
 	return n, err
 }
@@ -157,7 +178,7 @@ func (s *Logs) sweep(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		for _, key := range keys {
-			s.due[key] = s.due[key] // true stays
+			s.due[key] = max(s.due[key], found)
 		}
 		if len(keys) < sweepPage {
 			s.swept = time.Now()

@@ -93,6 +93,9 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 		if pg.IsCode(err, pg.DivisionByZero) && tries < maxAdmissions {
 			continue
 		}
+		if pg.IsCode(err, pg.DivisionByZero) {
+			err = errContended
+		}
 		if err != nil {
 			return nil, fmt.Errorf("counting a turn of %d askers: %w", len(a.People), err)
 		}
@@ -101,6 +104,8 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 }
 
 const maxAdmissions = 10
+
+var errContended = fmt.Errorf("other turns filled a window before each of %d tries", maxAdmissions)
 
 func (s *Store) reached(ctx context.Context, all []window) ([]sessions.Reached, error) {
 	if len(all) == 0 {

@@ -5,6 +5,9 @@
 
 -- +goose Up
 
+-- A turn of an older replica that the stop was not awaited for must not commit between the copy and the removal of the indexes.
+LOCK TABLE dingtalk_session_events IN ACCESS EXCLUSIVE MODE;
+
 CREATE TABLE people (
     session_key text        NOT NULL,
     person      text        NOT NULL CHECK (person <> ''),

@@ -6,8 +6,3 @@
 -- before there were numbers.
 ALTER TABLE dingtalk_sessions ADD COLUMN last_turn bigint NOT NULL DEFAULT 0;
 ALTER TABLE dingtalk_session_events ADD COLUMN turn bigint;
-
--- +goose Down
-
-ALTER TABLE dingtalk_session_events DROP COLUMN turn;
-ALTER TABLE dingtalk_sessions DROP COLUMN last_turn;

@@ -27,7 +27,7 @@ UPDATE outbox o SET
     body = CASE WHEN coalesce((o.target ->> 'passing')::boolean, false) THEN @erased::text ELSE o.body END,
     target = o.target - 'webhook' - 'webhook_expires' - 'staff_id' - 'mentions',
     state = CASE WHEN o.settled_at IS NULL THEN @state::text ELSE o.state END,
-    settled_at = now(),
+    settled_at = coalesce(o.settled_at, @settled_at::timestamptz),
     in_flight = false,
     joint = CASE WHEN @maybe::boolean THEN o.joint ELSE '' END,
     refusals = o.refusals + @refusals::int,

@@ -9,10 +9,15 @@ WHERE s.session_key > @after_key::text AND EXISTS (
 ORDER BY s.session_key LIMIT @max_rows::int;
 
 -- name: ExpiredLogs :many
--- ExpiredLogs lists the logs of people whose session is missing.
-SELECT p.session_key FROM people p
-WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
-GROUP BY p.session_key ORDER BY p.session_key LIMIT @max_rows::int;
+-- ExpiredLogs lists logs whose session is missing: those of people, and those with an index, whose people may be forgotten.
+SELECT l.session_key FROM (
+    SELECT p.session_key FROM people p
+    WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = p.session_key)
+    UNION
+    SELECT i.session_key FROM event_index i
+    WHERE NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = i.session_key)
+) l
+ORDER BY l.session_key LIMIT @max_rows::int;
 
 -- name: ExpiryDebt :exec
 -- ExpiryDebt makes a flush owed for a session with an unflushed event past the period: it can't be deleted before.

@@ -164,7 +164,7 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.logs.Expire(ctx, tx, key, last.seq); err != nil {
 		return 0, err
 	}
-	if err := s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now().Add(-peopleRest)}); err != nil {
+	if err := s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: s.Clock.Now().Add(-peopleRest)}); err != nil {
 		return 0, err
 	}
 	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {

@@ -83,6 +83,13 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	for i, h := range hashes {
 		terms[i], all[i] = int64(h), i
 	}
+	index, err := s.Q.EventIndexRead(ctx, s.Pool, p.SessionKey)
+	if err != nil {
+		return nil, err
+	}
+	if index.ThroughSeq < p.ThroughSeq {
+		s.logs.NoteCut(p.SessionKey)
+	}
 	f, err := s.logs.PlacesOf(ctx, p.SessionKey, terms)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -148,12 +149,18 @@ func (x *searching) unindexed(ctx context.Context) error {
 	}
 	x.logs.Note(x.reader.Key, x.last)
 	x.newest = make(map[int64]unindexed, len(rows))
+	bytes, whole := 0, len(rows) < maxUnindexed
 	for _, r := range rows {
+		bytes += len(r.Content)
+		whole = whole && utf8.RuneCountInString(r.Content) < maxNewChars
 		if keys := x.keysOf(r.Content); len(keys) > 0 {
 			x.newest[r.Seq] = unindexed{keys: keys, EventsBesideRow: dbsqlc.EventsBesideRow{
 				Seq: r.Seq, Role: r.Role, SenderID: r.SenderID, SenderNick: r.SenderNick, CreatedAt: r.CreatedAt,
 			}}
 		}
+	}
+	if !whole || bytes >= maxNewBytes {
+		x.logs.NoteCut(x.reader.Key)
 	}
 	return nil
 }

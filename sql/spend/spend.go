@@ -19,9 +19,9 @@ type Store struct{ *pg.DB }
 // New returns the costs of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// Add adds a spending to the session's usage and to the day's. It does nothing for a session that does not exist.
-func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending) error {
-	session, day := usage(key, one)
+// Add adds a spending to the session's usage and to that of now's day. It does nothing for a session that does not exist.
+func Add(ctx context.Context, tx pgx.Tx, now time.Time, key sessions.Key, one sessions.Spending) error {
+	session, day := usage(now, key, one)
 	if session == nil {
 		return nil
 	}
@@ -33,10 +33,10 @@ func Add(ctx context.Context, tx pgx.Tx, key sessions.Key, one sessions.Spending
 }
 
 // usage is a spending as the two rows take it; nil for nothing.
-func usage(key sessions.Key, one sessions.Spending) (*dbsqlc.SpendAddParams, *dbsqlc.UsageAddParams) {
+func usage(now time.Time, key sessions.Key, one sessions.Spending) (*dbsqlc.SpendAddParams, *dbsqlc.UsageAddParams) {
 	p := &dbsqlc.SpendAddParams{
 		SessionKey: key, PromptTokens: int64(pg.Clamp(one.Usage.Prompt)), CachedTokens: int64(pg.Clamp(one.Usage.Cached)),
-		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Day: pgtype.Date{Time: time.Now().UTC(), Valid: true},
+		CompletionTokens: int64(pg.Clamp(one.Usage.Completion)), Day: pgtype.Date{Time: now.UTC(), Valid: true},
 	}
 	cost := pg.Finite(one.Cost)
 	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && cost == 0 {
@@ -53,7 +53,7 @@ func usage(key sessions.Key, one sessions.Spending) (*dbsqlc.SpendAddParams, *db
 
 // Charge implements sessions.Store.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
-	session, day := usage(key, one)
+	session, day := usage(s.Clock.Now(), key, one)
 	if session == nil {
 		return nil
 	}
