@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +13,8 @@ import (
 	"ebb/bot/llm"
 	"ebb/bot/schedule"
 	"ebb/bot/schedule/when"
+	"ebb/memory/draft"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
@@ -23,7 +27,6 @@ const remindCommand = "remind"
 type remindArgs struct {
 	When string                `json:"when"`
 	Text string                `json:"text"`
-	For  string                `json:"for"`
 	Kind sessions.ScheduleKind `json:"kind"`
 }
 
@@ -32,8 +35,7 @@ var remindSpec = llm.ToolSpec{
 	Description: "Set a reminder in this chat when someone asks for one.",
 	Schema: object([]string{"when", "text"}, map[string]any{
 		"when": field("string", "the time in the user's words: 10分钟后, 每周五9点, tomorrow at 3 pm"),
-		"text": field("string", "what to say then"),
-		"for":  field("string", "name of who asks for it, if several ask"),
+		"text": field("string", "what to say then, in the asker's words"),
 		"kind": map[string]any{"type": "string", "enum": []sessions.ScheduleKind{sessions.Remind, sessions.AskModel},
 			"description": "remind (default) sends the text; ask gives it to you as a task then"},
 	}),
@@ -61,7 +63,7 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	if slices.ContainsFunc(asked, sessions.Event.IsScheduled) {
 		return "", fmt.Errorf("remind: %w; answer the scheduled message instead", schedule.ErrNested)
 	}
-	by, err := askerOf(asked, args.For)
+	by, err := askerOf(asked, args.When, args.Text)
 	if err != nil {
 		return "", err
 	}
@@ -78,26 +80,33 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	return fmt.Sprintf("set as reminder %d: %s; due %s. Answer with the time.", p.ID, p.Times("en"), p.Coming(", ")), nil
 }
 
-// askerOf returns the newest message of the asker with a name. The name of a single asker doesn't count.
-func askerOf(asked []sessions.Event, name string) (sessions.Event, error) {
+// askerOf returns the message that asks for a reminder. Among several people it is the newest of the only one who wrote its text, and
+// the time too: a model that names the person may repeat what another one wrote.
+func askerOf(asked []sessions.Event, when, what string) (sessions.Event, error) {
+	words := map[sessions.UserID]string{}
+	for _, e := range asked {
+		own, _ := draft.OwnWords(e)
+		words[e.SenderID] += text.Canonical(own) + "\n"
+	}
 	by := asked[len(asked)-1]
-	isOther := func(e sessions.Event) bool { return e.SenderID != by.SenderID }
-	if !slices.ContainsFunc(asked, isOther) {
+	if len(words) == 1 {
 		return by, nil
 	}
-	name = strings.TrimLeft(strings.TrimSpace(name), "@＠")
-	named := slices.DeleteFunc(slices.Clone(asked), func(e sessions.Event) bool {
-		return name == "" || e.SenderNick != name && string(e.SenderID) != name
-	})
-	if len(named) == 0 {
-		return by, errors.New("remind: several people ask; give the name of the one who asks for it as \"for\"; nothing was set")
+	when, what = text.Canonical(strings.TrimSpace(when)), text.Canonical(strings.TrimSpace(cmp.Or(what, when)))
+	wrote := slices.DeleteFunc(slices.Collect(maps.Keys(words)), func(id sessions.UserID) bool { return id == "" || !strings.Contains(words[id], what) })
+	if len(wrote) != 1 || what == "" || !strings.Contains(words[wrote[0]], when) {
+		return by, errSeveral
 	}
-	by = named[len(named)-1]
-	if slices.ContainsFunc(named, isOther) {
-		return by, errors.New("remind: several askers have this name; give an id as \"for\"; nothing was set")
+	for _, e := range asked {
+		if e.SenderID == wrote[0] {
+			by = e
+		}
 	}
 	return by, nil
 }
+
+var errSeveral = errors.New("remind: several people wrote, and time and text are not the words of one of them; " +
+	"repeat the call in the words of the person who asks, or let them write it again alone; nothing was set")
 
 func remindFault(ctx context.Context, err error) error {
 	for _, known := range []error{

@@ -248,10 +248,10 @@ func TestPersonaSetsReminders(t *testing.T) {
 	t.Parallel()
 	const due = "2026-03-05 10:10"
 	for asked, c := range map[string]struct{ args, answer string }{
-		"user> 张三(u1): 10分钟后提醒我喝水":                              {`{"for":"张三","text":"喝水","when":"10分钟后提醒我"}`, "好的，提醒 #7 已设好，时间 " + due + "。"},
-		"user> 张三(u1): 请提醒我明天下午3点开会。":                           {`{"for":"张三","text":"开会","when":"请提醒我明天下午3点"}`, "好的，提醒 #7"},
+		"user> 张三(u1): 10分钟后提醒我喝水":                              {`{"text":"喝水","when":"10分钟后提醒我"}`, "好的，提醒 #7 已设好，时间 " + due + "。"},
+		"user> 张三(u1): 请提醒我明天下午3点开会。":                           {`{"text":"开会","when":"请提醒我明天下午3点"}`, "好的，提醒 #7"},
 		"user> 每周五9点提醒大家交周报":                                    {`{"text":"交周报","when":"每周五9点提醒大家"}`, "好的，提醒 #7"},
-		"user> Bob(u2): Remind me in 10 minutes to drink water": {`{"for":"Bob","text":"drink water","when":"Remind me in 10 minutes to"}`, "Reminder #7 is set for " + due + "."},
+		"user> Bob(u2): Remind me in 10 minutes to drink water": {`{"text":"drink water","when":"Remind me in 10 minutes to"}`, "Reminder #7 is set for " + due + "."},
 		"user> remind me to call Bob tomorrow at 3 pm":          {`{"text":"call Bob","when":"tomorrow at 3 pm"}`, "Reminder #7"},
 		"user> 提醒我交周报，明天下午3点":                                   {`{"text":"交周报","when":"明天下午3点"}`, "好的，提醒 #7"},
 	} {

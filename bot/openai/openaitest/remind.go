@@ -30,11 +30,7 @@ func reminderOf(s said) (args string, ok bool) {
 	if at == "" || what == "" {
 		return "", false
 	}
-	given := map[string]string{"when": at, "text": what}
-	if s.who != "" {
-		given["for"] = s.nick()
-	}
-	b, _ := json.Marshal(given)
+	b, _ := json.Marshal(map[string]string{"when": at, "text": what})
 	return string(b), true
 }
 
