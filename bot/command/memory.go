@@ -180,7 +180,7 @@ func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessio
 
 func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
 	id := memoryID(c.Arg)
-	shared, err := h.manage.Promote(ctx, h.actor(t), id, t.Asked[0].SenderID)
+	shared, err := h.manage.Promote(ctx, h.actor(t), id)
 	if err != nil {
 		return refusal(ctx, id, err, t.Lang)
 	}

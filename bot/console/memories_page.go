@@ -222,14 +222,10 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	by := strings.TrimSpace(r.PostFormValue("by"))
-	if by == "" || utf8.RuneCountInString(by) > 64 || strings.ContainsRune(by, 0) || !utf8.ValidString(by) {
-		return badRequest{code: "error.promote_by"}
-	}
 	var shared memory.Memory
 	err = c.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
 		var err error
-		shared, err = c.cfg.Manage.Promote(ctx, operator, m.ID, sessions.UserID(by))
+		shared, err = c.cfg.Manage.Promote(ctx, r.operator(), m.ID)
 		if _, ok := errors.AsType[manage.Refusal](err); ok {
 			return badRequest{code: "error.promote"}
 		}

@@ -29,7 +29,7 @@ var routes = []access{
 	{"GET /memories/{id}", "/memories/{memory}", 200, 200, 200, 404},
 	{"GET /people", "/people", 200, 200, 403, 0},
 	{"GET /sessions/{key}/search", "/sessions/{key}/search?q=PO-1", 200, 403, 403, 403},
-	{"POST /memories/{id}/promote", "/memories/{memory}/promote", 400, 403, 403, 403},
+	{"POST /memories/{id}/promote", "/memories/{memory}/promote", 200, 403, 403, 403},
 	{"GET /people/{id}", "/people/staff0001", 200, 200, 403, 0},
 	{"GET /usage", "/usage", 200, 200, 200, 0},
 	{"GET /usage", "/usage?format=csv", 200, 200, 200, 0},

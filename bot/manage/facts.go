@@ -44,7 +44,7 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 
 // Promote makes a group's memory one of the team; by decided it. It returns a [Refusal] for a memory that can't be
 // shared, and [sessions.ErrNotFound] if it was superseded meanwhile.
-func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.UserID) (memory.Memory, error) {
+func (m *Manager) Promote(ctx context.Context, a Actor, id int64) (memory.Memory, error) {
 	if a.Role < Admin {
 		return memory.Memory{}, NotAllowed
 	}
@@ -56,7 +56,7 @@ func (m *Manager) Promote(ctx context.Context, a Actor, id int64, by sessions.Us
 		return f.Memory, why
 	}
 	return recorded(ctx, m, a, Promoted, f.SourceSession, memoryDetail(id), func(ctx context.Context) (memory.Memory, error) {
-		return m.cfg.Rights.Promote(ctx, id, by)
+		return m.cfg.Rights.Promote(ctx, id, sessions.UserID(a.requester()))
 	})
 }
 

@@ -204,7 +204,7 @@ func TestRightsOfActors(t *testing.T) {
 	ctx, other := t.Context(), sessions.Session{Key: "other"}
 	session := sessions.Session{Key: "s"}
 	forget := func(m *Manager, a Actor) error { _, _, err := m.ForgetFact(ctx, a, 3); return err }
-	promote := func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3, "boss"); return err }
+	promote := func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3); return err }
 	find := func(m *Manager, a Actor) error { _, err := m.FindPerson(ctx, a, "bob"); return err }
 	preview := func(who sessions.UserID) func(*Manager, Actor) error {
 		return func(m *Manager, a Actor) error { _, err := m.PreviewPerson(ctx, a, who); return err }
@@ -244,8 +244,8 @@ func TestRightsOfActors(t *testing.T) {
 		{"an admin forgets the group's", group, admin, forget, nil, `forget 3 only ""`},
 		{"an operator forgets", group, operator, forget, nil, `forget 3 only ""`},
 		{"a member promotes", group, member, promote, NotAllowed, ""},
-		{"an admin promotes", group, admin, promote, nil, "promote 3 by boss"},
-		{"an operator promotes", group, operator, promote, nil, "promote 3 by boss"},
+		{"an admin promotes", group, admin, promote, nil, "promote 3 by root"},
+		{"an operator promotes", group, operator, promote, nil, "promote 3 by cli:root"},
 		{"a member finds a person", group, member, find, NotAllowed, ""},
 		{"an admin finds no member", group, admin, find, sessions.ErrNotFound, ""},
 		{"a member previews themself", group, member, preview("alice"), nil, `preview alice of "r" self true`},
@@ -371,7 +371,7 @@ func TestPromoteRefusesWithTheReason(t *testing.T) {
 		for _, a := range []Actor{admin, operator} {
 			m.ID = 3
 			s := &storage{fact: memory.Known{Memory: *m}}
-			_, err := newTestManager(s).Promote(t.Context(), a, 3, "boss")
+			_, err := newTestManager(s).Promote(t.Context(), a, 3)
 			if why == "" && err == nil && len(s.calls) == 1 {
 				continue
 			}

@@ -35,7 +35,7 @@ func TestOperatorsAreInTheAudit(t *testing.T) {
 	changes := map[string]func(*Manager, Actor) error{
 		"undo s : done":            func(m *Manager, a Actor) error { _, err := m.Undo(ctx, a, session); return err },
 		"forget s memory 3: done":  func(m *Manager, a Actor) error { _, _, err := m.ForgetFact(ctx, a, 3); return err },
-		"promote s memory 3: done": func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3, "boss"); return err },
+		"promote s memory 3: done": func(m *Manager, a Actor) error { _, err := m.Promote(ctx, a, 3); return err },
 		"forget_person  : done":    func(m *Manager, a Actor) error { _, err := m.ForgetPerson(ctx, a, "bob"); return err },
 		"export_person  : done": func(m *Manager, a Actor) error {
 			return m.Export(ctx, a, "bob", nothing)

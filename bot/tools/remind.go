@@ -80,8 +80,8 @@ func (r reminder) call(ctx context.Context, in chat.ToolInput, args remindArgs) 
 	return fmt.Sprintf("set as reminder %d: %s; due %s. Answer with the time.", p.ID, p.Times("en"), p.Coming(", ")), nil
 }
 
-// askerOf returns the message that asks for a reminder. Among several people it is the newest of the only one who wrote its text, and
-// the time too: a model that names the person may repeat what another one wrote.
+// askerOf returns the message that asks for a reminder. Among several people it is the newest one of the person who wrote both text
+// and time, if no other wrote the text. A name from the model may repeat what another person wrote.
 func askerOf(asked []sessions.Event, when, what string) (sessions.Event, error) {
 	words := map[sessions.UserID]string{}
 	for _, e := range asked {

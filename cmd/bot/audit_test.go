@@ -29,7 +29,7 @@ var audited = map[string]struct{ args, action string }{
 	"compactions show":  {"ATTEMPT", "view_private"},
 	"memory export":     {"--person u1", "export_person"},
 	"memory forget":     {"ID --yes", "forget"},
-	"memory promote":    {"ID --by u1", "promote"},
+	"memory promote":    {"ID", "promote"},
 	"calls resume":      {"", "resume_calls"},
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"ebb/bot/config"
@@ -245,18 +244,13 @@ func noPerson(who string, err error) error {
 
 type memoryPromoteCmd struct {
 	configFlag
-	ID int64  `arg:"" help:"Number of the memory, as bot memory list shows it."`
-	By string `required:"" help:"Staff id of the administrator who decides it; it is kept with the memory."`
+	ID int64 `arg:"" help:"Number of the memory, as bot memory list shows it."`
 }
 
 // Run promotes a memory.
 func (c memoryPromoteCmd) Run(ctx context.Context, app *App) error {
-	by := strings.TrimSpace(c.By)
-	if by == "" {
-		return usageError{errors.New("--by is empty: want the staff id of the administrator who decides it")}
-	}
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, _ clock) error {
-		shared, err := m.Promote(ctx, operator, c.ID, sessions.UserID(by))
+		shared, err := m.Promote(ctx, operator, c.ID)
 		var why manage.Refusal
 		switch {
 		case errors.As(err, &why):
