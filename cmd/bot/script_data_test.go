@@ -81,7 +81,7 @@ func readRows(ctx context.Context, conn *pgx.Conn, statement string) ([]string, 
 }
 
 func (w *world) cmdSQL(args []string) error {
-	return w.until(fmt.Sprintf("%s to give %q", args[0], args[1]), patience/4, func() (bool, string) {
+	return w.until(fmt.Sprintf("%s to give %q", args[0], args[1]), patience, func() (bool, string) {
 		rows, err := w.query(args[0])
 		if err != nil {
 			return false, err.Error()
@@ -89,6 +89,11 @@ func (w *world) cmdSQL(args []string) error {
 		got := strings.Join(rows, ";")
 		return got == args[1], strconv.Quote(got)
 	})
+}
+
+// cmdGranted is: N. The lease of the only session was granted N times. Its first term is the id of the first message.
+func (w *world) cmdGranted(args []string) error {
+	return w.cmdSQL([]string{"SELECT s.lease_term - min(e.id) + 1 FROM dingtalk_sessions s JOIN dingtalk_session_events e USING (session_key) GROUP BY s.lease_term", args[0]})
 }
 
 func (w *world) cmdSettled([]string) error { return w.settle() }

@@ -67,6 +67,7 @@ import (
 //	context below N WITHIN      wait until the context is below N tokens;  spent WITHIN  until the tokens of the day are used up
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
+//	granted N                   wait until the lease of the only session was granted N times
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
 //	postgres slow DURATION      each statement that comes by a "network" takes DURATION longer
 //	postgres disk               the data are on a small disk of their own;  postgres full|room
@@ -115,7 +116,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
 		"model": {(*world).cmdModel, 1, 9, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "pester": {(*world).cmdPester, 6, 6, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
-		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil},
+		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil}, "granted": {(*world).cmdGranted, 1, 1, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},

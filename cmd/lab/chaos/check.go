@@ -81,6 +81,9 @@ func (e *evidence) checkOrder(f *findings) {
 			continue
 		}
 		u := e.said[string(l.MsgID)]
+		if u.harm { // an order to stop passes what waits
+			continue
+		}
 		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
 			f.addBroken("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
 		}
@@ -129,8 +132,9 @@ func (e *evidence) checkTurns(f *findings) {
 	for _, t := range turnsOf(e.log) {
 		f.turns++
 		has := rig.MarkPattern.FindAllString(t.text, -1)
+		quotes := slices.ContainsFunc(t.asked, func(mark string) bool { return e.said[mark].harm })
 		for _, mark := range has {
-			if !slices.Contains(t.asked, mark) && !e.said[mark].wiped {
+			if !quotes && !slices.Contains(t.asked, mark) && !e.said[mark].wiped {
 				f.addBroken("message %s was answered in a turn that did not take it: session %s answered %v with %q", mark, t.key, t.asked, shorten(t.text))
 			}
 		}

@@ -16,8 +16,8 @@ import (
 
 // Run injects faults, checks, and prints both. Its exit code is 1 after a broken promise.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
-	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.Remind < 0 || c.For <= 0 {
-		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate and --every must be more than 0, --erase and --remind not less"))
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.Remind < 0 || c.Harm < 0 || c.For <= 0 {
+		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate and --every must be more than 0, --erase, --remind and --harm not less"))
 	}
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1
@@ -39,7 +39,10 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 		return fmt.Errorf("chaos: seed %d: %w", c.Seed, err)
 	}
 	found := e.checkAll()
-	if c.Calm {
+	switch {
+	case c.Harm > 0:
+		found.broken = append(found.broken, w.judgeHarm(app.Stdout, e)...)
+	case c.Calm:
 		found.broken = append(found.broken, w.judgeUsage(app.Stdout)...)
 	}
 	w.printReport(app.Stdout, found)
@@ -56,6 +59,9 @@ func (w *world) printPlan() {
 	}
 	if c.Calm {
 		what = "no trouble"
+	}
+	if c.Harm > 0 {
+		what += fmt.Sprintf(", members who mean harm every %s in the second half", c.Harm)
 	}
 	keys := map[bool]string{false: "honoured", true: "ignored"}[w.keysIgnored()]
 	form := map[bool]string{false: "Markdown", true: "cards"}[c.Cards]
@@ -90,6 +96,7 @@ func (w *world) runAll(ctx context.Context) error {
 	}
 
 	began := time.Now()
+	w.middle = began.Add(w.opt.For / 2)
 	defer func() {
 		w.took = fmt.Sprintf("%s to begin, %s of talk, %s to come to rest and stop", roundDuration(began.Sub(w.began)), w.opt.For, roundDuration(time.Since(began)-w.opt.For))
 	}()

@@ -396,7 +396,7 @@ func (t *talkers) pickGroup(n int) string {
 	if t.member {
 		groups = chaosMemberGroups
 	}
-	return fmt.Sprintf("cid-chaos-%02d", n%groups)
+	return fmt.Sprintf(groupPrefix+"%02d", n%groups)
 }
 
 func commandOf(change func(*remark)) func(*remark) {

@@ -80,8 +80,8 @@ func (e *evidence) checkKept(f *findings) {
 func (e *evidence) checkFacts(f *findings) {
 	kept := map[string]int{}
 	for _, k := range e.facts {
-		for _, m := range toRemember.FindAllStringSubmatch(k.Content, -1) {
-			kept[m[1]]++
+		for _, fact := range toRemember.FindAllString(k.Content, -1) {
+			kept[fact]++
 		}
 	}
 	cursor := map[sessions.Key]int64{}
@@ -94,7 +94,7 @@ func (e *evidence) checkFacts(f *findings) {
 			continue
 		}
 		f.facts++
-		if n := kept[toRemember.FindStringSubmatch(fact)[1]]; n != 1 && !e.said[string(l.MsgID)].wiped {
+		if n := kept[toRemember.FindString(fact)]; n != 1 && !e.said[string(l.MsgID)].wiped {
 			f.addBroken("the fact of message %s was flushed and is in memory %d times", l.MsgID, n)
 		}
 	}

@@ -49,17 +49,22 @@ func planFaults(opt Command) []fault {
 	if opt.Cards {
 		kinds = slices.Concat(faultKinds, cardKinds)
 	}
-	plan := append(
-		drawFaults(opt, kinds, opt.Every, rand.New(rand.NewPCG(opt.Seed, 3))),
-		drawFaults(opt, erasureKinds, opt.Erase, rand.New(rand.NewPCG(opt.Seed, 4)))...,
-	)
-	plan = append(plan, drawFaults(opt, reminderKinds, opt.Remind, rand.New(rand.NewPCG(opt.Seed, 5)))...)
+	var plan []fault
+	draw := func(kinds []chaosKind, from, every time.Duration, stream uint64) {
+		plan = append(plan, drawFaults(opt, kinds, from, every, rand.New(rand.NewPCG(opt.Seed, stream)))...)
+	}
+	if !opt.Calm {
+		draw(kinds, 0, opt.Every, 3)
+		draw(erasureKinds, 0, opt.Erase, 4)
+		draw(reminderKinds, 0, opt.Remind, 5)
+	}
+	draw(harmKinds, opt.For/2, opt.Harm, 6)
 	slices.SortStableFunc(plan, func(x, y fault) int { return cmp.Compare(x.at, y.at) })
 	return plan
 }
 
-// drawFaults draws one fault after each interval on average.
-func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.Rand) []fault {
+// drawFaults draws one fault after each interval on average, from a time on.
+func drawFaults(opt Command, kinds []chaosKind, from, every time.Duration, rng *rand.Rand) []fault {
 	if every == 0 {
 		return nil
 	}
@@ -68,7 +73,7 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 		sum += t.weight
 	}
 	var plan []fault
-	for at := every; at < opt.For; at += every/2 + time.Duration(rng.Int64N(int64(every))) {
+	for at := from + every; at < opt.For; at += every/2 + time.Duration(rng.Int64N(int64(every))) {
 		t := fault{at: at, slot: rng.IntN(opt.Replicas), d: 200*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second))), n: rng.IntN(1000)}
 		pick := rng.IntN(sum)
 		for _, k := range kinds {
@@ -83,7 +88,7 @@ func drawFaults(opt Command, kinds []chaosKind, every time.Duration, rng *rand.R
 }
 
 func (w injector) injectFault(ctx context.Context, t fault) {
-	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds, reminderKinds) {
+	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds, reminderKinds, harmKinds) {
 		if k.kind != t.kind {
 			continue
 		}

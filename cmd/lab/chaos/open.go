@@ -47,9 +47,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	if w.eye, err = inspect.Open(ctx, w.url); err != nil {
 		return w, err
 	}
-	if !opt.Calm {
-		w.plan = planFaults(opt)
-	}
+	w.plan = planFaults(opt)
 	w.sim = dingtalktest.New(dingtalktest.Options{
 		Seed: opt.Seed, LatencyMax: dingtalktest.Never, WebhookPerMinute: dingtalktest.Unlimited, OpensPerMinute: 100_000,
 		RedeliverAfter: 3 * time.Second, RedeliverMax: dingtalktest.Unlimited, RetryOnError: true, Backlog: time.Minute,

@@ -48,6 +48,9 @@ from the first push to the answer: p50 %s, p99 %s
 	if !w.opt.Cards {
 		again += " --no-cards"
 	}
+	if w.opt.Harm > 0 {
+		again += fmt.Sprintf(" --harm %s", w.opt.Harm)
+	}
 	if w.opt.Calm {
 		again += " --calm"
 	}

@@ -13,6 +13,7 @@ import (
 
 // Few groups where each of their members has a session, so that each session grows long.
 const (
+	groupPrefix        = "cid-chaos-"
 	chaosConversations = 14
 	chaosMemberGroups  = 3
 )
@@ -118,10 +119,10 @@ func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 		u.place = dingtalktest.DirectConversation(who.ID)
 		u.thread = u.place
 	case t.member:
-		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosMemberGroups))
+		m.Conversation = fmt.Sprintf(groupPrefix+"%02d", t.rng.IntN(chaosMemberGroups))
 		u.place, u.thread = m.Conversation, m.Conversation+" "+who.ID
 	default:
-		m.Conversation = fmt.Sprintf("cid-chaos-%02d", t.rng.IntN(chaosConversations))
+		m.Conversation = fmt.Sprintf(groupPrefix+"%02d", t.rng.IntN(chaosConversations))
 		u.place, u.thread = m.Conversation, m.Conversation
 	}
 	switch {

@@ -26,6 +26,7 @@ type world struct {
 	program string
 	out     io.Writer
 	began   time.Time
+	middle  time.Time // half of the talk is over
 	ended   time.Time // end of the talk
 
 	sim       *dingtalktest.Server
@@ -163,6 +164,7 @@ type remark struct {
 	fact      string // fact in it to remember
 	wiped     bool   // it may be erased
 	gone      bool   // its row may be deleted too
+	harm      bool   // its member means harm
 
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
@@ -195,6 +197,7 @@ type Command struct {
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
 	Remind   time.Duration `default:"2s" help:"Between one reminder and the next, on average; 0: none."`
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
+	Harm     time.Duration `default:"0" help:"Between one act of members who mean harm and the next, on average, in the second half; 0: none."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
 	Logs     string        `type:"path" placeholder:"FILE" help:"Write the logs of the gateways to this file."`
 }
