@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
@@ -87,7 +88,7 @@ func TestRestartIsReportedOnce(t *testing.T) {
 	if want := []string{"killed killed 7", "stopped clean 9"}; !slices.Equal(all, want) {
 		t.Errorf("reported were %q, want %q", all, want)
 	}
-	list, err := s.Restarts(t.Context(), 10)
+	list, err := restartsOf(t, s)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d accounts, %v", len(list), err)
 	}
@@ -114,7 +115,7 @@ func TestRestartOfAFrozenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	keepAccount(t, s, "frozen", sessions.Running, sessions.RestartFigures{Answered: 1})
-	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Ending != sessions.Running || !list[0].StoppedAt.IsZero() {
+	if list, err := restartsOf(t, s); err != nil || len(list) != 1 || list[0].Ending != sessions.Running || !list[0].StoppedAt.IsZero() {
 		t.Errorf("awake it is %+v, %v", list, err)
 	}
 	if got := ended(t.Context(), t, s); len(got) != 0 {
@@ -139,14 +140,14 @@ func TestRestartBegins(t *testing.T) {
 	if got := ended(t.Context(), t, s); len(got) != 0 {
 		t.Errorf("reported at its begin: %q", got)
 	}
-	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Figures.Answered != 3 {
+	if list, err := restartsOf(t, s); err != nil || len(list) != 1 || list[0].Figures.Answered != 3 {
 		t.Errorf("its account is %+v, %v", list, err)
 	}
 	execute(t, db, "UPDATE restarts SET started_at = now() - interval '91 days'")
 	if err := s.OpenRestart(t.Context(), "next"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := s.Restarts(t.Context(), 10); err != nil || len(list) != 1 || list[0].Replica != "next" {
+	if list, err := restartsOf(t, s); err != nil || len(list) != 1 || list[0].Replica != "next" {
 		t.Errorf("after a quarter of a year: %+v, %v", list, err)
 	}
 }
@@ -236,4 +237,11 @@ func TestOweRest(t *testing.T) {
 	if err != nil || d.Through != 2 || d.Failures != 2 || d.Reason != "busy" {
 		t.Errorf("the debt that rests is %+v, %v", d, err)
 	}
+}
+
+// restartsOf reads the accounts as the console does.
+func restartsOf(t *testing.T, s *sql.Store) ([]sessions.Restart, error) {
+	t.Helper()
+	list, _, err := s.Pages().Restarts(t.Context(), pages.Page{Limit: 10})
+	return list, err
 }

@@ -74,8 +74,8 @@ func (c *Console) apiLists() map[string]apiList {
 			return each(rows, viewSchedule), next, err
 		},
 		"restarts": func(r *request, p pages.Page) ([]any, string, error) {
-			rows, err := r.lists.Restarts(r.Context(), p.Limit)
-			return each(rows, viewRestart), "", err
+			rows, next, err := r.lists.Restarts(r.Context(), p)
+			return each(rows, viewRestart), next, err
 		},
 		"usage": c.apiUsage,
 	}
@@ -140,7 +140,7 @@ func (c *Console) api(read apiList) http.Handler {
 // that no client takes a part for the whole.
 func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p pages.Page, v answer) {
 	w.Header().Set("Content-Type", linesType)
-	out, p := json.NewEncoder(w), pages.Page{Limit: max(p.Limit, apiMaxRows), Cursor: p.Cursor}
+	out, p := json.NewEncoder(w), pages.Page{Limit: max(p.Limit, apiMaxRows), Fixed: true}
 	for {
 		for _, row := range v.Items {
 			if out.Encode(row) != nil {
@@ -180,7 +180,7 @@ func (c *Console) bearer(r *http.Request) (pages.Login, int) {
 }
 
 func pageOf(r *http.Request) (pages.Page, error) {
-	p, text := pages.Page{Limit: apiRows, Cursor: r.FormValue("cursor")}, r.FormValue("limit")
+	p, text := pages.Page{Limit: apiRows, Cursor: r.FormValue("cursor"), Fixed: true}, r.FormValue("limit")
 	if text == "" {
 		return p, nil
 	}

@@ -113,7 +113,7 @@ func generationBegan(ctx context.Context, lists pages.Lists, s sessions.Session)
 	if s.BaseSeq == 0 {
 		return s.CreatedAt, nil
 	}
-	events, _, err := lists.Talk(ctx, s.Key, pages.Page{Limit: 1, Cursor: pages.Place{ID: s.BaseSeq + 1}.Cursor()})
+	events, _, err := lists.Talk(ctx, s.Key, pages.Page{Limit: 1, Cursor: pages.Place{ID: s.BaseSeq + 1}.Cursor(pages.ListTalk)})
 	if err != nil || len(events) == 0 {
 		return time.Time{}, err
 	}

@@ -63,7 +63,7 @@ func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, k
 	if v.EndSeq >= v.StartSeq && v.EndSeq > 0 {
 		cursor := r.FormValue("cursor")
 		if cursor == "" {
-			cursor = pages.Place{ID: v.EndSeq + 1}.Cursor()
+			cursor = pages.Place{ID: v.EndSeq + 1}.Cursor(pages.ListTalk)
 		}
 		events, next, err := lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
 		if err != nil && !isNotFound(err) {

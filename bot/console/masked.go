@@ -288,11 +288,11 @@ func (m restricted) Actions(ctx context.Context, only []sessions.Key, p pages.Pa
 }
 
 // Restarts implements pages.Lists. A restart concerns all groups.
-func (m restricted) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
+func (m restricted) Restarts(ctx context.Context, p pages.Page) ([]sessions.Restart, string, error) {
 	if m.only != nil {
-		return nil, nil
+		return nil, "", nil
 	}
-	return m.all.Restarts(ctx, limit)
+	return m.all.Restarts(ctx, p)
 }
 
 // Replicas implements pages.Lists. A replica serves all groups.

@@ -19,11 +19,11 @@ import (
 const restartRows = 200
 
 func (c *Console) restarts(w http.ResponseWriter, r *request) error {
-	rows, err := r.lists.Restarts(r.Context(), restartRows)
+	v, err := list(r, func(p pages.Page) ([]sessions.Restart, string, error) { return r.lists.Restarts(r.Context(), p) })
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "restarts", rows)
+	c.pages.show(w, r, http.StatusOK, "restarts", v)
 	return nil
 }
 

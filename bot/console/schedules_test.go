@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ebb/memory/pages"
 )
 
 // addSchedule adds an active schedule in 100 minutes, set by 张伟.
@@ -85,27 +86,23 @@ func TestSchedulesAreInTheOrderOfTheirTimes(t *testing.T) {
 	w.execute(`UPDATE schedules SET due_at = now() + interval '1 hour' * (ARRAY[5, 1, 3, 1, 9, 9, 9])[id], state = CASE WHEN id > 4 THEN 'done' ELSE 'active' END,
 		settled_at = CASE WHEN id > 4 THEN now() - interval '1 hour' * (ARRAY[2, 1, 3])[id - 4] END`)
 	b := w.enter(w.serve(nil), adminToken)
-	pages := func(query string) (ids []int64) {
-		for cursor := ""; ; {
-			_, text := b.do("GET", "/api/v1/schedules?limit=2&q="+query+"&cursor="+cursor, "", "Authorization", "Bearer "+adminToken)
-			var v struct {
-				Items []struct{ ID int64 }
-				Next  string
+	inPages := func(state string) (ids []int64) {
+		for p := (pages.Page{Limit: 2}); ; {
+			rows, next, err := w.store.Pages().Schedules(t.Context(), pages.ScheduleFilter{State: state}, p)
+			if err != nil || len(ids) > 7 {
+				t.Fatalf("after %v: %v", ids, err)
 			}
-			if err := json.Unmarshal([]byte(text), &v); err != nil || len(ids) > 7 {
-				t.Fatalf("%s after %v: %v", text, ids, err)
-			}
-			for _, one := range v.Items {
+			for _, one := range rows {
 				ids = append(ids, one.ID)
 			}
-			if cursor = v.Next; cursor == "" {
+			if p.Cursor = next; next == "" {
 				return ids
 			}
 		}
 	}
-	for query, want := range map[string][]int64{"": {2, 4, 3, 1, 6, 5, 7}, "state:active": {2, 4, 3, 1}, "state:done": {6, 5, 7}, "state:cancelled": nil} {
-		if got := pages(query); !slices.Equal(got, want) {
-			t.Errorf("%q lists %v, want %v", query, got, want)
+	for state, want := range map[string][]int64{"": {2, 4, 3, 1, 6, 5, 7}, "active": {2, 4, 3, 1}, "done": {6, 5, 7}, "cancelled": nil} {
+		if got := inPages(state); !slices.Equal(got, want) {
+			t.Errorf("%q lists %v, want %v", state, got, want)
 		}
 	}
 	_, page := b.get("/schedules")

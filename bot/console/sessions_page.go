@@ -142,7 +142,7 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	}
 	cursor := r.FormValue("cursor")
 	if at, err := strconv.ParseInt(r.FormValue("at"), 10, 64); err == nil && cursor == "" {
-		cursor, v.Newer = pages.Place{ID: at + talkRows/2}.Cursor(), true
+		cursor, v.Newer = pages.Place{ID: at + talkRows/2}.Cursor(pages.ListTalk), true
 	}
 	events, next, err := lists.Talk(ctx, key, pages.Page{Limit: talkRows, Cursor: cursor})
 	if err != nil {

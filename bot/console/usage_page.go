@@ -54,8 +54,13 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 	}
 	switch name := r.FormValue("by"); name {
 	case "", "day", "session":
+		place, err := pages.ParseCursor(pages.ListCosts, p.Cursor, pages.Place{})
+		if err != nil {
+			return nil, "", err
+		}
 		rows, err := r.lists.Costs(r.Context(), nil, since, name == "session")
-		return each(rows, viewCost), "", err
+		rows, next := costsAfter(rows, place.Key, p.Limit)
+		return each(rows, viewCost), next, err
 	default:
 		by, err := usageDivision(r, name)
 		if err != nil {
@@ -65,6 +70,17 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 		rows, next, err := c.cfg.Records.UsageList(r.Context(), since, by, p)
 		return each(rows, func(u pages.Usage) costJSON { return viewUsage(namedFor(r, u)) }), next, err
 	}
+}
+
+// costsAfter cuts a page out of sums, in the order of their fields.
+func costsAfter(rows []pages.Cost, after string, limit int) ([]pages.Cost, string) {
+	place := func(c pages.Cost) string { return strings.Join([]string{string(c.Key), c.Day, c.Kind}, "\x00") }
+	slices.SortFunc(rows, func(a, b pages.Cost) int { return cmp.Compare(place(a), place(b)) })
+	rows = slices.DeleteFunc(rows, func(c pages.Cost) bool { return after != "" && place(c) <= after })
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], pages.Place{Key: place(rows[limit-1])}.Cursor(pages.ListCosts)
 }
 
 func (c *Console) usage(w http.ResponseWriter, r *request) error {

@@ -20,19 +20,41 @@ var ErrCursor = errors.New("the cursor is not one of this list")
 type Page struct {
 	Limit  int
 	Cursor string
+	// Fixed asks for an order that no change of a row moves, so that all pages together have each row that stays.
+	Fixed bool
 }
+
+// Names of the lists, so that no list takes the cursor of another one.
+const (
+	ListSessions       = "sessions"
+	ListSessionsByKey  = "sessions.key"
+	ListCompactions    = "compactions"
+	ListSchedules      = "schedules"
+	ListSchedulesByKey = "schedules.key"
+	ListTalk           = "talk"
+	ListMemories       = "memories"
+	ListActions        = "actions"
+	ListRestarts       = "restarts"
+	ListExpiring       = "expiring"
+	ListUsage          = "usage"
+	ListCosts          = "costs"
+	ListPeople         = "people"
+	ListPeopleByNick   = "people.nick"
+)
 
 // Place is a row's position in the fields of its list's order.
 type Place struct {
-	At  time.Time `json:"t,omitzero"`
-	Key string    `json:"k,omitempty"`
-	ID  int64     `json:"i,omitempty"`
+	List string    `json:"l"` // set by Cursor
+	At   time.Time `json:"t,omitzero"`
+	Key  string    `json:"k,omitempty"`
+	ID   int64     `json:"i,omitempty"`
 	// Ended is for reminders: the place is among ended ones, which follow active ones.
 	Ended bool `json:"e,omitempty"`
 }
 
-// Cursor encodes a position.
-func (p Place) Cursor() string {
+// Cursor encodes a position in a list.
+func (p Place) Cursor(list string) string {
+	p.List = list
 	b, err := json.Marshal(p)
 	if err != nil {
 		return "" // no field can fail
@@ -40,17 +62,22 @@ func (p Place) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParseCursor decodes a cursor. The empty one is first.
-func ParseCursor(cursor string, first Place) (Place, error) {
+const maxCursor = 8 << 10 // bytes
+
+// ParseCursor decodes a cursor of a list. The empty one is first.
+func ParseCursor(list, cursor string, first Place) (Place, error) {
 	if cursor == "" {
 		return first, nil
+	}
+	if len(cursor) > maxCursor {
+		return Place{}, ErrCursor
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return Place{}, ErrCursor
 	}
 	var p Place
-	if err := json.Unmarshal(b, &p); err != nil || p == (Place{}) {
+	if err := json.Unmarshal(b, &p); err != nil || p.List != list || p == (Place{List: list}) {
 		return Place{}, ErrCursor
 	}
 	return p, nil
@@ -251,9 +278,11 @@ const (
 // page's cursor, empty at the end. A wrong cursor is [ErrCursor]. Attempt, Memory, Session and Work return
 // [sessions.ErrNotFound] for an unknown key or id.
 type Lists interface {
+	// Sessions lists sessions, the last active first, or by key in the fixed order.
 	Sessions(ctx context.Context, f SessionFilter, p Page) (rows []SessionRow, next string, err error)
 	Compactions(ctx context.Context, f CompactionFilter, p Page) (rows []CompactionRow, next string, err error)
-	// Schedules lists active schedules by their next time, then ended ones, the last ended first.
+	// Schedules lists active schedules by their next time, then ended ones, the last ended first. The fixed order is that of key
+	// and number.
 	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
 	// Talk lists the events of a view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
@@ -277,7 +306,7 @@ type Lists interface {
 	Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]Cost, error)
 	Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error)
 	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
-	Restarts(ctx context.Context, limit int) ([]sessions.Restart, error)
+	Restarts(ctx context.Context, p Page) (rows []sessions.Restart, next string, err error)
 	Replicas(ctx context.Context) ([]Replica, error)
 	Counts(ctx context.Context, only []sessions.Key) (Counts, error)
 	Actions(ctx context.Context, only []sessions.Key, p Page) (rows []Action, next string, err error)

@@ -38,7 +38,6 @@ type Lists interface {
 	Debts(ctx context.Context, only []sessions.Key, limit int) ([]admin.Debt, error)
 	MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error)
 	People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error)
-	Restarts(ctx context.Context, limit int) ([]sessions.Restart, error)
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
 	Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error)
 }
@@ -57,27 +56,31 @@ func New(db *pg.DB, names *identity.Store, lists Lists) *Store { return &Store{d
 var newest = pages.Place{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Key: "\U0010FFFF", ID: math.MaxInt64}
 
 // The row that was read beyond a page is dropped. The cursor is that of the last row that stays.
-func cut[T any](rows []T, limit int, place func(T) pages.Place) (page []T, next string) {
+func cut[T any](list string, rows []T, limit int, place func(T) pages.Place) (page []T, next string) {
 	if len(rows) <= limit {
 		return rows, ""
 	}
-	return rows[:limit], place(rows[limit-1]).Cursor()
+	return rows[:limit], place(rows[limit-1]).Cursor(list)
 }
 
 // Sessions implements pages.Lists.
 func (s *Store) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	name := pages.ListSessions
+	if p.Fixed {
+		name = pages.ListSessionsByKey
+	}
+	place, err := pages.ParseCursor(name, p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
 	rows, err := s.db.Q.PageSessions(ctx, s.db.Pool, &dbsqlc.PageSessionsParams{
-		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), Model: pg.Clean(f.Model), State: pg.Clean(f.State),
+		ByKey: p.Fixed, BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), Words: texts(f.Words), Groups: texts(f.Groups), Model: pg.Clean(f.Model), State: pg.Clean(f.State),
 		OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("listing sessions: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageSessionsRow) pages.Place {
+	rows, next := cut(name, rows, p.Limit, func(r dbsqlc.PageSessionsRow) pages.Place {
 		return pages.Place{At: r.Session.LastActiveAt, Key: string(r.Session.SessionKey)}
 	})
 	list := make([]pages.SessionRow, len(rows))
@@ -92,7 +95,7 @@ func (s *Store) Sessions(ctx context.Context, f pages.SessionFilter, p pages.Pag
 
 // Compactions implements pages.Lists.
 func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	place, err := pages.ParseCursor(pages.ListCompactions, p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,7 +106,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	if err != nil {
 		return nil, "", fmt.Errorf("listing compactions: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageCompactionsRow) pages.Place {
+	rows, next := cut(pages.ListCompactions, rows, p.Limit, func(r dbsqlc.PageCompactionsRow) pages.Place {
 		return pages.Place{At: r.CompactionLog.CreatedAt, ID: r.CompactionLog.ID}
 	})
 	list := make([]pages.CompactionRow, len(rows))
@@ -121,7 +124,10 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 
 // Schedules implements pages.Lists.
 func (s *Store) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.Page) ([]pages.ScheduleRow, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	if p.Fixed {
+		return schedulesByKey(ctx, s.db, f, p)
+	}
+	place, err := pages.ParseCursor(pages.ListSchedules, p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -151,17 +157,41 @@ func (s *Store) Schedules(ctx context.Context, f pages.ScheduleFilter, p pages.P
 			rows = append(rows, dbsqlc.PageSchedulesRow(r))
 		}
 	}
-	list := make([]pages.ScheduleRow, len(rows))
-	for i := range rows {
-		list[i] = pages.ScheduleRow{Schedule: convert.Schedule(&rows[i].Schedule), Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
-	}
-	list, next := cut(list, p.Limit, func(r pages.ScheduleRow) pages.Place {
+	list, next := cut(pages.ListSchedules, scheduleRows(rows), p.Limit, func(r pages.ScheduleRow) pages.Place {
 		if r.State == sessions.ScheduleActive {
 			return pages.Place{At: r.DueAt, Key: string(r.Key), ID: r.ID}
 		}
 		return pages.Place{At: r.SettledAt, Key: string(r.Key), ID: r.ID, Ended: true}
 	})
 	return list, next, nil
+}
+
+func schedulesByKey(ctx context.Context, db *pg.DB, f pages.ScheduleFilter, p pages.Page) ([]pages.ScheduleRow, string, error) {
+	place, err := pages.ParseCursor(pages.ListSchedulesByKey, p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := db.Q.PageSchedulesByKey(ctx, db.Pool, &dbsqlc.PageSchedulesByKeyParams{
+		AfterKey: pg.Clean(place.Key), AfterID: place.ID, State: pg.Clean(f.State), Kind: pg.Clean(f.Kind), SessionKey: pg.Clean(string(f.Session)),
+		Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing schedules: %w", err)
+	}
+	rows := make([]dbsqlc.PageSchedulesRow, len(found))
+	for i, r := range found {
+		rows[i] = dbsqlc.PageSchedulesRow(r)
+	}
+	list, next := cut(pages.ListSchedulesByKey, scheduleRows(rows), p.Limit, func(r pages.ScheduleRow) pages.Place { return pages.Place{Key: string(r.Key), ID: r.ID} })
+	return list, next, nil
+}
+
+func scheduleRows(rows []dbsqlc.PageSchedulesRow) []pages.ScheduleRow {
+	list := make([]pages.ScheduleRow, len(rows))
+	for i := range rows {
+		list[i] = pages.ScheduleRow{Schedule: convert.Schedule(&rows[i].Schedule), Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
+	}
+	return list
 }
 
 // The nicks are those that the conversations of the requesters know.
@@ -181,7 +211,7 @@ func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) 
 
 // Talk implements pages.Lists.
 func (s *Store) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]sessions.Event, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	place, err := pages.ParseCursor(pages.ListTalk, p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
@@ -189,7 +219,7 @@ func (s *Store) Talk(ctx context.Context, key sessions.Key, p pages.Page) ([]ses
 	if err != nil {
 		return nil, "", fmt.Errorf("listing events: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.Event) pages.Place { return pages.Place{ID: pg.OrZero(r.Seq)} })
+	rows, next := cut(pages.ListTalk, rows, p.Limit, func(r dbsqlc.Event) pages.Place { return pages.Place{ID: pg.OrZero(r.Seq)} })
 	slices.Reverse(rows)
 	events, err := convert.Events(rows)
 	return events, next, err

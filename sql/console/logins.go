@@ -81,7 +81,7 @@ func (s *Store) End(ctx context.Context, a pages.Action, outcome string) error {
 
 // Actions implements pages.Lists.
 func (s *Store) Actions(ctx context.Context, only []sessions.Key, p pages.Page) ([]pages.Action, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	place, err := pages.ParseCursor(pages.ListActions, p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,7 +89,7 @@ func (s *Store) Actions(ctx context.Context, only []sessions.Key, p pages.Page) 
 	if err != nil {
 		return nil, "", fmt.Errorf("listing actions: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.Audit) pages.Place { return pages.Place{ID: r.ID} })
+	rows, next := cut(pages.ListActions, rows, p.Limit, func(r dbsqlc.Audit) pages.Place { return pages.Place{ID: r.ID} })
 	list := make([]pages.Action, len(rows))
 	for i, r := range rows {
 		list[i] = pages.Action{ID: r.ID, At: r.At, Actor: r.Actor, Action: r.Action, Key: r.SessionKey, Detail: r.Detail, Outcome: r.Outcome}

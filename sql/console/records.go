@@ -20,7 +20,7 @@ var _ pages.Records = (*Store)(nil)
 
 // Expiring implements pages.Records.
 func (s *Store) Expiring(ctx context.Context, period, soon time.Duration, p pages.Page) ([]pages.Expiring, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	place, err := pages.ParseCursor(pages.ListExpiring, p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -30,7 +30,7 @@ func (s *Store) Expiring(ctx context.Context, period, soon time.Duration, p page
 	if err != nil {
 		return nil, "", fmt.Errorf("listing expiring events: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageExpiringRow) pages.Place { return pages.Place{Key: string(r.SessionKey)} })
+	rows, next := cut(pages.ListExpiring, rows, p.Limit, func(r dbsqlc.PageExpiringRow) pages.Place { return pages.Place{Key: string(r.SessionKey)} })
 	list := make([]pages.Expiring, len(rows))
 	for i, r := range rows {
 		list[i] = pages.Expiring{
@@ -157,7 +157,7 @@ func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy
 }
 
 func (s *Store) usageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page, known nicks) ([]pages.Usage, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	place, err := pages.ParseCursor(pages.ListUsage, p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -178,7 +178,7 @@ func (s *Store) usageList(ctx context.Context, since time.Time, by pages.UsageBy
 	if err != nil {
 		return nil, "", fmt.Errorf("reading usage: %w", err)
 	}
-	list, next := cut(list, p.Limit, func(u pages.Usage) pages.Place {
+	list, next := cut(pages.ListUsage, list, p.Limit, func(u pages.Usage) pages.Place {
 		u.Title, u.Nick, u.Usage, u.Cost = "", "", sessions.Usage{}, 0
 		key, _ := json.Marshal(u) // no field can fail
 		return pages.Place{Key: string(key)}
@@ -232,7 +232,7 @@ func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) 
 	if f.Names && f.Part != "" {
 		return s.peopleLike(ctx, f.Part, p)
 	}
-	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	place, err := pages.ParseCursor(pages.ListPeople, p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -243,14 +243,14 @@ func (s *Store) People(ctx context.Context, f pages.PeopleFilter, p pages.Page) 
 		return nil, "", fmt.Errorf("listing people: %w", err)
 	}
 	placeOf := func(r dbsqlc.PagePeopleRow) pages.Place { return pages.Place{Key: string(r.Person)} }
-	rows, next := cut(rows, p.Limit, placeOf)
+	rows, next := cut(pages.ListPeople, rows, p.Limit, placeOf)
 	list := make([]pages.Speaker, 0, len(rows))
 	for _, r := range rows {
 		if r.Matches {
 			list = append(list, pages.Speaker{ID: r.Person})
 		}
 		if r.Bounded {
-			next = placeOf(r).Cursor()
+			next = placeOf(r).Cursor(pages.ListPeople)
 		}
 	}
 	if err := s.nameSpeakers(ctx, list); err != nil {
@@ -280,7 +280,7 @@ const mostNamed = 50_000
 // People with exactly that name or id come first, since they may have left only memories. A page can have fewer rows
 // than its limit, or none, while the search of more names goes on with the cursor.
 func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pages.Speaker, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, pages.Place{})
+	place, err := pages.ParseCursor(pages.ListPeopleByNick, p.Cursor, pages.Place{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -313,7 +313,7 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 			add(pages.Speaker{ID: r.Person})
 		}
 		if r.Bounded || i+1 == p.Limit {
-			next = pages.Place{Key: r.Name + "\x00" + string(r.Person)}.Cursor()
+			next = pages.Place{Key: r.Name + "\x00" + string(r.Person)}.Cursor(pages.ListPeopleByNick)
 		}
 	}
 	if err := s.nameSpeakers(ctx, list); err != nil {

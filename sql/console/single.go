@@ -114,7 +114,7 @@ func (s *Store) receipts(ctx context.Context, list []facts.FlushReceipt) ([]page
 
 // Memories implements pages.Lists.
 func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page) ([]memory.Memory, string, error) {
-	place, err := pages.ParseCursor(p.Cursor, newest)
+	place, err := pages.ParseCursor(pages.ListMemories, p.Cursor, newest)
 	if err != nil {
 		return nil, "", err
 	}
@@ -125,7 +125,7 @@ func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 	if err != nil {
 		return nil, "", fmt.Errorf("listing memories: %w", err)
 	}
-	rows, next := cut(rows, p.Limit, func(r dbsqlc.PageMemoriesRow) pages.Place { return pages.Place{ID: r.ID} })
+	rows, next := cut(pages.ListMemories, rows, p.Limit, func(r dbsqlc.PageMemoriesRow) pages.Place { return pages.Place{ID: r.ID} })
 	list := make([]memory.Memory, len(rows))
 	for i := range rows {
 		list[i] = convert.Memory((*dbsqlc.MemoriesReadableRow)(&rows[i]))
@@ -206,6 +206,15 @@ func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int)
 }
 
 // Restarts implements pages.Lists.
-func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
-	return s.lists.Restarts(ctx, limit)
+func (s *Store) Restarts(ctx context.Context, p pages.Page) ([]sessions.Restart, string, error) {
+	place, err := pages.ParseCursor(pages.ListRestarts, p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageRestarts(ctx, s.db.Pool, &dbsqlc.PageRestartsParams{BeforeAt: place.At, BeforeReplica: pg.Clean(place.Key), MaxRows: pg.Clamp(p.Limit) + 1})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing restarts: %w", err)
+	}
+	rows, next := cut(pages.ListRestarts, rows, p.Limit, func(r dbsqlc.Restart) pages.Place { return pages.Place{At: r.StartedAt, Key: r.Replica} })
+	return convert.Restarts(rows), next, nil
 }

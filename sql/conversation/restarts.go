@@ -8,7 +8,6 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/pg"
 )
 
 // OpenRestart implements sessions.Reporter.
@@ -53,15 +52,6 @@ func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 		out = append(out, convert.Restart(dbsqlc.Restart(r)))
 	}
 	return out, nil
-}
-
-// Restarts lists accounts of processes, the newest first.
-func (s *Store) Restarts(ctx context.Context, limit int) ([]sessions.Restart, error) {
-	rows, err := s.Q.RestartsList(ctx, s.Pool, pg.Clamp(limit))
-	if err != nil {
-		return nil, fmt.Errorf("listing restarts: %w", err)
-	}
-	return convert.Restarts(rows), nil
 }
 
 // Gone implements sessions.Reporter.

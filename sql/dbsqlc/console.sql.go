@@ -721,6 +721,53 @@ func (q *Queries) PageReplicas(ctx context.Context, db DBTX) ([]PageReplicasRow,
 	return items, nil
 }
 
+const pageRestarts = `-- name: PageRestarts :many
+SELECT r.replica, r.started_at, r.stopped_at, r.ending, r.told, r.answered, r.drained, r.flushed, r.debt, r.resumed, r.redelivered, r.doubled, r.lost FROM restarts r
+WHERE (r.started_at, r.replica) < ($1::timestamptz, $2::text)
+ORDER BY r.started_at DESC, r.replica DESC
+LIMIT $3::int
+`
+
+type PageRestartsParams struct {
+	BeforeAt      time.Time
+	BeforeReplica string
+	MaxRows       int
+}
+
+func (q *Queries) PageRestarts(ctx context.Context, db DBTX, arg *PageRestartsParams) ([]Restart, error) {
+	rows, err := db.Query(ctx, pageRestarts, arg.BeforeAt, arg.BeforeReplica, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Restart
+	for rows.Next() {
+		var i Restart
+		if err := rows.Scan(
+			&i.Replica,
+			&i.StartedAt,
+			&i.StoppedAt,
+			&i.Ending,
+			&i.Told,
+			&i.Answered,
+			&i.Drained,
+			&i.Flushed,
+			&i.Debt,
+			&i.Resumed,
+			&i.Redelivered,
+			&i.Doubled,
+			&i.Lost,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageSaved = `-- name: PageSaved :many
 SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_session, m.source_group, m.start_seq, m.end_seq, m.promoted_by, m.consolidated, m.superseded_by, m.superseded_at, m.created_at, m.last_seen_at, m.seen, m.expires_at, m.withheld, m.terms, m.terms_version FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
 `
@@ -850,6 +897,83 @@ func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedules
 	return items, nil
 }
 
+const pageSchedulesByKey = `-- name: PageSchedulesByKey :many
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.session_key, c.id) > ($1::text, $2::bigint)
+  AND ($3::text = '' OR c.state = $3::text)
+  AND ($4::text = '' OR c.kind = $4::text)
+  AND ($5::text = '' OR c.session_key = $5::text)
+  AND ($6::text[] IS NULL OR c.session_key = ANY($6::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($7::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.session_key, c.id
+LIMIT $8::int
+`
+
+type PageSchedulesByKeyParams struct {
+	AfterKey   string
+	AfterID    int64
+	State      string
+	Kind       string
+	SessionKey string
+	OnlyKeys   []string
+	Words      []string
+	MaxRows    int
+}
+
+type PageSchedulesByKeyRow struct {
+	Schedule         Schedule
+	Title            string
+	ConversationType string
+}
+
+// PageSchedulesByKey lists schedules of all states, by the filters of PageSchedules, in an order that no change of one moves.
+func (q *Queries) PageSchedulesByKey(ctx context.Context, db DBTX, arg *PageSchedulesByKeyParams) ([]PageSchedulesByKeyRow, error) {
+	rows, err := db.Query(ctx, pageSchedulesByKey,
+		arg.AfterKey,
+		arg.AfterID,
+		arg.State,
+		arg.Kind,
+		arg.SessionKey,
+		arg.OnlyKeys,
+		arg.Words,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageSchedulesByKeyRow
+	for rows.Next() {
+		var i PageSchedulesByKeyRow
+		if err := rows.Scan(
+			&i.Schedule.SessionKey,
+			&i.Schedule.ID,
+			&i.Schedule.State,
+			&i.Schedule.Kind,
+			&i.Schedule.DueAt,
+			&i.Schedule.Spec,
+			&i.Schedule.Text,
+			&i.Schedule.CreatedBy,
+			&i.Schedule.Creator,
+			&i.Schedule.Origin,
+			&i.Schedule.CreatedAt,
+			&i.Schedule.SettledAt,
+			&i.Title,
+			&i.ConversationType,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageSchedulesEnded = `-- name: PageSchedulesEnded :many
 SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
@@ -938,22 +1062,24 @@ SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.ti
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
     EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)::boolean AS owed
 FROM dingtalk_sessions s
-WHERE (s.last_active_at, s.session_key) < ($1::timestamptz, $2::text)
-  AND ($3::text[] IS NULL OR s.session_key = ANY($3::text[]))
-  AND NOT EXISTS (SELECT FROM unnest($4::text[]) w(word) WHERE strpos(lower(
+WHERE (CASE WHEN $1::boolean THEN 'epoch' ELSE s.last_active_at END, s.session_key)
+    < (CASE WHEN $1::boolean THEN 'epoch' ELSE $2::timestamptz END, $3::text)
+  AND ($4::text[] IS NULL OR s.session_key = ANY($4::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($5::text[]) w(word) WHERE strpos(lower(
     CASE WHEN s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
-  AND NOT EXISTS (SELECT FROM unnest($5::text[]) g(word)
+  AND NOT EXISTS (SELECT FROM unnest($6::text[]) g(word)
     WHERE s.conversation_type <> '2' OR strpos(lower(s.title || ' ' || s.conversation_id), lower(g.word)) = 0)
-  AND ($6::text = '' OR s.model = $6::text)
-  AND ($7::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
-  AND ($7::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
-  AND ($7::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
-  AND ($7::text <> 'failed' OR s.compact_error NOT IN ('', 'undone'))
-ORDER BY s.last_active_at DESC, s.session_key DESC
-LIMIT $8::int
+  AND ($7::text = '' OR s.model = $7::text)
+  AND ($8::text <> 'busy' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
+  AND ($8::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
+  AND ($8::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
+  AND ($8::text <> 'failed' OR s.compact_error NOT IN ('', 'undone'))
+ORDER BY CASE WHEN $1::boolean THEN 'epoch' ELSE s.last_active_at END DESC, s.session_key DESC
+LIMIT $9::int
 `
 
 type PageSessionsParams struct {
+	ByKey     bool
 	BeforeAt  time.Time
 	BeforeKey string
 	OnlyKeys  []string
@@ -975,10 +1101,11 @@ type PageSessionsRow struct {
 // Pages of the console and the API. Lists are read by keyset: each page begins after the last row of the one before. The
 // parameter only_keys limits a list to sessions; NULL stands for all of them. Lists of logs look each row up in a
 // hash of these keys (IN of a subquery): a generic plan would compare each row with each element of = ANY.
-// PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
+// PageSessions lists sessions, the last active first, or with by_key by key, an order that no message moves. All words must be in the title or the key, all groups in the title or
 // the conversation id. An empty parameter disables its filter. The title of a private chat matches no word.
 func (q *Queries) PageSessions(ctx context.Context, db DBTX, arg *PageSessionsParams) ([]PageSessionsRow, error) {
 	rows, err := db.Query(ctx, pageSessions,
+		arg.ByKey,
 		arg.BeforeAt,
 		arg.BeforeKey,
 		arg.OnlyKeys,

@@ -3,7 +3,7 @@
 -- hash of these keys (IN of a subquery): a generic plan would compare each row with each element of = ANY.
 
 -- name: PageSessions :many
--- PageSessions lists sessions, the last active first. All words must be in the title or the key, all groups in the title or
+-- PageSessions lists sessions, the last active first, or with by_key by key, an order that no message moves. All words must be in the title or the key, all groups in the title or
 -- the conversation id. An empty parameter disables its filter. The title of a private chat matches no word.
 SELECT sqlc.embed(s),
     (CASE WHEN s.spent_on = (now() AT TIME ZONE 'UTC')::date THEN s.spent_tokens ELSE 0 END)::bigint AS spent_today,
@@ -11,7 +11,8 @@ SELECT sqlc.embed(s),
     (SELECT count(*) FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead')::bigint AS dead,
     EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)::boolean AS owed
 FROM dingtalk_sessions s
-WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key::text)
+WHERE (CASE WHEN @by_key::boolean THEN 'epoch' ELSE s.last_active_at END, s.session_key)
+    < (CASE WHEN @by_key::boolean THEN 'epoch' ELSE @before_at::timestamptz END, @before_key::text)
   AND (sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
     CASE WHEN s.conversation_type <> '2' THEN '' ELSE s.title END || ' ' || s.session_key), lower(w.word)) = 0)
@@ -22,7 +23,7 @@ WHERE (s.last_active_at, s.session_key) < (@before_at::timestamptz, @before_key:
   AND (@state::text <> 'dead' OR EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'dead'))
   AND (@state::text <> 'owed' OR EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key))
   AND (@state::text <> 'failed' OR s.compact_error NOT IN ('', 'undone'))
-ORDER BY s.last_active_at DESC, s.session_key DESC
+ORDER BY CASE WHEN @by_key::boolean THEN 'epoch' ELSE s.last_active_at END DESC, s.session_key DESC
 LIMIT @max_rows::int;
 
 -- name: PageTalk :many
@@ -118,6 +119,27 @@ WHERE c.state <> 'active' AND c.settled_at <= @before_at::timestamptz
   AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
     CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
 ORDER BY c.settled_at DESC, c.session_key DESC, c.id DESC
+LIMIT @max_rows::int;
+
+-- name: PageSchedulesByKey :many
+-- PageSchedulesByKey lists schedules of all states, by the filters of PageSchedules, in an order that no change of one moves.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM schedules c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.session_key, c.id) > (@after_key::text, @after_id::bigint)
+  AND (@state::text = '' OR c.state = @state::text)
+  AND (@kind::text = '' OR c.kind = @kind::text)
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.session_key, c.id
+LIMIT @max_rows::int;
+
+-- name: PageRestarts :many
+SELECT r.* FROM restarts r
+WHERE (r.started_at, r.replica) < (@before_at::timestamptz, @before_replica::text)
+ORDER BY r.started_at DESC, r.replica DESC
 LIMIT @max_rows::int;
 
 -- name: PageReplicas :many
