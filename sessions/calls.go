@@ -5,10 +5,10 @@ import "time"
 // CallMonth counts a month's calls to the chat platform's open API, over all replicas.
 type CallMonth struct {
 	Calls          int64     // all APIs together
-	Level          int       // lowest reported level, see ebb/bot/dingtalk/calls; 0 is the highest
+	Reported       int       // lowest level that a replica reported, see ebb/bot/dingtalk/calls; 0 is the highest
 	ExhaustedUntil time.Time // the platform refuses calls until then; zero if not
 	First          bool      // this caller began the month
-	LowBefore      bool      // with First, the month before reached a lower level or was exhausted
+	LowBefore      bool      // with First, the month before had a lower level or was exhausted
 }
 
 // ResumedCalls is the result of an operator's word that the platform permits calls again.
@@ -25,7 +25,6 @@ type CallCount struct {
 	API    string // empty: all APIs together, in a month
 	Calls  int64
 	Quota  int64 // a month's, in the row of all APIs; 0: no bound
-	Level  int   // lowest reported level, in the row of all APIs
 	// RefusedUntil ends the pause after a refusal, in a month's row of all APIs. It can be past; zero for none.
 	RefusedUntil time.Time
 }

@@ -142,6 +142,39 @@ func TestWaitingTurnWithoutACard(t *testing.T) {
 	})
 }
 
+// A turn of scheduled messages alone gets no card, waiting or running: its answer is a message, and no call is counted.
+func TestScheduledTurnTakesNoCard(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []card.Mode{card.Auto, card.Always, card.Never} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := onCards(t, mode)
+			o := asked(t, w.s, w.g, inGroup, "whole answer")
+			accepted, err := w.store.Accept(t.Context(), "a", cardKey, sessions.Message{ID: "schedule:1:1", Text: "hi"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.lease, o.Reply.Target.Scheduled = accepted.Lease, true
+			s := chat.Shown{
+				Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh",
+				Owned: owned, Sent: allSent,
+			}
+			w.queuer().Queue(testContext(t), s)()
+			track := ""
+			if live := w.g.Display().Show(testContext(t), s); live != nil {
+				live.Text("words so far", false)
+				track = live.Stop()
+			}
+			if sent := mustSend(t, w.g, w.commit(o, track)); sent.Via != chat.ViaWebhook {
+				t.Errorf("the answer went by %s", sent.Via)
+			}
+			if cards, n := w.s.Cards(""), w.governor.Status().Calls; len(cards) != 0 || n != 0 {
+				t.Errorf("there are %d cards, and %d calls are counted", len(cards), n)
+			}
+		})
+	}
+}
+
 // A card that could not be delivered during the wait is opened by the turn, which streams on it. Another process, which does not
 // know of the failure, creates it with the answer.
 func TestCardNotDeliveredDuringTheWait(t *testing.T) {

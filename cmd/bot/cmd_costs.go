@@ -112,7 +112,7 @@ type callView struct {
 func viewCalls(c sessions.CallCount) callView {
 	v := callView{Period: c.Period, API: c.API, Calls: c.Calls}
 	if c.API == "" {
-		v.Limit, v.Level = &c.Quota, calls.Level(c.Level).String()
+		v.Limit, v.Level = &c.Quota, calls.LevelOf(c.Calls, c.Quota).String()
 		if left, bounded := (calls.Status{Calls: c.Calls, Quota: c.Quota}).Left(); bounded {
 			v.Left = &left
 		}

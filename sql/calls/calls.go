@@ -41,16 +41,16 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("reading the calls of %s: %w", month, pg.AsNotFound(err))
 	}
-	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
+	return sessions.CallMonth{Calls: r.Calls, Reported: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil), LowBefore: r.LowBefore}, nil
 }
 
 // ReserveCalls implements calls.Store.
-func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
 	month, p := sessions.MonthOf(day), s.Pool.Pipeline()
 	s.Q.CallsLock(ctx, p, []string{month})
-	s.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
-	s.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
-	counted := s.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Lowest: lowest, Now: now}})
+	s.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
+	s.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Now: now}})
+	counted := s.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
 	err := p.Send(ctx)
 	var r dbsqlc.CallsReserveRow
 	if err == nil {
@@ -62,7 +62,7 @@ func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bou
 	if err != nil {
 		return sessions.CallMonth{}, false, fmt.Errorf("counting %d calls of %s: %w", len(apis), day, err)
 	}
-	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, true, nil
+	return sessions.CallMonth{Calls: r.Calls, Reported: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, true, nil
 }
 
 // ReturnCall implements calls.Store.
@@ -79,14 +79,14 @@ func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallM
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("returning a call of %s: %w", day, pg.AsNotFound(err))
 	}
-	return sessions.CallMonth{Calls: r.Calls, Level: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, nil
+	return sessions.CallMonth{Calls: r.Calls, Reported: r.Level, ExhaustedUntil: pg.OrZero(r.ExhaustedUntil)}, nil
 }
 
-// LowerCallLevel implements calls.Store.
-func (s *Store) LowerCallLevel(ctx context.Context, month string, level int) (bool, error) {
-	n, err := s.Q.CallsLower(ctx, s.Pool, &dbsqlc.CallsLowerParams{Month: month, Level: level})
+// ReportCallLevel implements calls.Store.
+func (s *Store) ReportCallLevel(ctx context.Context, month string, level int) (bool, error) {
+	n, err := s.Q.CallsReport(ctx, s.Pool, &dbsqlc.CallsReportParams{Month: month, Level: level})
 	if err != nil {
-		return false, fmt.Errorf("lowering the level of calls of %s: %w", month, err)
+		return false, fmt.Errorf("reporting the level of calls of %s: %w", month, err)
 	}
 	return n > 0, nil
 }
@@ -149,7 +149,7 @@ func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit 
 	}
 	out := make([]sessions.CallCount, len(rows))
 	for i, r := range rows {
-		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, Level: r.Level, RefusedUntil: pg.OrZero(r.ExhaustedUntil)}
+		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, RefusedUntil: pg.OrZero(r.ExhaustedUntil)}
 	}
 	return out, nil
 }

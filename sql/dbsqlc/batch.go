@@ -23,8 +23,8 @@ var (
 const callsCount = `-- name: CallsCount :batchexec
 INSERT INTO api_calls AS c (month, api, count)
 SELECT m.month, a.api, count(*) FROM api_months m, unnest($1::text[]) AS a(api)
-WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint AND m.level <= $4::integer
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
+WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $4::timestamptz)
 GROUP BY m.month, a.api
 ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
 `
@@ -36,11 +36,10 @@ type CallsCountBatchResults struct {
 }
 
 type CallsCountParams struct {
-	Apis   []string
-	Month  string
-	Bound  int64
-	Lowest int
-	Now    time.Time
+	Apis  []string
+	Month string
+	Bound int64
+	Now   time.Time
 }
 
 // CallsCount and CallsCountDay count one call for each entry of the list, if CallsReserve will.
@@ -51,7 +50,6 @@ func (q *Queries) CallsCount(ctx context.Context, db DBTX, arg []*CallsCountPara
 			a.Apis,
 			a.Month,
 			a.Bound,
-			a.Lowest,
 			a.Now,
 		}
 		batch.Queue(callsCount, vals...)
@@ -84,8 +82,8 @@ func (b *CallsCountBatchResults) Close() error {
 const callsCountDay = `-- name: CallsCountDay :batchexec
 INSERT INTO api_days AS d (day, api, count)
 SELECT $1::text, a.api, count(*) FROM api_months m, unnest($2::text[]) AS a(api)
-WHERE m.month = $3 AND m.calls + cardinality($2::text[]) <= $4::bigint AND m.level <= $5::integer
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $6::timestamptz)
+WHERE m.month = $3 AND m.calls + cardinality($2::text[]) <= $4::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
 GROUP BY a.api
 ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
 `
@@ -97,12 +95,11 @@ type CallsCountDayBatchResults struct {
 }
 
 type CallsCountDayParams struct {
-	Day    string
-	Apis   []string
-	Month  string
-	Bound  int64
-	Lowest int
-	Now    time.Time
+	Day   string
+	Apis  []string
+	Month string
+	Bound int64
+	Now   time.Time
 }
 
 func (q *Queries) CallsCountDay(ctx context.Context, db DBTX, arg []*CallsCountDayParams) *CallsCountDayBatchResults {
@@ -113,7 +110,6 @@ func (q *Queries) CallsCountDay(ctx context.Context, db DBTX, arg []*CallsCountD
 			a.Apis,
 			a.Month,
 			a.Bound,
-			a.Lowest,
 			a.Now,
 		}
 		batch.Queue(callsCountDay, vals...)
@@ -253,8 +249,8 @@ func (b *CallsLockBatchResults) Close() error {
 
 const callsReserve = `-- name: CallsReserve :batchone
 UPDATE api_months m SET calls = m.calls + cardinality($1::text[])
-WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint AND m.level <= $4::integer
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
+WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $4::timestamptz)
 RETURNING m.calls, m.level, m.exhausted_until
 `
 
@@ -265,11 +261,10 @@ type CallsReserveBatchResults struct {
 }
 
 type CallsReserveParams struct {
-	Apis   []string
-	Month  string
-	Bound  int64
-	Lowest int
-	Now    time.Time
+	Apis  []string
+	Month string
+	Bound int64
+	Now   time.Time
 }
 
 type CallsReserveRow struct {
@@ -286,7 +281,6 @@ func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg []*CallsReserve
 			a.Apis,
 			a.Month,
 			a.Bound,
-			a.Lowest,
 			a.Now,
 		}
 		batch.Queue(callsReserve, vals...)

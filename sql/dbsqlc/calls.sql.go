@@ -44,10 +44,10 @@ func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) 
 }
 
 const callsList = `-- name: CallsList :many
-SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level, m.exhausted_until FROM api_months m
+SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.exhausted_until FROM api_months m
 WHERE $2::text = '' OR m.month = $2
 UNION ALL
-SELECT c.month, c.api, c.count, 0, 0, NULL FROM api_calls c
+SELECT c.month, c.api, c.count, 0, NULL FROM api_calls c
 WHERE $2::text = '' OR c.month = $2
 ORDER BY month DESC, api
 LIMIT $1::integer
@@ -63,7 +63,6 @@ type CallsListRow struct {
 	Api            string
 	Count          int64
 	Quota          int64
-	Level          int
 	ExhaustedUntil *time.Time
 }
 
@@ -82,7 +81,6 @@ func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) 
 			&i.Api,
 			&i.Count,
 			&i.Quota,
-			&i.Level,
 			&i.ExhaustedUntil,
 		); err != nil {
 			return nil, err
@@ -93,24 +91,6 @@ func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) 
 		return nil, err
 	}
 	return items, nil
-}
-
-const callsLower = `-- name: CallsLower :execrows
-UPDATE api_months m SET level = $1 WHERE m.month = $2 AND m.level < $1
-`
-
-type CallsLowerParams struct {
-	Level int
-	Month string
-}
-
-// CallsLower sets a lower level. One replica changes the row.
-func (q *Queries) CallsLower(ctx context.Context, db DBTX, arg *CallsLowerParams) (int64, error) {
-	result, err := db.Exec(ctx, callsLower, arg.Level, arg.Month)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const callsMonth = `-- name: CallsMonth :one
@@ -158,6 +138,24 @@ func (q *Queries) CallsOpen(ctx context.Context, db DBTX, arg *CallsOpenParams) 
 	return result.RowsAffected(), nil
 }
 
+const callsReport = `-- name: CallsReport :execrows
+UPDATE api_months m SET level = $1 WHERE m.month = $2 AND m.level < $1
+`
+
+type CallsReportParams struct {
+	Level int
+	Month string
+}
+
+// CallsReport notes the lowest level that was reported. One replica changes the row.
+func (q *Queries) CallsReport(ctx context.Context, db DBTX, arg *CallsReportParams) (int64, error) {
+	result, err := db.Exec(ctx, callsReport, arg.Level, arg.Month)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const callsResume = `-- name: CallsResume :exec
 UPDATE api_months m SET exhausted_until = NULL WHERE m.month = $1
 `
@@ -177,7 +175,7 @@ type CallsSetQuotaParams struct {
 	Month string
 }
 
-// CallsSetQuota changes a month's quota. Levels of the old quota do not count.
+// CallsSetQuota changes a month's quota. Reports of the old quota do not count.
 func (q *Queries) CallsSetQuota(ctx context.Context, db DBTX, arg *CallsSetQuotaParams) error {
 	_, err := db.Exec(ctx, callsSetQuota, arg.Quota, arg.Month)
 	return err

@@ -3,7 +3,7 @@
 INSERT INTO api_months (month, quota) VALUES (@month, @quota) ON CONFLICT (month) DO NOTHING;
 
 -- name: CallsSetQuota :exec
--- CallsSetQuota changes a month's quota. Levels of the old quota do not count.
+-- CallsSetQuota changes a month's quota. Reports of the old quota do not count.
 UPDATE api_months m SET quota = @quota, level = 0, exhausted_until = NULL WHERE m.month = @month AND m.quota <> @quota;
 
 -- name: CallsMonth :one
@@ -21,7 +21,7 @@ SELECT m.calls, m.quota, m.level, m.exhausted_until FROM api_months m WHERE m.mo
 -- CallsCount and CallsCountDay count one call for each entry of the list, if CallsReserve will.
 INSERT INTO api_calls AS c (month, api, count)
 SELECT m.month, a.api, count(*) FROM api_months m, unnest(@apis::text[]) AS a(api)
-WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint
   AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
 GROUP BY m.month, a.api
 ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count;
@@ -29,7 +29,7 @@ ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count;
 -- name: CallsCountDay :batchexec
 INSERT INTO api_days AS d (day, api, count)
 SELECT @day::text, a.api, count(*) FROM api_months m, unnest(@apis::text[]) AS a(api)
-WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint
   AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
 GROUP BY a.api
 ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count;
@@ -37,7 +37,7 @@ ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count;
 -- name: CallsReserve :batchone
 -- CallsReserve counts the calls of a list in the month, or none of them. No row: none.
 UPDATE api_months m SET calls = m.calls + cardinality(@apis::text[])
-WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint AND m.level <= @lowest::integer
+WHERE m.month = @month AND m.calls + cardinality(@apis::text[]) <= @bound::bigint
   AND (m.exhausted_until IS NULL OR m.exhausted_until <= @now::timestamptz)
 RETURNING m.calls, m.level, m.exhausted_until;
 
@@ -51,8 +51,8 @@ UPDATE api_calls c SET count = c.count - 1 WHERE c.month = @month AND c.api = @a
 -- name: CallsUncountDay :batchexec
 UPDATE api_days d SET count = d.count - 1 WHERE d.day = @day AND d.api = @api;
 
--- name: CallsLower :execrows
--- CallsLower sets a lower level. One replica changes the row.
+-- name: CallsReport :execrows
+-- CallsReport notes the lowest level that was reported. One replica changes the row.
 UPDATE api_months m SET level = @level WHERE m.month = @month AND m.level < @level;
 
 -- name: CallsExhaust :batchexec
@@ -70,10 +70,10 @@ UPDATE outbox o SET next_at = now() WHERE o.state = 'waiting' AND o.next_at > no
 
 -- name: CallsList :many
 -- CallsList lists the newest months: each with its sum, as the row without an API, and then by API.
-SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.level, m.exhausted_until FROM api_months m
+SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.exhausted_until FROM api_months m
 WHERE @month::text = '' OR m.month = @month
 UNION ALL
-SELECT c.month, c.api, c.count, 0, 0, NULL FROM api_calls c
+SELECT c.month, c.api, c.count, 0, NULL FROM api_calls c
 WHERE @month::text = '' OR c.month = @month
 ORDER BY month DESC, api
 LIMIT @max_rows::integer;

@@ -20,10 +20,11 @@
 //
 // # Decisions
 //
-// The bounds are fixed shares of the month. A pace would switch between levels from day to day. Fixed shares only fall,
-// so each step is reported once, and an answer of the last day still has its share.
+// The bounds are fixed shares of the month. A pace would switch between levels from day to day. Each step is reported
+// once, and an answer of the last day still has its share.
 //
-// The level of a month never rises, even after returned calls. A changed quota begins again with the highest level.
+// The level is computed from the count and the quota of this process, and stored nowhere. A raised quota holds from the
+// restart of each replica on. Returned calls count as never made.
 // After a refusal of DingTalk itself the level is Spent for a while only, or until an operator resumes calls. The next
 // call shows whether the organization bought more.
 package calls

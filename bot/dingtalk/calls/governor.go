@@ -17,22 +17,23 @@ import (
 
 // Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.
 type Store interface {
-	// OpenCallMonth begins or reads a month. A quota other than the stored one begins it with the highest level
-	// again.
+	// OpenCallMonth begins or reads a month. A quota other than the stored one ends the platform's refusal, and forgets the
+	// reported levels.
 	OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error)
 
 	// CallMonth returns sessions.ErrNotFound before the month began.
 	CallMonth(ctx context.Context, month string) (sessions.CallMonth, error)
 
 	// ReserveCalls counts one call for each entry of apis on a day. It returns false and counts none beyond bound in
-	// the month, below the level lowest, and while the platform refuses calls at now.
-	ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error)
+	// the month, and while the platform refuses calls at now.
+	ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error)
 
 	// ReturnCall takes back a call that ReserveCalls counted on a day.
 	ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error)
 
-	// LowerCallLevel returns true for one caller of all replicas.
-	LowerCallLevel(ctx context.Context, month string, level int) (bool, error)
+	// ReportCallLevel returns true for the first of all replicas that reports a level of a month, or a lower one. It
+	// decides about reports alone.
+	ReportCallLevel(ctx context.Context, month string, level int) (bool, error)
 
 	// ExhaustCalls stores that the platform refuses a month's calls until a time. It returns true for the first of
 	// all replicas in the month.
@@ -128,7 +129,7 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 			return Reservation{}, err
 		}
 	}
-	if e := g.refusal(need); e != nil {
+	if e := g.refusal(need, len(apis)); e != nil && need != Finish { // the last calls may have been returned
 		return Reservation{}, e
 	}
 	names := make([]string, len(apis))
@@ -137,7 +138,7 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 	}
 	for last := false; ; last = true {
 		began := g.beginRead()
-		m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), int(need.lowest()), g.now())
+		m, ok, err := g.store.ReserveCalls(ctx, day, names, need.bound(g.quota), g.now())
 		if err != nil {
 			return Reservation{}, err
 		}
@@ -148,7 +149,7 @@ func (g *Governor) Reserve(ctx context.Context, need Need, apis ...API) (Reserva
 		if err := g.Refresh(ctx); err != nil {
 			return Reservation{}, err
 		}
-		if e := g.refusal(need); e != nil {
+		if e := g.refusal(need, len(apis)); e != nil {
 			return Reservation{}, e
 		}
 		if last {
@@ -301,16 +302,16 @@ func (g *Governor) beginRead() (began int) {
 	return g.raised
 }
 
-// note reports a lower level once over all replicas.
+// note reports a lower level once over all replicas. The level follows from the count and this process's quota alone: replicas
+// with other settings, and calls that were returned, leave nothing behind.
 func (g *Governor) note(ctx context.Context, began int, month string, m sessions.CallMonth) {
 	g.mu.Lock()
-	level, until, resumed := max(levelOf(m.Calls, g.quota), Level(m.Level)), m.ExhaustedUntil, false
+	level, until, resumed := LevelOf(m.Calls, g.quota), m.ExhaustedUntil, false
 	switch {
 	case month < g.status.Month: // a call of the month before was returned
 		g.mu.Unlock()
 		return
 	case month == g.status.Month:
-		level = max(level, g.status.Level)
 		if newer := began == g.raised && !g.local.After(g.now()); !newer && g.until.After(until) {
 			until = g.until
 		}
@@ -324,23 +325,23 @@ func (g *Governor) note(ctx context.Context, began int, month string, m sessions
 	if resumed {
 		zerolog.Ctx(ctx).Info().Str("month", month).Stringer("level", level).Msg("DingTalk API calls available again: an operator resumed them, or changed their number")
 	}
-	if level <= Level(m.Level) {
+	if level <= Level(m.Reported) {
 		return
 	}
-	first, err := g.store.LowerCallLevel(ctx, month, int(level))
+	first, err := g.store.ReportCallLevel(ctx, month, int(level))
 	switch {
 	case err != nil: // the next note repeats it
-		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to store the level of API calls")
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to store the reported level of API calls")
 	case first:
 		zerolog.Ctx(ctx).Warn().Str("month", month).Int64("calls", m.Calls).Int64("quota", g.quota).Stringer("level", level).
-			Stringer("level_before", Level(m.Level)).Msg("DingTalk API calls ran low: the level was lowered")
+			Stringer("level_before", Level(m.Reported)).Msg("DingTalk API calls ran low: the level was lowered")
 	}
 }
 
-func (g *Governor) refusal(need Need) error {
+func (g *Governor) refusal(need Need, n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.status.Level <= need.lowest() && !g.until.After(g.now()) {
+	if g.status.Calls+int64(n) <= need.bound(g.quota) && !g.until.After(g.now()) {
 		return nil
 	}
 	return g.refusedLocked(need)

@@ -79,7 +79,7 @@ func TestLevelOfCalls(t *testing.T) {
 		{5000, 4749, Webhook},
 		{5000, 5000, Spent},
 	} {
-		if got := levelOf(tt.calls, tt.quota); got != tt.want {
+		if got := LevelOf(tt.calls, tt.quota); got != tt.want {
 			t.Errorf("after %d of %d calls the level is %s, want %s", tt.calls, tt.quota, got, tt.want)
 		}
 	}
@@ -131,6 +131,67 @@ func TestStepsAreLoggedOnce(t *testing.T) {
 	})
 }
 
+// A quota that is raised replica by replica brings the levels back for those that have it, whatever the others count and report.
+// Their own limit stays as it is.
+func TestRaisedQuotaBesideOlderReplicas(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
+		c := newClock()
+		before := newGovernor(s, 10, c)
+		for range 10 {
+			if _, err := before.Reserve(t.Context(), Finish, GroupSend); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := newGovernor(s, 1000, c)
+		for _, g := range []*Governor{after, before, after} {
+			if err := g.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := after.Reserve(t.Context(), Frame, CardStream); err != nil || after.Level() != Streaming {
+			t.Errorf("the raised quota: %v at level %s", err, after.Level())
+		}
+		if _, err := before.Reserve(t.Context(), Finish, GroupSend); !IsRefused(err) || before.Level() != Spent {
+			t.Errorf("the quota before: %v at level %s", err, before.Level())
+		}
+		if restarted := newGovernor(s, 1000, c); restarted.Refresh(t.Context()) != nil || restarted.Level() != Streaming {
+			t.Errorf("after another restart the level is %s", restarted.Level())
+		}
+	})
+}
+
+// Calls that were reserved and returned lower nothing.
+func TestReturnedCallsLowerNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s Store) {
+		t.Helper()
+		a, b := newGovernor(s, 20, newClock()), newGovernor(s, 20, newClock())
+		var open []Reservation
+		for range 20 {
+			r, err := a.Reserve(t.Context(), Finish, CardCreate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, r)
+		}
+		for _, r := range open {
+			if err := r.Return(t.Context(), CardCreate); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, g := range []*Governor{a, b, newGovernor(s, 20, newClock())} {
+			if err := g.Refresh(t.Context()); err != nil || g.Level() != Streaming {
+				t.Errorf("with all calls returned the level is %s, %v", g.Level(), err)
+			}
+			if _, err := g.Reserve(t.Context(), Frame, CardStream); err != nil {
+				t.Errorf("with all calls returned: %v", err)
+			}
+		}
+	})
+}
+
 // A changed quota begins again with its own levels.
 func TestChangedQuota(t *testing.T) {
 	t.Parallel()
@@ -156,7 +217,6 @@ type replicasModel struct {
 	quota    int64
 	clock    *clock
 	replicas []*Governor
-	lowest   []Level // each replica's in the month
 	counted  int64   // calls of the month
 	open     []openCall
 }
@@ -168,7 +228,7 @@ type openCall struct {
 }
 
 func (m *replicasModel) start() {
-	m.replicas, m.lowest = append(m.replicas, newGovernor(m.store, m.quota, m.clock)), append(m.lowest, Streaming)
+	m.replicas = append(m.replicas, newGovernor(m.store, m.quota, m.clock))
 }
 
 func (m *replicasModel) reserve(t *rapid.T) {
@@ -215,16 +275,16 @@ func (m *replicasModel) giveBack(t *rapid.T) {
 // kill ends a replica; its open reservations stay counted.
 func (m *replicasModel) kill(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")
-	m.replicas[i], m.lowest[i] = newGovernor(m.store, m.quota, m.clock), Streaming
+	m.replicas[i] = newGovernor(m.store, m.quota, m.clock)
 }
 
 func (m *replicasModel) nextMonth(*rapid.T) {
 	m.clock.set(m.clock.now().AddDate(0, 1, 0))
-	m.counted, m.lowest = 0, make([]Level, len(m.replicas))
+	m.counted = 0
 }
 
 func (m *replicasModel) check(t *rapid.T) {
-	for i, g := range m.replicas {
+	for _, g := range m.replicas {
 		if err := g.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -232,14 +292,8 @@ func (m *replicasModel) check(t *rapid.T) {
 		if s.Calls != m.counted || s.Calls > m.quota {
 			t.Fatalf("counted %d, want %d of at most %d", s.Calls, m.counted, m.quota)
 		}
-		if s.Level < m.lowest[i] || s.Level < levelOf(s.Calls, m.quota) {
-			t.Fatalf("the level rose from %s to %s after %d of %d", m.lowest[i], s.Level, s.Calls, m.quota)
-		}
-		m.lowest[i] = s.Level
-	}
-	for _, level := range m.lowest {
-		if level != m.lowest[0] {
-			t.Fatalf("replicas disagree: %v", m.lowest)
+		if s.Level != LevelOf(s.Calls, m.quota) {
+			t.Fatalf("the level is %s after %d of %d", s.Level, s.Calls, m.quota)
 		}
 	}
 }
@@ -254,7 +308,7 @@ func (m *replicasModel) run(t *rapid.T) {
 	})
 }
 
-// Replicas never exceed the month's calls, whatever they ask, return and lose. Their levels only fall within a month.
+// Replicas never exceed the month's calls, whatever they ask, return and lose. Their levels follow from the count.
 func TestMonthIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {

@@ -59,16 +59,6 @@ const (
 	Finish               // a call without an alternative
 )
 
-func (n Need) lowest() Level {
-	switch n {
-	case Frame:
-		return Streaming
-	case Card, Reminder:
-		return Unstreamed
-	}
-	return Spent // the count decides: a call may have been returned
-}
-
 // At least this number of calls is kept for Finish.
 const minReserve = 5
 
@@ -95,7 +85,8 @@ func (n Need) bound(quota int64) int64 {
 
 const cardCalls = 2
 
-func levelOf(calls, quota int64) Level {
+// LevelOf is the level after a number of calls of a quota.
+func LevelOf(calls, quota int64) Level {
 	switch {
 	case calls < Frame.bound(quota):
 		return Streaming

@@ -32,7 +32,7 @@ func (s *Memory) OpenCallMonth(_ context.Context, month string, quota int64) (se
 	if m == nil {
 		m = &memoryMonth{quota: quota, byAPI: map[string]int64{}}
 		if before := s.months[s.latest]; before != nil {
-			m.LowBefore = before.Level > 0 || !before.ExhaustedUntil.IsZero()
+			m.LowBefore = before.Reported > 0 || !before.ExhaustedUntil.IsZero()
 		}
 		s.months[month], s.latest = m, month
 		first := m.CallMonth
@@ -40,7 +40,7 @@ func (s *Memory) OpenCallMonth(_ context.Context, month string, quota int64) (se
 		return first, nil
 	}
 	if m.quota != quota {
-		m.quota, m.Level, m.ExhaustedUntil = quota, 0, time.Time{}
+		m.quota, m.Reported, m.ExhaustedUntil = quota, 0, time.Time{}
 	}
 	return m.CallMonth, nil
 }
@@ -56,11 +56,11 @@ func (s *Memory) CallMonth(_ context.Context, month string) (sessions.CallMonth,
 }
 
 // ReserveCalls implements Store.
-func (s *Memory) ReserveCalls(_ context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
+func (s *Memory) ReserveCalls(_ context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, n := s.months[sessions.MonthOf(day)], int64(len(apis))
-	if m == nil || m.Calls+n > bound || m.Level > lowest || m.ExhaustedUntil.After(now) {
+	if m == nil || m.Calls+n > bound || m.ExhaustedUntil.After(now) {
 		return sessions.CallMonth{}, false, nil
 	}
 	m.Calls += n
@@ -83,15 +83,15 @@ func (s *Memory) ReturnCall(_ context.Context, day, api string) (sessions.CallMo
 	return m.CallMonth, nil
 }
 
-// LowerCallLevel implements Store.
-func (s *Memory) LowerCallLevel(_ context.Context, month string, level int) (bool, error) {
+// ReportCallLevel implements Store.
+func (s *Memory) ReportCallLevel(_ context.Context, month string, level int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.months[month]
-	if m == nil || m.Level >= level {
+	if m == nil || m.Reported >= level {
 		return false, nil
 	}
-	m.Level = level
+	m.Reported = level
 	return true, nil
 }
 

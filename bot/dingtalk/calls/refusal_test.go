@@ -95,8 +95,8 @@ type resuming struct {
 	resume func()
 }
 
-func (s *resuming) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
-	m, ok, err := s.Store.ReserveCalls(ctx, day, apis, bound, lowest, now)
+func (s *resuming) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
+	m, ok, err := s.Store.ReserveCalls(ctx, day, apis, bound, now)
 	if resume := s.resume; !ok && resume != nil {
 		s.resume = nil
 		resume()
@@ -157,8 +157,8 @@ type answering struct {
 	before func()
 }
 
-func (s *answering) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, lowest int, now time.Time) (sessions.CallMonth, bool, error) {
-	m, ok, err := s.Store.ReserveCalls(ctx, day, apis, bound, lowest, now)
+func (s *answering) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
+	m, ok, err := s.Store.ReserveCalls(ctx, day, apis, bound, now)
 	if before := s.before; before != nil {
 		s.before = nil
 		before()
