@@ -358,3 +358,34 @@ func TestStopDuringBackoff(t *testing.T) {
 		}
 	})
 }
+
+// A reminder goes by the conversation's last webhook while that is valid, and mentions its creator, whom its text names. Later it has
+// none, and takes a call.
+func TestReminderTakesTheLastWebhook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var sent []sessions.Target
+		w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			sent = append(sent, o.Reply.Target)
+			return arrived, nil
+		})})
+		m := said("m1", "alice", "hello")
+		m.Webhook, m.WebhookExpires = "https://oapi.example.com/hook", time.Now().Add(time.Hour)
+		w.post(m)
+		for i := range 2 {
+			after(29*time.Minute + 30*time.Second)
+			w.post(reminding(fmt.Sprint("r", i), "alice", "tea"))
+			after(time.Minute)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want(t, "messages", len(sent), 3)
+		for i, hook := range []string{m.Webhook, m.Webhook, ""} {
+			want(t, fmt.Sprint("webhook of message ", i), sent[i].Webhook, hook)
+			want(t, fmt.Sprint("mentions of message ", i), fmt.Sprint(sent[i].Mentions), fmt.Sprint([]sessions.Mention{{StaffID: m.StaffID, Nick: m.SenderNick, Named: i > 0}}))
+		}
+	})
+}

@@ -149,4 +149,5 @@ type Target struct {
 type Mention struct {
 	StaffID UserID `json:"staff_id,omitempty"` // empty for people outside the organisation, who are named but not notified
 	Nick    string `json:"nick,omitempty"`
+	Named   bool   `json:"named,omitempty"` // the text names the person, who is only notified
 }

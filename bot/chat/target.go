@@ -11,7 +11,7 @@ import (
 )
 
 // TargetOf returns the conversation of asked, by the newest webhook, with one mention of every asker.
-// The text of a reminder names its creator itself.
+// The text of a reminder names its creator, who is notified all the same: people of a muted group read no other message in time.
 func TargetOf(asked []sessions.Event) sessions.Target {
 	var g sessions.Target
 	g.Scheduled = len(asked) > 0 && !slices.ContainsFunc(asked, func(e sessions.Event) bool { return !e.IsScheduled() })
@@ -26,9 +26,9 @@ func TargetOf(asked []sessions.Event) sessions.Target {
 		if m.Webhook != "" && !m.WebhookExpires.Before(g.WebhookExpires) {
 			g.Webhook, g.WebhookExpires = m.Webhook, m.WebhookExpires
 		}
-		if isReminder := m.Scheduled != nil && m.Scheduled.Kind == sessions.Remind; !isReminder && m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
+		if m.ConversationType != sessions.Private && m.SenderID != "" && !seen[m.SenderID] {
 			seen[m.SenderID] = true
-			g.Mentions = append(g.Mentions, sessions.Mention{StaffID: m.StaffID, Nick: m.SenderNick})
+			g.Mentions = append(g.Mentions, sessions.Mention{StaffID: m.StaffID, Nick: m.SenderNick, Named: m.Scheduled != nil && m.Scheduled.Kind == sessions.Remind})
 		}
 	}
 	return g

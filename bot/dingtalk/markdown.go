@@ -2,6 +2,7 @@ package dingtalk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,7 +78,7 @@ func named(o sessions.Outgoing) sessions.Reply {
 	var texts []string
 	for _, one := range o.Joined {
 		var whose message
-		whose.address(one.Target.Mentions)
+		whose.address(slices.DeleteFunc(slices.Clone(one.Target.Mentions), func(m sessions.Mention) bool { return m.Named }))
 		names := whose.names
 		if len(names) == 0 {
 			names = whose.ids
@@ -106,12 +107,12 @@ func (m *message) address(people []sessions.Mention) {
 			continue
 		}
 		seen[p.StaffID] = true
-		if name != "" {
+		if name != "" && !p.Named {
 			m.names = append(m.names, name)
 		}
 		if id != "" {
 			m.ids = append(m.ids, id)
-		} else if name != "" {
+		} else if name != "" && !p.Named {
 			m.plain = append(m.plain, name)
 		}
 	}

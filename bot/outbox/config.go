@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"ebb/bot/chat"
 	"ebb/sessions"
 	"ebb/sessions/lease"
@@ -29,8 +31,12 @@ type Stats interface {
 
 // New returns an outbox that sends until ctx ends.
 func New(ctx context.Context, cfg Config) *Outbox {
+	webhooks, err := lru.New[channel, webhook](maxWebhooks)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
 	return &Outbox{
 		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats,
-		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}),
+		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}), webhooks: webhooks,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
@@ -34,7 +35,12 @@ type Outbox struct {
 	left    chan struct{}          // closed when replies leave a queue or others may pass them, and replaced
 	closed  bool
 	wg      sync.WaitGroup
+
+	webhooks *lru.Cache[channel, webhook] // newest of each conversation, for messages that answer no question
 }
+
+// A reply to a forgotten conversation without a webhook takes an API call.
+const maxWebhooks = 4096
 
 type rowID struct {
 	key sessions.Key
@@ -122,7 +128,7 @@ func (o *Outbox) push(replies []*pending) (added []*pending) {
 	if o.closed {
 		return nil // the rows wait for the next process
 	}
-	q = &queue{channel: c, wake: make(chan struct{}, 1), replies: added}
+	q = &queue{channel: c, wake: make(chan struct{}, 1), replies: added, newest: o.newest(c)}
 	o.queues[c] = q
 	o.wg.Add(1)
 	go o.run(q)

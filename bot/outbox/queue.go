@@ -16,7 +16,7 @@ import (
 type queue struct {
 	channel    // on cards, the order matters within each session alone
 	replies    []*pending
-	newest     webhook        // conversation's newest since the queue began
+	newest     webhook        // conversation's newest
 	until      time.Time      // no message goes before
 	waited     bool           // replies that gathered during the wait go out as one message
 	wake       chan struct{}  // another reply came, or the outbox closes
@@ -258,6 +258,11 @@ type webhook struct {
 }
 
 func webhookOf(t sessions.Target) webhook { return webhook{t.Webhook, t.WebhookExpires} }
+
+// isUsable reports whether a webhook has not expired, by the storage's clock.
+func (w webhook) isUsable(now time.Time) bool {
+	return w.address != "" && (w.end.IsZero() || !now.Add(expiryMargin).After(w.end))
+}
 
 func (w webhook) isAfter(x webhook) bool {
 	return w.address != "" && w != x && !w.end.Before(x.end)

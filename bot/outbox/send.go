@@ -44,7 +44,7 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if len(batch) > 1 {
 		out.Part = batch[0].part
 	}
-	if end := out.Reply.Target.WebhookExpires; !end.IsZero() && o.now().Add(expiryMargin).After(end) {
+	if !webhookOf(out.Reply.Target).isUsable(o.now()) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
 	sent, err := o.transport.Send(batch[0].log.WithContext(ctx), out)
@@ -86,12 +86,15 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	return v
 }
 
-// useLent puts the webhooks of later messages in place of those without use. A joined message has one: the newest, if it was lent to
-// one of its replies, lest that reply counts as tried there.
+// useLent puts the conversation's newest webhook in place of one without use, as of a reminder, which has none. A joined message has
+// one: the newest, if it was lent to one of its replies, lest that reply counts as tried there.
 func (o *Outbox) useLent(q *queue, batch []*pending, outs []sessions.Outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	lent := slices.ContainsFunc(batch, func(p *pending) bool { return p.lent && p.webhook == q.newest })
+	now := o.now()
+	lent := slices.ContainsFunc(batch, func(p *pending) bool {
+		return p.lent && p.webhook == q.newest || !p.webhook.isUsable(now) && q.newest.isUsable(now)
+	})
 	for i, p := range batch {
 		if lent && q.newest.isAfter(p.webhook) {
 			p.webhook, p.lent = q.newest, true

@@ -63,10 +63,20 @@ func (o *Outbox) messages(c channel) *queue {
 	return o.queues[c]
 }
 
-// lend offers a webhook to the replies of its conversation. The lock is held.
+// newest is the last known webhook of a conversation. The lock is held.
+func (o *Outbox) newest(c channel) webhook {
+	c.card = false
+	w, _ := o.webhooks.Get(c)
+	return w
+}
+
+// lend keeps a webhook for further messages, and offers it to the replies of its conversation. The lock is held.
 func (o *Outbox) lend(c channel, w webhook) {
-	if !w.end.IsZero() && o.now().Add(expiryMargin).After(w.end) {
+	if !w.isUsable(o.now()) {
 		return
+	}
+	if c.card = false; !w.end.IsZero() && w.isAfter(o.newest(c)) {
+		o.webhooks.Add(c, w)
 	}
 	for _, c.card = range []bool{false, true} {
 		if q := o.queues[c]; q != nil && w.isAfter(q.newest) {

@@ -348,7 +348,7 @@ func (w *world) cmdWebhook(args []string) error {
 		return nil
 	case "fault", "api":
 		if len(args) < 3 {
-			return fmt.Errorf("webhook %s CODE N [CONV]", args[0])
+			return fmt.Errorf("webhook %s CODE N [CONV [TEXT]]", args[0])
 		}
 	default:
 		return fmt.Errorf("webhook %s?", args[0])
@@ -362,7 +362,7 @@ func (w *world) cmdWebhook(args []string) error {
 		f.Route = dingtalktest.RouteGroupSend
 	}
 	if len(args) > 3 {
-		f.Conversation = args[3]
+		f.Conversation, f.Contains = args[3], strings.Join(args[4:], "")
 	}
 	code, err := strconv.Atoi(args[1])
 	switch {

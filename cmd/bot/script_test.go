@@ -41,7 +41,7 @@ import (
 //	redeliver MSGID N [same] [everywhere]   push a message again
 //	disconnect, drop [rst|fin]  end the stream, with or without a word;  online N  wait for N live connections
 //	frames CONV                 the thirteen kinds of malformed frames
-//	webhook fault CODE N [CONV] the next N calls answer with an errcode, a status, or a named action
+//	webhook fault CODE N [CONV [TEXT]] the next N calls, with the text, answer with an errcode, a status, or a named action
 //	webhook forgetful           DingTalk shows a repetition again, whatever its msgUuid
 //	webhook expire CONV;  token revoke;  duplicate CONV  wait until a repetition was swallowed by its msgUuid
 //	violations N                the bot has broken DingTalk's protocol N times
@@ -113,7 +113,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"refused": {(*world).cmdRefused, 1, 1, nil}, "reply": {(*world).cmdReply, 2, 3, nil}, "replies": {(*world).cmdReplies, 2, 3, nil},
 		"order": {(*world).cmdOrder, 2, 99, nil}, "mentions": {(*world).cmdMentions, 2, 99, nil}, "via": {(*world).cmdVia, 3, 3, nil},
 		"redeliver": {(*world).cmdRedeliver, 2, 4, nil}, "disconnect": {(*world).cmdDisconnect, 0, 0, nil}, "drop": {(*world).cmdDrop, 0, 1, nil},
-		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 4, nil},
+		"online": {(*world).cmdOnline, 1, 1, nil}, "frames": {(*world).cmdFrames, 1, 1, nil}, "webhook": {(*world).cmdWebhook, 1, 5, nil},
 		"token": {(*world).cmdToken, 1, 1, nil}, "duplicate": {(*world).cmdDuplicate, 1, 1, nil}, "violations": {(*world).cmdViolations, 1, 1, nil},
 		"model": {(*world).cmdModel, 1, 9, (*world).cmdNotModel}, "talk": {(*world).cmdTalk, 2, 2, nil}, "flood": {(*world).cmdFlood, 2, 2, nil}, "pester": {(*world).cmdPester, 6, 6, nil}, "facts": {(*world).cmdFacts, 1, 1, nil}, "context": {(*world).cmdContext, 3, 3, nil}, "spent": {(*world).cmdSpent, 1, 1, nil}, "kept": {(*world).cmdKept, 3, 3, nil},
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil}, "granted": {(*world).cmdGranted, 1, 1, nil},

@@ -217,7 +217,7 @@ type replicasModel struct {
 	quota    int64
 	clock    *clock
 	replicas []*Governor
-	counted  int64   // calls of the month
+	counted  int64 // calls of the month
 	open     []openCall
 }
 
