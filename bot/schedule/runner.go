@@ -127,6 +127,8 @@ func (r *Runner) fire(ctx context.Context, s sessions.Schedule) error {
 	return err
 }
 
+// try keeps a time that was due before the quiet hours, such as one that a short outage delayed: it is late, and none of the next
+// morning. A time within them counts as their end.
 func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 	if s.Fault != nil {
 		return s.Fault
@@ -142,13 +144,17 @@ func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 		quiet = r.cfg.Settings().Quiet
 	}
 	at, next := Occurrence(spec, s.DueAt.In(r.cfg.Location), now, r.cfg.Grace, quiet)
+	missed := now.Sub(at) > r.cfg.Grace
 	if !r.cfg.Serves(s.Creator) {
-		return r.skip(ctx, s, now.Sub(at) > r.cfg.Grace, next)
+		return r.skip(ctx, s, missed, next)
 	}
-	if until, ok := quiet.End(now); ok {
+	switch until, ok := quiet.End(now); {
+	case ok && at.After(now):
 		return r.cfg.Store.PostponeSchedule(ctx, s, until)
+	case ok && missed && next.IsZero():
+		return nil // people read at the end of the quiet hours that it was missed
 	}
-	if now.Sub(at) > r.cfg.Grace && spec.Repeats() && !next.IsZero() {
+	if missed && spec.Repeats() && !next.IsZero() {
 		if err := r.cfg.Store.PostponeSchedule(ctx, s, next); err != nil {
 			return err
 		}
@@ -160,7 +166,7 @@ func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 	if err != nil {
 		return err
 	}
-	if now.Sub(at) > r.cfg.Grace {
+	if missed {
 		r.missed.Inc()
 	} else {
 		r.fired.Inc()

@@ -197,6 +197,53 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
+// A time that was due before the quiet hours stays what it is. Within the grace it comes late. Beyond it a repeated one goes on with its
+// next time, and people read after the quiet hours that a question was missed. No time comes as if it were due at their end.
+func TestTimesBeforeQuietHours(t *testing.T) {
+	t.Parallel()
+	quiet, err := when.ParseQuiet("22:00-08:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(day, h, m int) time.Time { return time.Date(2026, 11, day, h, m, 0, 0, shanghai) }
+	for name, c := range map[string]struct {
+		phrase   string
+		kind     sessions.ScheduleKind
+		due, now time.Time
+		want     []time.Time // due times of messages by the next noon
+		late     bool        // the message comes at once
+	}{
+		"daily, a minute before":    {"每天21点59分", sessions.Remind, at(23, 21, 59), at(23, 22, 0), []time.Time{at(23, 21, 59)}, true},
+		"daily, a short outage":     {"每天21点45分", sessions.Remind, at(23, 21, 45), at(23, 22, 10), []time.Time{at(23, 21, 45)}, true},
+		"daily question":            {"每天21点50分", sessions.AskModel, at(23, 21, 50), at(23, 22, 10), []time.Time{at(23, 21, 50)}, true},
+		"question, a short outage":  {"今晚21点50分", sessions.AskModel, at(23, 21, 50), at(23, 22, 10), []time.Time{at(23, 21, 50)}, true},
+		"daily, a long outage":      {"每天21点", sessions.Remind, at(23, 21, 0), at(23, 23, 0), nil, false},
+		"question, a long outage":   {"今晚21点", sessions.AskModel, at(23, 21, 0), at(23, 23, 0), []time.Time{at(23, 21, 0)}, false},
+		"reminder, a long outage":   {"今晚21点", sessions.Remind, at(23, 21, 0), at(23, 23, 0), []time.Time{at(23, 21, 0)}, true},
+		"daily, all night long":     {"每天21点", sessions.Remind, at(23, 21, 0), at(24, 9, 0), nil, false},
+		"daily, in the quiet hours": {"每天23点", sessions.Remind, at(23, 23, 0), at(23, 23, 0), []time.Time{at(24, 8, 0)}, false},
+	} {
+		spec := specOf(t, c.phrase, at(23, 12, 0))
+		s := &shelf{now: c.now, one: sessions.Schedule{Kind: c.kind, State: sessions.ScheduleActive, DueAt: c.due, Spec: spec.String()}}
+		r := s.runner(Settings{Quiet: quiet})
+		if err := r.Run(t.Context()); err != nil || (len(s.messages) == 1) != c.late {
+			t.Errorf("%s: %d messages at once (%v)", name, len(s.messages), err)
+		}
+		for ; !s.now.After(at(24, 12, 0)); s.now = s.now.Add(10 * time.Minute) {
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		var got []time.Time
+		for _, m := range s.messages {
+			got = append(got, m.Scheduled.DueAt)
+		}
+		if !slices.EqualFunc(got, c.want, time.Time.Equal) {
+			t.Errorf("%s: messages are of %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // While access rules refuse the creator, repeated times pass by, and a single one waits until it is missed.
 func TestTimesThatAccessRefuses(t *testing.T) {
 	t.Parallel()

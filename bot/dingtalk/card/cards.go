@@ -88,8 +88,8 @@ func NewCards(cfg Config) *Cards {
 
 var _ chat.Display = (*Cards)(nil)
 
-// Show implements [chat.Display]. Without calls for a card the reply of the turn is Markdown, as that to scheduled messages alone: a person
-// does not wait for it, and it would take a card each time.
+// Show implements [chat.Display]. Without calls for a card the reply of the turn is Markdown. So is that to scheduled
+// messages alone: a person does not wait for it, and it would take a card each time.
 func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	level := c.cfg.Governor.Level()
 	full := level > calls.Unstreamed || s.Target.Scheduled || c.isPaused(s.Target)
