@@ -52,7 +52,7 @@ func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleK
 		When: text, Kind: kind, By: asked, Origin: sessions.OriginOf(asked.MsgID, ""), Now: asked.CreatedAt,
 	})
 	if err != nil {
-		return r.refusal(ctx, 0, err)
+		return r.timeRefusal(ctx, 0, text, err)
 	}
 	return r.describe(wording.RemindSet, p)
 }
@@ -117,9 +117,25 @@ func (r reminding) change(ctx context.Context, arg string) string {
 	}
 	p, err := r.cfg.Planner.Move(ctx, r.Lease, s, phrase, r.Asked[0].CreatedAt)
 	if err != nil {
-		return r.refusal(ctx, id, err)
+		return r.timeRefusal(ctx, id, phrase, err)
 	}
 	return r.describe(wording.RemindMoved, p)
+}
+
+// partChars bounds the unreadable words of a time that an answer repeats.
+const partChars = 20
+
+// timeRefusal answers a schedule that was refused. It names the words of its time that have no sense behind others that have.
+func (r reminding) timeRefusal(ctx context.Context, id int64, text string, err error) string {
+	unread, ok := errors.AsType[*when.Error](err)
+	if text = strings.TrimSpace(text); !ok || !unread.Part || unread.At == 0 || unread.At >= len(text) {
+		return r.refusal(ctx, id, err)
+	}
+	part := strings.TrimLeft(text[unread.At:], " ,，、;；")
+	if part == "" {
+		return r.refusal(ctx, id, err)
+	}
+	return wording.Say(wording.RemindPart, r.Lang, wording.Literal(headOf(part, partChars)))
 }
 
 // refusal answers a schedule that was refused. id is its number; 0 for a new one.
@@ -154,6 +170,10 @@ func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 		return say(wording.RemindPast)
 	case errors.Is(err, when.ErrFar):
 		return say(wording.RemindFar)
+	case errors.Is(err, when.ErrSoon):
+		return say(wording.RemindSoon)
+	case errors.Is(err, when.ErrUnsupported):
+		return say(wording.RemindNever)
 	}
 	if _, ok := errors.AsType[*when.Error](err); ok || errors.Is(err, when.ErrUnknown) {
 		return say(wording.RemindPhrase)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"ebb/bot/view"
@@ -49,6 +50,11 @@ const (
 	Required
 	Number // number of a memory
 )
+
+// isList reports whether an argument asks for a list.
+func isList(arg string) bool {
+	return slices.Contains([]string{"", "list", "ls", "show", "all", "列表", "清单", "列出", "全部", "所有", "查看"}, strings.ToLower(trimMarks(arg)))
+}
 
 // Right is a right that a use requires.
 type Right int
@@ -103,8 +109,9 @@ var Commands = Table{
 		},
 	}}},
 	{ZH: []string{"提醒"}, EN: []string{"remind"}, Uses: []Use{{
-		Match: func(arg string) bool { return arg == "" },
-		Usage: wording.Text{"/提醒", "/remind"}, Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remind(reminding.list),
+		Args: Optional, Match: isList, Glue: "列清全所",
+		Usage: wording.Text{"/提醒", "/remind"}, Example: wording.Text{"/提醒 列表", "/remind list"},
+		Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remind(reminding.list),
 	}, {
 		ZH: []string{"删除", "取消"}, EN: []string{"delete", "cancel"},
 		Args: Number, Usage: wording.Text{"/提醒 删除 编号", "/remind delete N"},

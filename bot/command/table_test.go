@@ -215,7 +215,7 @@ func TestHelpOnOneCommand(t *testing.T) {
 	h := New(Config{Current: reload.New(reload.Values{})})
 	for asked, wanted := range map[string][]string{
 		"/help remind": {
-			"Usage of `/remind`:\n\n- `/remind` the reminders here\n- `/remind delete N` delete one of them\n  for example `/remind delete 3`\n",
+			"Usage of `/remind`:\n\n- `/remind` the reminders here\n  for example `/remind list`\n- `/remind delete N` delete one of them\n  for example `/remind delete 3`\n",
 			"  for example `/remind every Friday at 9 send the report`\n",
 		},
 		"/help /remind delete": {"Usage of `/remind`:", "`/remind delete 3`"},

@@ -161,6 +161,9 @@ const (
 	RemindNoTime
 	RemindNotYours
 	RemindPhrase
+	RemindPart
+	RemindSoon
+	RemindNever
 	RemindPast
 	RemindFar
 	RemindNoText
@@ -427,10 +430,13 @@ var phrases = map[Phrase]Text{
 	RemindOver:        {"提醒 #%d 已经结束，不用再改。`/提醒` 列出还在的提醒。", "Reminder #%d is over already. `/remind` lists those still set."},
 	RemindNoTime:      {"要把提醒 #%d 改到什么时候呢？请写上时间，比如 `/提醒 修改 %d 明天9点`。", "Please write the new time of reminder #%d, such as `/remind change %d tomorrow at 9`."},
 	RemindNotYours:    {"提醒 #%d 由别人设置，只有设置的人和管理员可以改。", "Someone else set reminder #%d. Only that person and administrators can change it."},
-	RemindPhrase:      {"抱歉，我没看懂时间。可以这样写：`/提醒 10分钟后 喝水`，`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`。有几个时间的话，请分成几个提醒。", "Sorry, I could not read the time. Try `/remind in 10 minutes drink water`, `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`. Several times need a reminder each."},
-	RemindPast:        {"这个时间已经过去了，请换一个以后的时间。", "That time is past. Please choose a later one."},
-	RemindFar:         {"这个时间太远了，最多五年以内。", "That time is too far away: five years ahead at most."},
-	RemindNoText:      {"要提醒什么呢？请在时间后面写上内容，比如 `/提醒 10分钟后 喝水`。", "Please write what to say after the time, such as `/remind in 10 minutes drink water`."},
+	RemindPhrase:      {"抱歉，我没看懂时间。可以这样写：`/提醒 10分钟后 喝水`，`/提醒 明天下午3点 交周报`，`/提醒 每周五9点 交周报`，或者直接用平常的话跟我说。", "Sorry, I could not read the time. Try `/remind in 10 minutes drink water`, `/remind tomorrow at 3 pm send the report`, or `/remind every Friday at 9 send the report`, or ask me in plain words."},
+	RemindPart:        {"抱歉，时间里的“%s”我没看懂，什么都没有设。请分成几个提醒、换个写法，或者直接用平常的话跟我说。", "Sorry, I could not read \"%s\" as a part of the time, so nothing was set. Please write it another way or set several reminders, or ask me in plain words."},
+	RemindSoon:        {"这个时间就是现在。请换一个以后的时间，或者直接用平常的话跟我说。", "That time is now. Please choose a later one, or ask me in plain words."},
+	RemindNever:       {"抱歉，这样的重复我做不到。请分成几个提醒，或者直接用平常的话跟我说。", "Sorry, I can't repeat a reminder like that. Please set several reminders, or ask me in plain words."},
+	RemindPast:        {"这个时间已经过去了，请换一个以后的时间，或者直接用平常的话跟我说。", "That time is past. Please choose a later one, or ask me in plain words."},
+	RemindFar:         {"这个时间太远了，最多五年以内。请换一个时间，或者直接用平常的话跟我说。", "That time is too far away: five years ahead at most. Please choose another one, or ask me in plain words."},
+	RemindNoText:      {"要提醒什么呢？请写上内容，比如 `/提醒 10分钟后 喝水`，或者直接用平常的话跟我说。", "Please write what to say, such as `/remind in 10 minutes drink water`, or ask me in plain words."},
 	RemindLong:        {"内容太长了，最多 %d 个字。", "The text is too long: %d characters at most."},
 	RemindOften:       {"重复的提醒最短间隔是 %d 分钟。", "Repeated reminders need at least %d minutes between them."},
 	RemindOftenAsked:  {"重复的提问最短间隔是 %d 分钟。", "Repeated questions need at least %d minutes between them."},

@@ -36,9 +36,17 @@ func reminderOf(s said) (args string, ok bool) {
 
 func splitReminder(text string) (at, what string) {
 	if _, rest, err := when.Parse(text, time.Now()); err == nil {
-		at = strings.TrimSpace(strings.TrimSuffix(text, rest))
-		if remindRE.MatchString(at) {
+		before, behind, _ := strings.Cut(text, rest)
+		switch at = strings.TrimSpace(before); {
+		case !remindRE.MatchString(at):
+			return "", ""
+		case strings.TrimSpace(behind) == "":
 			return at, rest
+		}
+		for _, at := range []string{behind, before + " " + behind} {
+			if _, more, err := when.Parse(at, time.Now()); err == nil && more == "" {
+				return strings.Trim(at, " ,，、"), rest
+			}
 		}
 		return "", ""
 	}
@@ -60,7 +68,9 @@ func answerReminder(s said, results map[string]string) string {
 	case m != nil:
 		return s.in("好的，提醒 #"+m[1]+" 已设好，时间 "+m[2]+"。", "Reminder #"+m[1]+" is set for "+m[2]+".")
 	case ok && result != "":
-		return s.in("这个提醒没有设成：这个时间或间隔不能用。", "This reminder was not set: its time or interval was refused.")
+		reason, _, _ := strings.Cut(result, ";")
+		reason = strings.TrimPrefix(strings.TrimPrefix(reason, "error: "), "remind: ")
+		return s.in("这个提醒没有设成（"+reason+"）。", "This reminder was not set: "+reason+".")
 	case ok:
 		return s.in("这里设不了提醒。", "Reminders can't be set here.")
 	case remindOnlyRE.MatchString(s.text) && !isQuestion(s.text):

@@ -3,16 +3,18 @@ package when
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // clockTime is a time of the day. An hour that is not exact is one of a clock's face.
 type clockTime struct {
 	hour, minute, second int
 	exact                bool
+	ofNow                bool // the time of the day that it is
 }
 
 func (c clockTime) valid() bool {
-	return c.hour <= 24 && c.minute < 60 && c.second < 60 && (c.hour < 24 || c.minute+c.second == 0)
+	return c.hour <= 24 && 0 <= c.minute && c.minute < 60 && c.second < 60 && (c.hour < 24 || c.minute+c.second == 0)
 }
 
 // on returns the time of a day of the wall clock, with an hour that may be beyond the day's end.
@@ -24,8 +26,13 @@ func (c clockTime) on(day time.Time, hour int) time.Time {
 func (p *parser) takeClock() (c clockTime, ok bool) {
 	from := p.at
 	ok = p.try(func() bool {
-		list, m := p.takeAny("clockColon", "clockEnglish", "clockPast", "clockAt", "clockChinese")
-		if m == nil || list != "clockChinese" && p.inWord() {
+		if p.take("sameTime") != nil {
+			c = clockTime{hour: p.now.Hour(), minute: p.now.Minute(), exact: true, ofNow: true}
+			return true
+		}
+		list, m := p.takeAny("clockColon", "clockNamed", "clockDot", "clockEnglish", "clockPast", "clockSpelled", "clockAt", "clockLess", "lessClock",
+			"clockChinese")
+		if m == nil || p.text[p.at-1] < utf8.RuneSelf && list != "clockChinese" && p.inWord() {
 			return false
 		}
 		c, ok = clockOf(list, m)
@@ -61,6 +68,9 @@ func clockOf(list string, m []string) (c clockTime, ok bool) {
 		return int(n)
 	}
 	ok = true
+	for (list == "clockDot" || list == "clockSpelled") && len(m) > 4 && m[1] == "" { // the groups of a further rule
+		m = append(m[:1:1], m[4:]...)
+	}
 	switch list {
 	case "clockColon":
 		c.hour, c.minute = number(m[1]), number(m[2])
@@ -69,6 +79,32 @@ func clockOf(list string, m []string) (c clockTime, ok bool) {
 		}
 		c.exact = m[1][0] == '0'
 		c.halve(m[4])
+	case "clockNamed":
+		c = clockTime{hour: 12, exact: true}
+		if m[1] == "midnight" {
+			c.hour = 24
+		}
+	case "clockDot":
+		c.hour, c.minute, c.exact = number(m[1]), number(m[2]), len(m[1]) == 2 && m[1][0] == '0'
+		c.halve(m[3])
+	case "clockSpelled":
+		c.hour = number(m[1])
+		if m[2] != "" {
+			c.minute = number(strings.TrimLeft(strings.TrimPrefix(m[2], "oh"), " -"))
+		}
+		c.halve(m[3])
+	case "clockLess", "lessClock":
+		before, quarter, hour := m[2], m[3], m[1]
+		if list == "lessClock" {
+			before, quarter, hour = m[1], m[2], m[3]
+		}
+		c.hour, c.minute = number(hour)-1, 60-15
+		if quarter == "" {
+			c.minute = 60 - number(before)
+		}
+		if c.hour < 0 {
+			c.hour = 23
+		}
 	case "clockEnglish":
 		c.hour = number(m[1])
 		c.halve(m[2])
@@ -118,9 +154,47 @@ func (c *clockTime) halve(meridiem string) {
 	}
 }
 
+// takeMoreClocks reads further times of the day: "每天8点和20点", "every day at 9:00 and 18:00".
+func (p *parser) takeMoreClocks(w *phrase) {
+	for w.clock != nil && p.try(func() bool {
+		joined := p.take("moreClock") != nil
+		next := phrase{}
+		if !p.takeDayPart(&next) && !joined {
+			return false
+		}
+		if next.clock == nil {
+			clock, ok := p.takeClock()
+			if !ok {
+				number := p.take("bareNumber")
+				if number == nil || p.rest() != "" && !p.follows("moreClock") {
+					return false
+				}
+				hour, known := count(strings.TrimSpace(number[0]))
+				if clock = (clockTime{hour: int(hour), exact: hour > 12}); !known || !clock.valid() {
+					return false
+				}
+			}
+			next.clock = &clock
+		}
+		c := next.timeOfDay()
+		if c.hour > 23 || c.minute != w.clock.minute || c.second > 0 {
+			return false
+		}
+		w.hours |= 1 << c.hour
+		return true
+	}) {
+	}
+}
+
 // dayPart is a part of the day: the time that it means alone, and the hours of a clock's face in it. Hours from first to last
 // are in the second half of the day, and hours below night belong to the night behind it.
 type dayPart struct{ alone, first, last, night int }
+
+// holds reports whether an hour is in a part of the day, or close to it.
+func (d dayPart) holds(hour int) bool {
+	away := (hour - d.alone + 36) % 24
+	return 8 <= away && away <= 16
+}
 
 var (
 	morning   = dayPart{alone: 9}

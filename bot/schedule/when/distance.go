@@ -10,7 +10,7 @@ import (
 )
 
 // distance is a time ahead in units of the calendar and in seconds.
-type distance struct{ months, days, seconds int64 }
+type distance struct{ months, days, workdays, seconds int64 }
 
 // maxCount bounds the numbers of a phrase, so that sums do not overflow.
 const maxCount = 1_000_000_000
@@ -66,6 +66,15 @@ func (d *distance) add(n int64, fraction float64, name string) bool {
 // takeSpan reads one number of units, such as "3 minutes".
 func (p *parser) takeSpan(d *distance) bool {
 	return p.try(func() bool {
+		if _, m := p.takeAny("workSpan", "workSpanEnglish"); m != nil {
+			n, ok := count(m[1] + strings.Join(m[2:], ""))
+			d.workdays += n
+			return ok
+		}
+		if m := p.take("pointSpan"); m != nil {
+			tenths, ok := count(m[2])
+			return ok && d.addNumber(m[1], "."+strconv.FormatInt(tenths, 10), m[3], false)
+		}
 		list, m := p.takeAny("halfSpan", "englishHalf", "englishQuarter", "englishSpan", "span")
 		if m == nil || list != "span" && list != "halfSpan" && p.inWord() {
 			return false
@@ -116,17 +125,32 @@ func (p *parser) takeDistance() (d distance, ok bool) {
 	return d, ok
 }
 
+// takeBareSpan reads "5m tea", "1h30m tea": hours, minutes and seconds before a blank.
+func (p *parser) takeBareSpan() (d distance, ok bool) {
+	ok = p.try(func() bool {
+		return !p.last && p.takeSpans(&d) && d.seconds > 0 && d.days+d.months+d.workdays == 0 &&
+			(p.rest() == "" || p.rest()[0] == ' ') && !p.follows("ofSpan")
+	})
+	return d, ok
+}
+
 // tooFar reports whether a distance ends beyond the limit, before it is computed.
 func (d distance) tooFar() bool {
 	const years = maxYears + 1
-	return d.months > 12*years || d.days > 366*years || d.seconds > 366*years*86400
+	return d.months > 12*years || d.days > 366*years || d.workdays > 261*years || d.seconds > 366*years*86400
 }
 
 // byCalendar reports whether a distance is in days or longer units only.
-func (d distance) byCalendar() bool { return d.seconds == 0 && d.days+d.months > 0 }
+func (d distance) byCalendar() bool { return d.seconds == 0 && d.days+d.workdays+d.months > 0 }
 
 // day returns the day of a distance on the wall clock, at the same time of the day.
 func (d distance) day(now time.Time) time.Time {
 	date := dates.AddMonths(now, int(d.months)).AddDate(0, 0, int(d.days))
+	for left := d.workdays; left > 0; {
+		date = date.AddDate(0, 0, 1)
+		if workdays>>date.Weekday()&1 == 1 {
+			left--
+		}
+	}
 	return date.Add(now.Sub(time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)))
 }

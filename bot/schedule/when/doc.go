@@ -1,5 +1,5 @@
 // Package when reads phrases for times in Chinese and English, and computes when something is due next. [Parse] reads a
-// phrase at the beginning of a text, [Spec] is its meaning, [Quiet] a stretch of each day.
+// phrase at the beginning or the end of a text, [Spec] is its meaning, [Quiet] a stretch of each day.
 //
 // Package memory/dates is the grammar of dates: it reads the days of appointments and the numbers of this package. Times of
 // the day, distances ("in two hours") and repetitions are read here. Memory has no use for them: there a date is whole days,
@@ -21,10 +21,15 @@
 //   - "每周" is the weekday of today, and "每月" its day. "每隔一天" is every second day, "每隔两天" too.
 //   - Quarters count from the month of today, so that days within them are unreadable.
 //   - Day 31 of each month is its last day. Days 29 and 30, and day 31 in a cron expression, skip months without them.
-//   - Words that belong to a time but have no place in it make it unreadable: "9点到10点", "every day except Sunday", "每天两次",
-//     "周五之前", "by Friday", "每天早晚8点". Otherwise people would get another time than they asked for. Behind a blank, a
-//     time is text: "8点50 9点的会".
-//   - Days of the lunar calendar and festivals are unknown. Behind a month or a year without a day, text needs a blank.
+//   - A time is read to its end, or the phrase is refused: "9点到10点", "every day except Sunday", "每天两次", "周五之前", "by Friday",
+//     "每天9点，从下周一开始". rules.tsv has the words of times and those that join them. A run of them behind a time belongs to it.
+//     Behind a blank, words of a time that are joined to a text are text: "8点50 9点的会".
+//   - The time may be at the end of the text: "call mom tomorrow at 5 pm", "喝水 10分钟后". A time of the day there completes a day at the
+//     beginning: "tomorrow call mom at 5 pm". Two days are refused. Behind "for", "about" and 的 a time is text.
+//   - "5m tea" counts from now. "明天这个时候" is the time that it is, and "下周今天" the weekday of today.
+//   - A repetition may have several times of a day with the same minutes: "每天8点和20点".
+//   - Days of the lunar calendar are unknown, and festivals of the solar one have their dates: "元旦", "christmas eve". Working days are Monday
+//     to Friday here too: "三个工作日后". Behind a month or a year without a day, text needs a blank.
 //   - A time in the gap of a change to summer time is the end of the gap. A time that a change back repeats is the
 //     first of the two. Each is due once.
 //   - Cron expressions have five fields, with names, lists, ranges, steps, L for the last day of a month, 5L for its last

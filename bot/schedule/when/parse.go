@@ -14,82 +14,124 @@ type phrase struct {
 	away  *distance
 	part  string // a key of dayParts
 	clock *clockTime
+	hours uint32 // further hours of a repetition at the same minute, as bits
 }
 
-// Parse reads the time at the beginning of a text, in the zone of now. It returns the words behind the time, without words
+// Parse reads the time at the beginning or at the end of a text, in the zone of now. It returns the other words, without words
 // such as "提醒我", "remind me" and "to". The doc of the package describes the defaults for missing words. An error is an [*Error].
 func Parse(text string, now time.Time) (spec Spec, rest string, err error) {
 	p := newParser(text, now)
 	p.take("opening")
 	from := p.at
-	spec, reason := p.spec(now)
+	spec, end, reason := p.spec(now)
 	if reason != nil {
 		if p.bad >= 0 {
 			from = p.bad
 		}
-		return Spec{}, "", &Error{reason, p.offset(from)}
+		return Spec{}, "", &Error{reason, p.offsets[from], p.bad >= 0}
+	}
+	return spec, p.words(text, from, end), nil
+}
+
+// words returns the text beside a time: behind it up to a place, or before the time at the end.
+func (p *parser) words(original string, from, end int) string {
+	if p.at == from { // nothing was read here
+		return spoken(original[p.offsets[from]:p.offsets[end]])
 	}
 	for range 2 {
 		p.take("closing")
 	}
-	return spec, strings.TrimSpace(text[p.offset(p.at):]), nil
+	if p.at >= end {
+		return ""
+	}
+	if end == len(p.text) {
+		return strings.TrimSpace(original[p.offsets[p.at]:])
+	}
+	return spoken(original[p.offsets[p.at]:p.offsets[end]])
 }
 
-// spec reads a time, and checks it.
-func (p *parser) spec(now time.Time) (Spec, error) {
+// spec reads a time, and checks it. end is the place where a part of the time begins at the end of the text, or the text's end.
+func (p *parser) spec(now time.Time) (spec Spec, end int, err error) {
+	end = len(p.text)
 	if m := p.take("instant"); m != nil {
 		t, err := time.Parse("2006-01-02T15:04:05Z07:00", canonicalInstant(m[0]))
 		if err != nil {
-			return Spec{}, ErrUnknown
+			return Spec{}, end, ErrUnknown
 		}
-		return check(newOnce(t.In(now.Location())), now)
+		spec, err = check(newOnce(t.In(now.Location())), now)
+		return spec, end, err
 	}
 	if m := p.take("cron"); m != nil {
 		spec, err := newCron(strings.TrimSpace(m[1]), zoneName(now))
 		if err != nil || p.inWord() {
-			return Spec{}, ErrUnknown
+			return Spec{}, end, ErrUnknown
 		}
-		return check(spec, now)
+		spec, err = check(spec, now)
+		return spec, end, err
 	}
 	var words phrase
-	for p.takePart(&words) {
-	}
-	if words.every != nil {
-		p.take("onceEach")
-	}
+	from := p.at
+	p.takeWords(&words)
 	p.take("roughly")
-	if p.isCutShort(words) {
+	if p.bad < 0 && words != (phrase{}) && p.isCutShort(words) {
 		p.fail(p.at)
 	}
-	switch {
-	case p.bad >= 0 || words == (phrase{}):
-		return Spec{}, ErrUnknown
-	case words.every != nil:
-		return words.repeating(p.now, now)
-	case words.away != nil:
-		return words.distant(p.now, now)
+	if p.bad < 0 {
+		ok := false
+		if end, ok = p.takeEnd(&words); !ok {
+			p.fail(end)
+			end = len(p.text)
+		}
 	}
-	wall, err := words.next(p.now, now)
+	if p.bad >= 0 || words == (phrase{}) || !words.placeOfNow(p.now) {
+		return Spec{}, end, ErrUnknown
+	}
+	if from == p.at && end == from {
+		p.at = len(p.text)
+	}
+	spec, err = words.spec(p.now, now)
+	return spec, end, err
+}
+
+// takeWords reads all parts of a time that are next.
+func (p *parser) takeWords(words *phrase) {
+	for p.takePart(words) {
+	}
+	if words.every != nil {
+		p.takeMoreClocks(words)
+		p.take("onceEach")
+	}
+}
+
+// placeOfNow gives "at the same time" its day, which is today's in another week, month or year. It returns false without a day.
+func (w *phrase) placeOfNow(now time.Time) bool {
+	switch {
+	case w.clock == nil || !w.clock.ofNow:
+		return true
+	case w.part != "" && !dayParts[w.part].holds(now.Hour()):
+		return false
+	case w.day == nil || w.day.OneDay():
+		return w.day != nil || w.every != nil || w.away != nil
+	}
+	day, ok := dayOfToday(*w.day, now)
+	w.day = &day
+	return ok
+}
+
+// spec returns the times that a phrase means, within the limits.
+func (w *phrase) spec(wall, now time.Time) (Spec, error) {
+	switch {
+	case w.every != nil:
+		return w.repeating(wall, now)
+	case w.away != nil:
+		return w.distant(wall, now)
+	}
+	t, err := w.next(wall, now)
 	if err != nil {
 		return Spec{}, err
 	}
-	t, _ := instants(wall, now.Location())
-	return check(newOnce(t), now)
-}
-
-// isCutShort reports whether the words behind a time belong to it.
-func (p *parser) isCutShort(w phrase) bool {
-	switch {
-	case p.follows("unread"):
-	case w.clock == nil && p.follows("unreadHour"):
-	case w.day != nil && !w.day.OneDay() && p.follows("unreadPart"):
-	case w.every != nil && p.follows("unreadDays"):
-	case w.every != nil && w.clock == nil && p.follows("unreadUnit"):
-	case strings.HasSuffix(p.text[:p.at], "初") && p.follows("lunarDay"):
-	default:
-		return false
-	}
-	return true
+	first, _ := instants(t, now.Location())
+	return check(newOnce(first), now)
 }
 
 // canonicalInstant completes an instant of RFC 3339 without seconds.
@@ -128,7 +170,9 @@ func (p *parser) takePart(w *phrase) bool {
 			return true
 		}
 	}
-	return false
+	return p.bad < 0 && !w.hasHour() && w.part == "" && p.try(func() bool { // "每天提醒我晚上9点吃药"
+		return p.take("reminding") != nil && p.takeOne(w)
+	})
 }
 
 func (p *parser) takeOne(w *phrase) bool {
@@ -150,7 +194,7 @@ func (p *parser) takeOne(w *phrase) bool {
 // Chinese the day comes first, and words behind the time are the text.
 func (p *parser) takeDay(w *phrase) bool {
 	from := p.at
-	if p.rest() == "" || (w.clock != nil || w.part != "") && p.text[from] >= 0x80 {
+	if p.rest() == "" || (w.clock != nil || w.part != "") && p.text[from] >= 0x80 && !p.last {
 		return false
 	}
 	if every, part, ok := p.takeRepetition(); ok {
@@ -163,17 +207,22 @@ func (p *parser) takeDay(w *phrase) bool {
 	p.at = from
 	if away, ok := p.takeDistance(); ok && (w.clock == nil || away.byCalendar()) {
 		w.away = &away
+		p.take("sameDay")
 		return true
 	}
 	p.at = from
-	date, ok := dates.Ahead(p.rest(), p.now)
-	if !ok || len(date.Words) == 0 {
+	if away, ok := p.takeBareSpan(); ok && *w == (phrase{}) {
+		w.away = &away
+		return true
+	}
+	p.at = from
+	date, ok := p.takeDate()
+	if !ok {
 		return false
 	}
 	if expression("notOneTime").MatchString(date.Words) {
 		return p.fail(from)
 	}
-	p.at += len(date.Words)
 	w.day = &date
 	if w.part == "" {
 		w.part = partIn(date.Words)
@@ -239,7 +288,7 @@ func (w *phrase) distant(wall, now time.Time) (Spec, error) {
 		day = w.timeOf(day)
 	}
 	t := now
-	if w.away.days+w.away.months > 0 {
+	if w.away.days+w.away.workdays+w.away.months > 0 {
 		t, _ = instants(day, now.Location())
 	}
 	return check(newOnce(t.Add(time.Duration(w.away.seconds)*time.Second)), now)

@@ -20,16 +20,24 @@ var ruleLines string
 
 var ruleFile = rules.Read(ruleLines)
 
-// expressions are the compiled lists of rules.tsv, by name.
+// expressions are the compiled lists of rules.tsv by name, and single rules by their text.
 var expressions sync.Map
 
-func expression(list string) *regexp.Regexp {
-	known, _ := expressions.Load(list)
+// expression matches any rule of a list.
+func expression(list string) *regexp.Regexp { return cached(list, ruleFile.Regexp(list)) }
+
+// compiled matches a single rule.
+func compiled(expr string) *regexp.Regexp {
+	return cached(expr, func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+func cached(name string, compile func() *regexp.Regexp) *regexp.Regexp {
+	known, _ := expressions.Load(name)
 	if re, ok := known.(*regexp.Regexp); ok {
 		return re
 	}
-	re := ruleFile.Regexp(list)()
-	expressions.Store(list, re)
+	re := compile()
+	expressions.Store(name, re)
 	return re
 }
 
@@ -46,6 +54,7 @@ var (
 type Error struct {
 	Reason error // one of the errors above
 	At     int   // the byte of the text where the part begins that has no sense
+	Part   bool  // the words there are of a time, and have no sense
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("read a time at byte %d: %v", e.At, e.Reason) }
@@ -62,6 +71,8 @@ type parser struct {
 	offsets []int  // places of the folded bytes in the original, and its end
 	at      int
 	bad     int       // the place of a part without sense, or -1
+	cut     bool      // the text goes on
+	last    bool      // the time is at the end of the text
 	now     time.Time // on the wall clock
 }
 
@@ -72,6 +83,7 @@ func newParser(original string, now time.Time) *parser {
 	for at, r := range original {
 		if n++; n > maxPhrase {
 			p.offsets = append(p.offsets, at)
+			p.cut = true
 			break
 		}
 		folded := text.Canonical(string(r))
@@ -90,9 +102,6 @@ func newParser(original string, now time.Time) *parser {
 	p.take("blank")
 	return p
 }
-
-// offset returns the place in the original.
-func (p *parser) offset(at int) int { return p.offsets[at] }
 
 func (p *parser) rest() string { return p.text[p.at:] }
 

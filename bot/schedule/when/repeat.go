@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"ebb/memory/dates"
 )
 
 // repetition is a number of units, and the days within a week, month or year. The zero values of days mean those of today.
@@ -111,6 +109,8 @@ func (p *parser) takeInterval(r *repetition) bool {
 		return p.takeYearly(r)
 	}
 	switch {
+	case d.workdays > 0:
+		return false
 	case d.seconds > 0 && d.days+d.months == 0:
 		r.every, r.unit = d.seconds, seconds
 	case d.months == 0 && d.seconds == 0 && d.days > 0 && d.days%7 == 0:
@@ -315,11 +315,11 @@ func (p *parser) takeDateOfYear(r *repetition) bool {
 
 // takeYearly reads a date without its year.
 func (p *parser) takeYearly(r *repetition) bool {
-	date, ok := dates.Ahead(p.rest(), p.now)
+	date, length, ok := p.ahead()
 	if !ok || !date.Yearly || !date.OneDay() {
 		return false
 	}
-	p.at += len(date.Words)
+	p.at += length
 	r.days, r.months = 1<<date.From.Day(), strconv.Itoa(int(date.From.Month()))
 	return true
 }
@@ -337,6 +337,9 @@ func (w *phrase) repeating(wall, now time.Time) (Spec, error) {
 	if c.second > 0 {
 		return Spec{}, ErrUnsupported
 	}
+	if w.hours != 0 && (c.hour >= 24 || r.every > 1 && r.unit != months) {
+		return Spec{}, ErrUnsupported
+	}
 	if c.hour >= 24 {
 		c.hour -= 24
 		if !r.shift() {
@@ -351,7 +354,8 @@ func (w *phrase) repeating(wall, now time.Time) (Spec, error) {
 	if !ok {
 		return Spec{}, ErrUnsupported
 	}
-	spec, err := newCron(fmt.Sprintf("%d %d %s %s %s", c.minute, c.hour, day, month, weekday), zoneName(now))
+	hours := listOf(w.hours | 1<<c.hour)
+	spec, err := newCron(fmt.Sprintf("%d %s %s %s %s", c.minute, hours, day, month, weekday), zoneName(now))
 	if err != nil {
 		return Spec{}, ErrUnsupported
 	}

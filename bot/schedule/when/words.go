@@ -103,14 +103,21 @@ func (w language) interval(s Spec) string {
 
 // cron describes the expressions that phrases mean. Others are shown as they are.
 func (w language) cron(c cron, expr string) string {
-	single := bits.OnesCount64(c.minute.bits) == 1 && bits.OnesCount64(c.hour.bits) == 1
 	days, ok := w.days(c, strings.Fields(expr))
-	if !single || !ok {
+	if !ok || bits.OnesCount64(c.minute.bits) > 1 || bits.OnesCount64(c.hour.bits) > maxNamedHours {
 		return "cron " + expr
 	}
-	t := time.Date(1, 1, 1, bits.TrailingZeros64(c.hour.bits), bits.TrailingZeros64(c.minute.bits), 0, 0, time.UTC)
-	return days + w.at + clockWords(t)
+	var times []string
+	for hour := range 24 {
+		if c.hour.has(hour) {
+			times = append(times, clockWords(time.Date(1, 1, 1, hour, bits.TrailingZeros64(c.minute.bits), 0, 0, time.UTC)))
+		}
+	}
+	return days + w.at + w.list(times)
 }
+
+// maxNamedHours is the number of hours of a day that words name.
+const maxNamedHours = 6
 
 // days describes the days of an expression.
 func (w language) days(c cron, fields []string) (words string, ok bool) {
