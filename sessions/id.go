@@ -50,6 +50,12 @@ func (k Key) Group() Key {
 	return NewKey(robot, conversation, "")
 }
 
+// Gone is the key under which the usage of deleted sessions of the key's robot is kept. It names no conversation.
+func (k Key) Gone() Key {
+	robot, _ := k.Conversation()
+	return NewKey(robot, "", "")
+}
+
 // unescapePart returns an invalid part unchanged.
 func unescapePart(part string) string {
 	if s, err := url.PathUnescape(part); err == nil {

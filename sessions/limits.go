@@ -94,8 +94,8 @@ type Limiter interface {
 
 // Ledger counts costs.
 type Ledger interface {
-	// Charge adds a spending that no other write carries to the session's usage and to the day's. A missing session is
-	// not charged.
+	// Charge adds a spending that no other write carries to the session's usage and to the day's. That of a missing session counts
+	// for the day under [Key.Gone].
 	Charge(ctx context.Context, key Key, one Spending) error
 
 	// Spent lists the spendings of a session since the UTC day of a time, one of each kind, by name.

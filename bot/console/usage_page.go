@@ -160,6 +160,8 @@ func nameSessions(r *request, top []usageSum) error {
 	for i := range top {
 		s, err := r.lists.Session(r.Context(), top[i].Key)
 		switch {
+		case errors.Is(err, sessions.ErrNotFound) && top[i].Key == top[i].Key.Gone():
+			top[i].Name, top[i].Key = r.words.T("usage.gone"), ""
 		case errors.Is(err, sessions.ErrNotFound): // its usage outlives an erased session
 			top[i].Key = ""
 		case err != nil:

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -54,13 +55,18 @@ func (m inspection) Edit(key sessions.Key, seq int64, content string) {
 	}
 }
 
-// Charge implements sessions.Store.
+// Charge implements sessions.Ledger.
 func (m *Store) Charge(_ context.Context, key sessions.Key, one sessions.Spending) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
-		s.addSpending(one)
+	s, ok := m.sessions[key]
+	if !ok {
+		if s = m.gone[key.Gone()]; s == nil {
+			s = &sessionRows{}
+			m.gone[key.Gone()] = s
+		}
 	}
+	s.addSpending(one)
 	return nil
 }
 
@@ -69,8 +75,8 @@ func (m *Store) Spent(_ context.Context, key sessions.Key, since time.Time) ([]s
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []sessions.Spending{}
-	s, ok := m.sessions[key]
-	if !ok {
+	s := cmp.Or(m.sessions[key], m.gone[key])
+	if s == nil {
 		return list, nil
 	}
 	sums := map[string]sessions.Spending{}

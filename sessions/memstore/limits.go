@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -88,7 +89,7 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 
 func (m *Store) tokensToday() int {
 	total := 0
-	for _, s := range m.sessions {
+	for _, s := range slices.Concat(slices.Collect(maps.Values(m.sessions)), slices.Collect(maps.Values(m.gone))) {
 		if s.spentOn != currentDay() {
 			continue
 		}

@@ -23,6 +23,7 @@ func New(ttl time.Duration) *Store {
 		staff:     staffIDs{},
 		listeners: map[*wakeListener]bool{},
 		windows:   map[limitSubject]limitWindow{},
+		gone:      map[sessions.Key]*sessionRows{},
 		cardRows:  map[cardID]*cardRow{},
 		scopes:    map[sessions.Key]sessions.Scope{},
 	}

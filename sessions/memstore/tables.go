@@ -20,6 +20,7 @@ type tables struct {
 	staff     staffIDs
 	listeners map[*wakeListener]bool
 	windows   map[limitSubject]limitWindow
+	gone      map[sessions.Key]*sessionRows // usage alone
 	cardRows  map[cardID]*cardRow
 	scopes    map[sessions.Key]sessions.Scope // by the key of the group
 }

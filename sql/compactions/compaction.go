@@ -180,7 +180,7 @@ func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) 
 		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
 			return err
 		}
-		if err := spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}); err != nil {
 			return err
 		}
 		return s.Q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{

@@ -87,7 +87,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.Clock.Now(), l.Key, paid)
+		return spend.Add(ctx, tx, s.DB, l.Key, paid)
 	})
 	if err != nil {
 		return fmt.Errorf("staging a compaction of events %d to %d: %w", j.From+1, j.Through, pg.AsRefused(err))

@@ -33,7 +33,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID, cycle: &row.CompactionCount}); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
+		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
 	})
 	if err != nil {
 		return fmt.Errorf("rewriting summary %d: %w", w.ID, pg.AsRefused(err))

@@ -60,6 +60,9 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return sessions.Committed{}, err
 	}
 	s.logs.Note(l.Key, c.LastSeq)
+	for _, u := range w.usage {
+		s.Tokens.Add(u.PromptTokens + u.CompletionTokens)
+	}
 	if len(w.see) > 0 {
 		s.speakers.note(l, t.Taken, now)
 	}

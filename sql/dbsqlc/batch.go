@@ -5307,7 +5307,7 @@ func (b *TurnsUnmarkBatchResults) Close() error {
 	return b.br.Close()
 }
 
-const usageAdd = `-- name: UsageAdd :batchexec
+const usageAdd = `-- name: UsageAdd :batchone
 INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
 SELECT s.session_key, $1::date, $2::text, $3::text, $4::bigint, $5::bigint,
     $6::bigint, $7::float8
@@ -5315,6 +5315,7 @@ FROM dingtalk_sessions s WHERE s.session_key = $8
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+RETURNING u.day
 `
 
 type UsageAddBatchResults struct {
@@ -5334,7 +5335,7 @@ type UsageAddParams struct {
 	SessionKey       sessions.Key
 }
 
-// UsageAdd adds it to the day's, if there is such a session.
+// UsageAdd adds it to the day's, if there is such a session. No row: there is none.
 func (q *Queries) UsageAdd(ctx context.Context, db DBTX, arg []*UsageAddParams) *UsageAddBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -5354,7 +5355,78 @@ func (q *Queries) UsageAdd(ctx context.Context, db DBTX, arg []*UsageAddParams) 
 	return &UsageAddBatchResults{br, len(arg), false}
 }
 
-func (b *UsageAddBatchResults) Exec(f func(int, error)) {
+func (b *UsageAddBatchResults) QueryRow(f func(int, pgtype.Date, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var day pgtype.Date
+		if b.closed {
+			if f != nil {
+				f(t, day, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&day)
+		if f != nil {
+			f(t, day, err)
+		}
+	}
+}
+
+func (b *UsageAddBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const usageKeep = `-- name: UsageKeep :batchexec
+INSERT INTO model_usage AS u (session_key, day, kind, model, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+VALUES ($1, $2::date, $3::text, $4::text, $5::bigint, $6::bigint, $7::bigint,
+    $8::bigint, $9::float8)
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+`
+
+type UsageKeepBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type UsageKeepParams struct {
+	SessionKey       sessions.Key
+	Day              pgtype.Date
+	Kind             string
+	Model            string
+	Turns            int64
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+}
+
+// UsageKeep adds usage to a key that needs no session.
+func (q *Queries) UsageKeep(ctx context.Context, db DBTX, arg []*UsageKeepParams) *UsageKeepBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Day,
+			a.Kind,
+			a.Model,
+			a.Turns,
+			a.PromptTokens,
+			a.CachedTokens,
+			a.CompletionTokens,
+			a.Cost,
+		}
+		batch.Queue(usageKeep, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &UsageKeepBatchResults{br, len(arg), false}
+}
+
+func (b *UsageKeepBatchResults) Exec(f func(int, error)) {
 	defer b.br.Close()
 	for t := 0; t < b.tot; t++ {
 		if b.closed {
@@ -5370,7 +5442,7 @@ func (b *UsageAddBatchResults) Exec(f func(int, error)) {
 	}
 }
 
-func (b *UsageAddBatchResults) Close() error {
+func (b *UsageKeepBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -869,7 +869,8 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
 DELETE FROM dingtalk_sessions s WHERE s.session_key = $1
 `
 
-// SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
+// SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed. The usage was added to
+// that of deleted sessions before.
 func (q *Queries) SessionDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, sessionDelete, sessionKey)
 	return err

@@ -50,13 +50,14 @@ func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([
 }
 
 const spendDay = `-- name: SpendDay :one
-SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens,
+SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens, count(*) AS of_rows,
     ((date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC')::timestamptz AS ends_at
 FROM model_usage u WHERE u.day = (now() AT TIME ZONE 'UTC')::date
 `
 
 type SpendDayRow struct {
 	Tokens int64
+	OfRows int64
 	EndsAt time.Time
 }
 
@@ -64,6 +65,6 @@ type SpendDayRow struct {
 func (q *Queries) SpendDay(ctx context.Context, db DBTX) (SpendDayRow, error) {
 	row := db.QueryRow(ctx, spendDay)
 	var i SpendDayRow
-	err := row.Scan(&i.Tokens, &i.EndsAt)
+	err := row.Scan(&i.Tokens, &i.OfRows, &i.EndsAt)
 	return i, err
 }

@@ -207,6 +207,55 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 	return items, nil
 }
 
+const usageOfSession = `-- name: UsageOfSession :many
+SELECT u.day, u.kind, u.model, sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens,
+    sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+FROM model_usage u WHERE u.session_key = $1
+GROUP BY u.day, u.kind, u.model
+ORDER BY u.day, u.kind, u.model
+`
+
+type UsageOfSessionRow struct {
+	Day              pgtype.Date
+	Kind             string
+	Model            string
+	Turns            int64
+	PromptTokens     int64
+	CachedTokens     int64
+	CompletionTokens int64
+	Cost             float64
+}
+
+// UsageOfSession sums the usage of a session without its people, in the order in which all writers lock the rows of deleted sessions.
+func (q *Queries) UsageOfSession(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]UsageOfSessionRow, error) {
+	rows, err := db.Query(ctx, usageOfSession, sessionKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UsageOfSessionRow
+	for rows.Next() {
+		var i UsageOfSessionRow
+		if err := rows.Scan(
+			&i.Day,
+			&i.Kind,
+			&i.Model,
+			&i.Turns,
+			&i.PromptTokens,
+			&i.CachedTokens,
+			&i.CompletionTokens,
+			&i.Cost,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usagePeople = `-- name: UsagePeople :many
 SELECT DISTINCT u.person FROM model_usage u
 WHERE u.person <> '' AND u.person > $1::text

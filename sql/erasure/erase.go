@@ -14,6 +14,7 @@ import (
 	"ebb/sql/compactions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
+	"ebb/sql/spend"
 	"ebb/sql/vectors"
 )
 
@@ -374,6 +375,9 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 	}
 	done.Memories = int(memories)
 	if err := s.Q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
+		return done, err
+	}
+	if err := spend.KeepGone(ctx, tx, key); err != nil {
 		return done, err
 	}
 	return done, s.Q.SessionDelete(ctx, tx, key)

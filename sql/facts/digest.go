@@ -164,7 +164,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if err := s.Q.UpkeepDone(ctx, tx, l.Key); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost, Model: d.Model})
+		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost, Model: d.Model})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the digest of %s: %w", d.Date, pg.AsRefused(err))
@@ -186,7 +186,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if err := s.Q.DigestPutOff(ctx, tx, p); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost, Model: f.Model})
+		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost, Model: f.Model})
 	})
 	if err != nil {
 		return fmt.Errorf("putting off the digest of %s: %w", f.Date, pg.AsRefused(err))

@@ -60,7 +60,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		}); err != nil {
 			return err
 		}
-		if err := spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost, Model: f.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost, Model: f.Model}); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)
@@ -85,7 +85,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if err := spend.Add(ctx, tx, s.Clock.Now(), l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost, Model: d.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost, Model: d.Model}); err != nil {
 			return err
 		}
 		if err := s.Q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{

@@ -14,10 +14,13 @@ import (
 )
 
 // Store counts turns, tokens and notices.
-type Store struct{ *pg.DB }
+type Store struct {
+	*pg.DB
+	day *day
+}
 
 // New returns the counts of a database.
-func New(db *pg.DB) *Store { return &Store{db} }
+func New(db *pg.DB) *Store { return &Store{db, &day{}} }
 
 // The key of a window is a hash, so that it names no person.
 func subject(kind string, robot sessions.RobotCode, id string) []byte {
@@ -72,12 +75,12 @@ func windowsOf(limits sessions.Limits, a sessions.Askers) []window {
 // Admit implements sessions.Limiter. It reads first which limits are reached: a turn that they stop counts nowhere.
 func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	if limits.Tokens > 0 {
-		day, err := s.Q.SpendDay(ctx, s.Pool)
+		day, err := s.today(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("reading the day's tokens: %w", err)
+			return nil, err
 		}
-		if day.Tokens >= int64(limits.Tokens) {
-			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.EndsAt}}, nil
+		if day.Count >= limits.Tokens {
+			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.Until}}, nil
 		}
 	}
 	all := windowsOf(limits, a)
@@ -216,10 +219,6 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	for _, row := range rows {
 		*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
 	}
-	day, err := s.Q.SpendDay(ctx, s.Pool)
-	if err != nil {
-		return u, fmt.Errorf("reading the day's tokens: %w", err)
-	}
-	u.Tokens = sessions.Use{Count: int(day.Tokens), Until: day.EndsAt}
-	return u, nil
+	u.Tokens, err = s.today(ctx)
+	return u, err
 }

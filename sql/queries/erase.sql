@@ -337,7 +337,8 @@ DELETE FROM outbox o WHERE o.session_key = @session_key AND NOT EXISTS (
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.role <> 'user' AND e.created_at = o.created_at);
 
 -- name: SessionDelete :exec
--- SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed.
+-- SessionDelete deletes a session with the rows that are not counted. Open cards stay until they are closed. The usage was added to
+-- that of deleted sessions before.
 WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     debts AS (DELETE FROM flush_debts d WHERE d.session_key = @session_key),
     digests AS (DELETE FROM memory_digests g WHERE g.session_key = @session_key),

@@ -45,6 +45,6 @@ DELETE FROM limit_windows l WHERE l.ends_at < now();
 
 -- name: SpendDay :one
 -- SpendDay sums the tokens of all sessions today, by the index on the day.
-SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens,
+SELECT coalesce(sum(u.prompt_tokens + u.completion_tokens), 0)::bigint AS tokens, count(*) AS of_rows,
     ((date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC')::timestamptz AS ends_at
 FROM model_usage u WHERE u.day = (now() AT TIME ZONE 'UTC')::date;

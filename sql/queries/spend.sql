@@ -8,14 +8,32 @@ UPDATE dingtalk_sessions s SET
     spent_on = @day::date
 WHERE s.session_key = @session_key;
 
--- name: UsageAdd :batchexec
--- UsageAdd adds it to the day's, if there is such a session.
+-- name: UsageAdd :batchone
+-- UsageAdd adds it to the day's, if there is such a session. No row: there is none.
 INSERT INTO model_usage AS u (session_key, day, kind, model, prompt_tokens, cached_tokens, completion_tokens, cost)
 SELECT s.session_key, @day::date, @kind::text, @model::text, @prompt_tokens::bigint, @cached_tokens::bigint,
     @completion_tokens::bigint, @cost::float8
 FROM dingtalk_sessions s WHERE s.session_key = @session_key
 ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
     prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
+    completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost
+RETURNING u.day;
+
+-- name: UsageOfSession :many
+-- UsageOfSession sums the usage of a session without its people, in the order in which all writers lock the rows of deleted sessions.
+SELECT u.day, u.kind, u.model, sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens,
+    sum(u.cached_tokens)::bigint AS cached_tokens, sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
+FROM model_usage u WHERE u.session_key = @session_key
+GROUP BY u.day, u.kind, u.model
+ORDER BY u.day, u.kind, u.model;
+
+-- name: UsageKeep :batchexec
+-- UsageKeep adds usage to a key that needs no session.
+INSERT INTO model_usage AS u (session_key, day, kind, model, turns, prompt_tokens, cached_tokens, completion_tokens, cost)
+VALUES (@session_key, @day::date, @kind::text, @model::text, @turns::bigint, @prompt_tokens::bigint, @cached_tokens::bigint,
+    @completion_tokens::bigint, @cost::float8)
+ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET
+    turns = u.turns + EXCLUDED.turns, prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens, cached_tokens = u.cached_tokens + EXCLUDED.cached_tokens,
     completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens, cost = u.cost + EXCLUDED.cost;
 
 -- name: SpendSums :many

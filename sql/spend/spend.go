@@ -19,9 +19,10 @@ type Store struct{ *pg.DB }
 // New returns the costs of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
-// Add adds a spending to the session's usage and to that of now's day. It does nothing for a session that does not exist.
-func Add(ctx context.Context, tx pgx.Tx, now time.Time, key sessions.Key, one sessions.Spending) error {
-	session, day := usage(now, key, one)
+// Add adds a spending to the session's usage and to that of the day. It does nothing for a session that does not exist: the
+// caller has locked the session.
+func Add(ctx context.Context, tx pgx.Tx, db *pg.DB, key sessions.Key, one sessions.Spending) error {
+	session, day := usage(db.Clock.Now(), key, one)
 	if session == nil {
 		return nil
 	}
@@ -29,7 +30,26 @@ func Add(ctx context.Context, tx pgx.Tx, now time.Time, key sessions.Key, one se
 	if err := pg.Done(q.SpendAdd(ctx, tx, []*dbsqlc.SpendAddParams{session}).Exec); err != nil {
 		return err
 	}
-	return pg.Done(q.UsageAdd(ctx, tx, []*dbsqlc.UsageAddParams{day}).Exec)
+	db.Tokens.Add(day.PromptTokens + day.CompletionTokens) // too many for a moment if the transaction fails
+	_, err := pg.Found(q.UsageAdd(ctx, tx, []*dbsqlc.UsageAddParams{day}).QueryRow)
+	return err
+}
+
+// KeepGone adds the usage of a session that is about to be deleted to that of deleted sessions, without its people.
+func KeepGone(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+	q := dbsqlc.New()
+	rows, err := q.UsageOfSession(ctx, tx, key)
+	if err != nil {
+		return err
+	}
+	kept := make([]*dbsqlc.UsageKeepParams, len(rows))
+	for i, r := range rows {
+		kept[i] = &dbsqlc.UsageKeepParams{
+			SessionKey: key.Gone(), Day: r.Day, Kind: r.Kind, Model: r.Model, Turns: r.Turns, PromptTokens: r.PromptTokens,
+			CachedTokens: r.CachedTokens, CompletionTokens: r.CompletionTokens, Cost: r.Cost,
+		}
+	}
+	return pg.Done(q.UsageKeep(ctx, tx, kept).Exec)
 }
 
 // usage is a spending as the two rows take it; nil for nothing.
@@ -51,7 +71,7 @@ func usage(now time.Time, key sessions.Key, one sessions.Spending) (*dbsqlc.Spen
 	}
 }
 
-// Charge implements sessions.Store.
+// Charge implements sessions.Ledger.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
 	session, day := usage(s.Clock.Now(), key, one)
 	if session == nil {
@@ -59,11 +79,30 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 	}
 	p := s.Pool.Pipeline()
 	s.Q.SpendAdd(ctx, p, []*dbsqlc.SpendAddParams{session})
-	s.Q.UsageAdd(ctx, p, []*dbsqlc.UsageAddParams{day})
-	if err := p.Send(ctx); err != nil {
+	added := s.Q.UsageAdd(ctx, p, []*dbsqlc.UsageAddParams{day})
+	err := p.Send(ctx)
+	if err == nil {
+		s.Tokens.Add(day.PromptTokens + day.CompletionTokens)
+		err = s.chargeGone(ctx, key, day, added)
+	}
+	if err != nil {
 		return fmt.Errorf("charging a %s: %w", one.Kind, pg.AsRefused(err))
 	}
 	return nil
+}
+
+// chargeGone counts the usage of a session that was deleted during the call.
+func (s *Store) chargeGone(ctx context.Context, key sessions.Key, day *dbsqlc.UsageAddParams, added *dbsqlc.UsageAddBatchResults) error {
+	rows, err := pg.Found(added.QueryRow)
+	if err != nil || len(rows) > 0 {
+		return err
+	}
+	p := s.Pool.Pipeline()
+	s.Q.UsageKeep(ctx, p, []*dbsqlc.UsageKeepParams{{
+		SessionKey: key.Gone(), Day: day.Day, Kind: day.Kind, Model: day.Model, PromptTokens: day.PromptTokens,
+		CachedTokens: day.CachedTokens, CompletionTokens: day.CompletionTokens, Cost: day.Cost,
+	}})
+	return p.Send(ctx)
 }
 
 // Spent implements sessions.Store.
