@@ -99,7 +99,7 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 	}
 }
 
-// A day with much usage is summed now and then. The own tokens count at once, and those of others at the next sum.
+// A day with much usage is summed now and then. The own tokens count at once, and another replica's at the next sum.
 func TestDayOfMuchUsage(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sql/pg"
 )
 
 const (
 	// freshRows is the usage of a day that each look sums. A longer sum is kept for dayAge, with the tokens that this process counts
-	// meanwhile: those of other replicas come later.
+	// meanwhile. The tokens of other replicas come later.
 	freshRows = 1000
 	dayAge    = 2 * time.Second
 	dayTime   = 30 * time.Second // for a sum that no turn waits for
@@ -19,53 +20,68 @@ const (
 
 // day is the last sum of a day's tokens.
 type day struct {
+	now     func() time.Time // the storage's clock
+	counted func() int64     // tokens of this process since its start
+	sum     func(context.Context) (daySum, error)
+
 	mu      sync.Mutex
-	tokens  int64
-	counted int64 // by this process before the sum
-	rows    int64
-	ends    time.Time
+	last    daySum
+	before  int64 // counted before the sum
 	read    time.Time
 	reading bool
 }
 
-// today returns the tokens of this day (UTC) in all conversations.
-func (s *Store) today(ctx context.Context) (sessions.Use, error) {
-	d := s.day
+type daySum struct {
+	tokens, rows int64
+	ends         time.Time
+}
+
+func newDay(db *pg.DB) *day {
+	return &day{now: db.Clock.Now, counted: db.Tokens.Load, sum: func(ctx context.Context) (daySum, error) {
+		row, err := db.Q.SpendDay(ctx, db.Pool)
+		if err != nil {
+			return daySum{}, fmt.Errorf("reading the day's tokens: %w", err)
+		}
+		return daySum{row.Tokens, row.OfRows, row.EndsAt}, nil
+	}}
+}
+
+// use returns the tokens of this day (UTC) in all conversations.
+func (d *day) use(ctx context.Context) (sessions.Use, error) {
 	d.mu.Lock()
-	use, ok := d.use(s.Clock.Now(), s.Tokens.Load())
-	renew := ok && !d.reading && time.Since(d.read) > dayAge
+	last, more := d.last, d.counted()-d.before
+	kept := last.rows > freshRows && d.now().Before(last.ends)
+	renew := kept && !d.reading && time.Since(d.read) > dayAge
 	d.reading = d.reading || renew
 	d.mu.Unlock()
 	if renew {
-		go func() {
-			background, stop := context.WithTimeout(context.WithoutCancel(ctx), dayTime)
-			defer stop()
-			_, _ = s.sumDay(background) // the last sum stays, and the next turn tries again
-			d.mu.Lock()
-			d.reading = false
-			d.mu.Unlock()
-		}()
+		go d.renew(context.WithoutCancel(ctx))
 	}
-	if ok {
-		return use, nil
+	if kept {
+		return sessions.Use{Count: int(last.tokens + more), Until: last.ends}, nil
 	}
-	return s.sumDay(ctx)
+	last, err := d.again(ctx)
+	return sessions.Use{Count: int(last.tokens), Until: last.ends}, err
 }
 
-// use reports false without a sum that may be kept. The lock is held.
-func (d *day) use(now time.Time, counted int64) (sessions.Use, bool) {
-	return sessions.Use{Count: int(d.tokens + counted - d.counted), Until: d.ends}, d.rows > freshRows && now.Before(d.ends)
-}
-
-func (s *Store) sumDay(ctx context.Context) (sessions.Use, error) {
-	counted := s.Tokens.Load()
-	row, err := s.Q.SpendDay(ctx, s.Pool)
-	if err != nil {
-		return sessions.Use{}, fmt.Errorf("reading the day's tokens: %w", err)
-	}
-	d := s.day
+// renew leaves the last sum after a failure: a later turn tries again.
+func (d *day) renew(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, dayTime)
+	defer stop()
+	_, _ = d.again(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tokens, d.counted, d.rows, d.ends, d.read = row.Tokens, counted, row.OfRows, row.EndsAt, time.Now()
-	return sessions.Use{Count: int(row.Tokens), Until: row.EndsAt}, nil
+	d.reading = false
+}
+
+func (d *day) again(ctx context.Context) (daySum, error) {
+	before := d.counted()
+	sum, err := d.sum(ctx)
+	if err != nil {
+		return sum, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last, d.before, d.read = sum, before, time.Now()
+	return sum, nil
 }

@@ -20,7 +20,7 @@ type Store struct {
 }
 
 // New returns the counts of a database.
-func New(db *pg.DB) *Store { return &Store{db, &day{}} }
+func New(db *pg.DB) *Store { return &Store{db, newDay(db)} }
 
 // The key of a window is a hash, so that it names no person.
 func subject(kind string, robot sessions.RobotCode, id string) []byte {
@@ -75,7 +75,7 @@ func windowsOf(limits sessions.Limits, a sessions.Askers) []window {
 // Admit implements sessions.Limiter. It reads first which limits are reached: a turn that they stop counts nowhere.
 func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	if limits.Tokens > 0 {
-		day, err := s.today(ctx)
+		day, err := s.day.use(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -219,6 +219,6 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	for _, row := range rows {
 		*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
 	}
-	u.Tokens, err = s.today(ctx)
+	u.Tokens, err = s.day.use(ctx)
 	return u, err
 }

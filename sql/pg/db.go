@@ -23,7 +23,7 @@ type DB struct {
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
 	Clock        Clock
-	Tokens       atomic.Int64 // of model calls, input and output, that this process counted since its start
+	Tokens       atomic.Int64 // input and output of model calls, counted by this process since its start
 
 	failingUntil atomic.Int64 // end of the time in which the database counts as failing, in nanoseconds since 1970
 }
