@@ -30,7 +30,7 @@ func TestSumOfALongDay(t *testing.T) {
 		}
 		use(5000)
 		counted.Add(10)
-		tokens = 5100 // of which 10 are the own ones
+		tokens = 5100 // the own 10 are among them
 		for range 50 {
 			use(5010)
 		}
