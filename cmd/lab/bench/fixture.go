@@ -98,15 +98,21 @@ func (r *fixture) startOne(ctx context.Context) (*gatewayProcess, error) {
 
 type processUsage struct {
 	cpu        time.Duration // CPU time of its whole life
+	allocated  float64       // bytes of its whole life
 	resident   float64       // bytes
 	goroutines int
 }
 
 func (g *gatewayProcess) readUsage(ctx context.Context) (processUsage, error) {
-	const cpu, resident, goroutines = "process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines"
-	m, err := rig.ReadMetrics(ctx, g.admin, cpu, resident, goroutines)
+	const (
+		cpu, resident         = "process_cpu_seconds_total", "process_resident_memory_bytes"
+		allocated, goroutines = "go_memstats_alloc_bytes_total", "go_goroutines"
+	)
+	m, err := rig.ReadMetrics(ctx, g.admin, cpu, resident, allocated, goroutines)
 	if err != nil {
 		return processUsage{}, fmt.Errorf("gateway %s: %w", g.Name, err)
 	}
-	return processUsage{cpu: time.Duration(m[cpu] * float64(time.Second)), resident: m[resident], goroutines: int(m[goroutines])}, nil
+	return processUsage{
+		cpu: time.Duration(m[cpu] * float64(time.Second)), allocated: m[allocated], resident: m[resident], goroutines: int(m[goroutines]),
+	}, nil
 }

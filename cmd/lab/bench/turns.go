@@ -34,7 +34,7 @@ func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err err
 		return nil, err
 	}
 	commits := b.turnCommits()
-	turns, seconds, cpu, units := 0, 0.0, time.Duration(0), 0.0
+	turns, seconds, cpu, allocated, units := 0, 0.0, time.Duration(0), 0.0, 0.0
 	for range turnsRounds {
 		before, err := g.readUsage(ctx)
 		if err != nil {
@@ -48,7 +48,7 @@ func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err err
 		if err != nil {
 			return nil, err
 		}
-		turns, seconds, cpu = turns+n, seconds+took.Seconds(), cpu+after.cpu-before.cpu
+		turns, seconds, cpu, allocated = turns+n, seconds+took.Seconds(), cpu+after.cpu-before.cpu, allocated+after.allocated-before.allocated
 		rate, err := b.commitCeiling(ctx, ceilingSlice, rig.MaxInFlight, commits)
 		if err != nil {
 			return nil, err
@@ -64,6 +64,7 @@ func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err err
 			Ratio: fmt.Sprintf("%.0f %% of %.0f x %d commits/s", 100*share, units, commits),
 		}.AtLeast(share, 0.25),
 		rig.Figure{Name: "gateway CPU a turn", Measured: rig.FormatMillis(each), Target: "<= 1.5 ms"}.AtMost(float64(each), float64(1500*time.Microsecond)),
+		{Name: "gateway allocations a turn", Measured: fmt.Sprintf("%.0f KB", allocated/float64(turns)/1024)},
 	}, nil
 }
 
