@@ -91,8 +91,9 @@ type model struct {
 	learned          atomic.Pointer[forms]
 	answered         atomic.Uint64 // properties whose opposite was in an answered request
 	suspected        atomic.Uint64 // properties that were changed for a refusal without a known reason
-	untagged         atomic.Bool   // its reasoning has no opening tag
-	whole            atomic.Bool   // answers in one piece despite a requested stream
+	encoded          encodedTools
+	untagged         atomic.Bool // its reasoning has no opening tag
+	whole            atomic.Bool // answers in one piece despite a requested stream
 }
 
 // id has neither credentials nor query of the address.
@@ -159,7 +160,7 @@ func (c *Client) newModel(mc ModelConfig) (*model, error) {
 	conf := goopenai.DefaultConfig(mc.APIKey)
 	conf.BaseURL = mc.BaseURL
 	conf.HTTPClient = doer{&http.Client{Transport: c.transport}}
-	m := &model{ModelConfig: mc, breaker: newBreaker(mc.FirstToken), api: goopenai.NewClientWithConfig(conf)}
+	m := &model{ModelConfig: mc, breaker: newBreaker(mc.FirstToken), api: goopenai.NewClientWithConfig(conf), encoded: newEncodedTools()}
 	m.completionTokens = wantsCompletionTokens(mc.Model)
 	m.learned.Store(&forms{})
 	return m, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strconv"
@@ -102,7 +103,7 @@ func replaceBody(req *http.Request, body map[string]any) error {
 	if body == nil {
 		return nil
 	}
-	b, err := json.Marshal(body)
+	b, err := encodeBody(body)
 	if err != nil {
 		return fmt.Errorf("encoding the request: %w", err)
 	}
@@ -110,6 +111,22 @@ func replaceBody(req *http.Request, body map[string]any) error {
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 	req.ContentLength = int64(len(b))
 	return nil
+}
+
+// encodeBody appends the tools as they are: they are the largest constant part of most requests, and the encoder would read them again.
+func encodeBody(body map[string]any) ([]byte, error) {
+	tools, ok := body["tools"].(json.RawMessage)
+	if !ok || len(body) == 1 {
+		return json.Marshal(body)
+	}
+	rest := maps.Clone(body)
+	delete(rest, "tools")
+	b, err := json.Marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	b = append(b[:len(b)-1], `,"tools":`...)
+	return append(append(b, tools...), '}'), nil
 }
 
 func isJSON(h http.Header) bool {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -154,9 +153,6 @@ func (cl *call) force(r llm.Request, msgs []message, f forms) {
 			Type: goopenai.ToolTypeFunction, Function: goopenai.ToolFunction{Name: r.Force},
 		}
 		return
-	}
-	if tools, ok := cl.body["tools"].([]goopenai.Tool); ok {
-		cl.body["tools"] = slices.DeleteFunc(tools, func(t goopenai.Tool) bool { return t.Function.Name != r.Force })
 	}
 	ask := ""
 	switch cl.way {

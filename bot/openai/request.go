@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/bot/llm"
@@ -55,7 +57,7 @@ func (m *model) build(r llm.Request, way rung, f forms) call {
 		cl.optional = append(cl.optional, "temperature")
 	}
 	cl.setLimit(f, m.limit(r.MaxOutput, f), m.completionTokens)
-	cl.addTools(r, f)
+	m.addTools(&cl, r, f)
 	if way > rungNone {
 		cl.force(r, msgs, f)
 	}
@@ -96,17 +98,56 @@ func (cl *call) setLimit(f forms, limit int, completion bool) {
 	}
 }
 
-func (cl *call) addTools(r llm.Request, f forms) {
+func (m *model) addTools(cl *call, r llm.Request, f forms) {
 	if f.has(noTools) || len(r.Tools) == 0 {
 		return
 	}
-	tools := make([]goopenai.Tool, len(r.Tools))
-	for i, t := range r.Tools {
+	for _, t := range r.Tools {
 		cl.tools[t.Name] = true
-		tools[i] = tool(t, f.has(plainSchemas))
 	}
-	cl.body["tools"] = tools
+	some := r.Tools
+	if cl.way > rungNamed {
+		at := slices.IndexFunc(some, func(t llm.ToolSpec) bool { return t.Name == r.Force })
+		some = some[at : at+1]
+	}
+	cl.body["tools"] = m.encoded.of(some, f.has(plainSchemas))
 	cl.shows |= noTools | plainSchemas
+}
+
+// encodedTools remembers the JSON of tools, by the slice that has them: each turn of a conversation offers the same one.
+type encodedTools struct {
+	known *lru.Cache[toolsKey, json.RawMessage]
+}
+
+type toolsKey struct {
+	first *llm.ToolSpec
+	n     int
+	plain bool
+}
+
+const maxEncodedTools = 64
+
+func newEncodedTools() encodedTools {
+	known, _ := lru.New[toolsKey, json.RawMessage](maxEncodedTools) // it fails only without a size
+	return encodedTools{known}
+}
+
+// of returns the tools themselves if a schema is no JSON: the request fails then.
+func (e encodedTools) of(all []llm.ToolSpec, plain bool) any {
+	key := toolsKey{&all[0], len(all), plain}
+	if known, ok := e.known.Get(key); ok {
+		return known
+	}
+	tools := make([]goopenai.Tool, len(all))
+	for i, t := range all {
+		tools[i] = tool(t, plain)
+	}
+	b, err := json.Marshal(tools)
+	if err != nil {
+		return tools
+	}
+	e.known.Add(key, b)
+	return json.RawMessage(b)
 }
 
 func tool(t llm.ToolSpec, plain bool) goopenai.Tool {

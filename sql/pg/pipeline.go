@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -19,8 +20,11 @@ import (
 type Pipeline struct {
 	db    batchSender
 	again bool // after a conflict
-	all   []*queued
+	all   []queued
 	err   error
+
+	data []byte // values of all rows of all statements, one after another
+	ends []int  // ends of the values in data; their complement for NULL
 }
 
 type batchSender interface {
@@ -33,9 +37,8 @@ type queued struct {
 	args []any
 
 	tag    pgconn.CommandTag
-	fields []pgconn.FieldDescription
-	data   []byte // values of all rows, one after another
-	ends   []int  // ends of the values in data; -1 for NULL
+	fields []pgconn.FieldDescription // shared: see fieldsOf
+	first  int                       // its first value in the pipeline's ends
 	rows   int
 	err    error
 }
@@ -43,6 +46,7 @@ type queued struct {
 var (
 	errUnsent     = errors.New("the pipeline is not sent")
 	errBatchAlone = errors.New("a pipeline takes the statements of batch functions only")
+	errScanned    = errors.New("the rows of a pipeline are scanned")
 	errNotRun     = errors.New("an earlier statement of the pipeline failed")
 )
 
@@ -52,11 +56,17 @@ func (p *Pool) Pipeline() *Pipeline { return &Pipeline{db: p.Pool, again: true, 
 // PipelineIn returns a pipeline in a transaction, which ends with an error of its statements.
 func PipelineIn(tx pgx.Tx) *Pipeline { return &Pipeline{db: tx, err: errUnsent} }
 
+// usualStatements is the most that the way of a message sends together.
+const usualStatements = 8
+
 // SendBatch implements dbsqlc.DBTX. It queues the statements.
 func (p *Pipeline) SendBatch(_ context.Context, b *pgx.Batch) pgx.BatchResults {
 	first := len(p.all)
+	if p.all == nil {
+		p.all = make([]queued, 0, usualStatements)
+	}
 	for _, q := range b.QueuedQueries {
-		p.all = append(p.all, &queued{sql: q.SQL, args: q.Arguments, err: errUnsent})
+		p.all = append(p.all, queued{sql: q.SQL, args: q.Arguments, err: errUnsent})
 	}
 	return &pipelineResults{p: p, next: first, end: len(p.all)}
 }
@@ -92,14 +102,18 @@ func (p *Pipeline) send(ctx context.Context) error {
 	if len(p.all) == 0 {
 		return nil
 	}
-	b := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(p.all))}
-	for _, q := range p.all {
-		b.Queue(q.sql, q.args...)
+	p.data, p.ends = p.data[:0], p.ends[:0]
+	b, queries := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, len(p.all))}, make([]pgx.QueuedQuery, len(p.all))
+	for i := range p.all {
+		q := &p.all[i]
+		queries[i] = pgx.QueuedQuery{SQL: q.sql, Arguments: q.args}
+		b.QueuedQueries[i] = &queries[i]
 		*q = queued{sql: q.sql, args: q.args, err: errNotRun}
 	}
 	results := p.db.SendBatch(ctx, b)
-	for _, q := range p.all {
-		if q.err = q.read(results); q.err != nil {
+	for i := range p.all {
+		q := &p.all[i]
+		if q.err = p.read(q, results); q.err != nil {
 			_ = results.Close() // the connection is free again
 			return q.err
 		}
@@ -116,28 +130,50 @@ func unwrapped(err error) error {
 }
 
 // read copies the rows: their connection serves others after the commit.
-func (q *queued) read(results pgx.BatchResults) error {
+func (p *Pipeline) read(q *queued, results pgx.BatchResults) error {
 	rows, err := results.Query()
 	if err != nil {
 		return unwrapped(err)
 	}
 	defer rows.Close()
+	q.first = len(p.ends)
 	for rows.Next() {
+		values := rows.RawValues()
 		if q.rows++; q.rows == 1 {
-			q.fields = append(q.fields, rows.FieldDescriptions()...)
+			q.fields = fieldsOf(q.sql, rows)
+			p.ends = slices.Grow(p.ends, len(values))
 		}
-		for _, v := range rows.RawValues() {
+		for _, v := range values {
+			p.data = append(p.data, v...)
+			end := len(p.data)
 			if v == nil {
-				q.ends = append(q.ends, -1)
-				continue
+				end = ^end
 			}
-			q.data = append(q.data, v...)
-			q.ends = append(q.ends, len(q.data))
+			p.ends = append(p.ends, end)
 		}
 	}
 	rows.Close()
 	q.tag = rows.CommandTag()
 	return unwrapped(rows.Err())
+}
+
+// columns has the columns of each statement, without their places in tables. The statements are constants, so it stays small.
+var columns sync.Map // string -> []pgconn.FieldDescription
+
+// fieldsOf returns the columns of a statement as they are now: an older release had others, perhaps.
+func fieldsOf(sql string, rows pgx.Rows) []pgconn.FieldDescription {
+	now := rows.FieldDescriptions()
+	if known, ok := columns.Load(sql); ok {
+		known := known.([]pgconn.FieldDescription)
+		if slices.EqualFunc(known, now, func(a, b pgconn.FieldDescription) bool {
+			return a.DataTypeOID == b.DataTypeOID && a.Format == b.Format && a.Name == b.Name
+		}) {
+			return known
+		}
+	}
+	fresh := slices.Clone(now)
+	columns.Store(sql, fresh)
+	return fresh
 }
 
 // pipelineResults are the results of the statements of one batch function.
@@ -151,7 +187,7 @@ func (r *pipelineResults) take() *queued {
 		return &queued{err: errors.New("no more results of the batch")}
 	}
 	r.next++
-	return r.p.all[r.next-1]
+	return &r.p.all[r.next-1]
 }
 
 // Exec implements pgx.BatchResults.
@@ -163,14 +199,15 @@ func (r *pipelineResults) Exec() (pgconn.CommandTag, error) {
 // Query implements pgx.BatchResults.
 func (r *pipelineResults) Query() (pgx.Rows, error) {
 	q := r.take()
-	return &pipelineRows{all: q}, q.err
+	return r.rows(q), q.err
 }
 
 // QueryRow implements pgx.BatchResults.
 func (r *pipelineResults) QueryRow() pgx.Row {
 	q := r.take()
 	return scan(func(dest []any) error {
-		rows := &pipelineRows{all: q}
+		rows := r.rows(q)
+		defer rows.Close()
 		if !rows.Next() {
 			if q.err != nil {
 				return q.err
@@ -187,13 +224,29 @@ func (r *pipelineResults) Close() error { return r.p.err }
 // Tx implements pgx.BatchResults.
 func (r *pipelineResults) Tx() pgx.Tx { return nil }
 
+func (r *pipelineResults) rows(q *queued) *pipelineRows {
+	at := &pipelineRows{p: r.p, all: q, row: q.first - len(q.fields)}
+	if q.first > 0 {
+		at.start = r.p.end(q.first - 1)
+	}
+	at.next = at.start
+	return at
+}
+
+// end is the end of a value, of a NULL too.
+func (p *Pipeline) end(i int) int { return max(p.ends[i], ^p.ends[i]) }
+
 // pipelineRows are the rows of one statement.
 type pipelineRows struct {
-	all  *queued
-	next int // the row after the current one
-	at   int // its place in the data
-	raw  [][]byte
-	err  error // the one of a scan
+	p     *Pipeline
+	all   *queued
+	count int // rows so far, with the current one
+	row   int // the first value of the current row in the pipeline's ends
+	start int // the current row in the pipeline's data
+	next  int // its end
+	types *pgtype.Map
+	plans []pgtype.ScanPlan // they use types
+	err   error             // the one of a scan
 }
 
 // A map of types serves one goroutine at a time, and remembers how each type is read.
@@ -201,51 +254,48 @@ var typeMaps = sync.Pool{New: func() any { return pgtype.NewMap() }}
 
 // Next implements pgx.Rows.
 func (r *pipelineRows) Next() bool {
-	if r.all.err != nil || r.err != nil || r.next >= r.all.rows {
-		r.raw = nil
+	if r.all.err != nil || r.err != nil || r.count >= r.all.rows {
+		r.Close()
 		return false
 	}
-	width := len(r.all.fields)
-	r.raw = r.raw[:0]
-	for _, end := range r.all.ends[r.next*width : (r.next+1)*width] {
-		var value []byte
-		if end >= 0 {
-			value = r.all.data[r.at:end:end]
-			r.at = end
-		}
-		r.raw = append(r.raw, value)
+	r.count++
+	r.row += len(r.all.fields)
+	r.start = r.next
+	if len(r.all.fields) > 0 {
+		r.next = r.p.end(r.row + len(r.all.fields) - 1)
 	}
-	r.next++
 	return true
 }
 
-// Scan implements pgx.Rows.
+// Scan implements pgx.Rows. As with pgx, all rows are read into values of the types of the first one.
 func (r *pipelineRows) Scan(dest ...any) error {
-	if len(dest) != len(r.raw) {
-		r.err = fmt.Errorf("a row of %d values is read into %d", len(r.raw), len(dest))
+	if r.count == 0 || len(dest) != len(r.all.fields) {
+		r.err = fmt.Errorf("row %d of %d values is read into %d", r.count, len(r.all.fields), len(dest))
 		return r.err
 	}
-	m := typeMaps.Get().(*pgtype.Map)
-	defer typeMaps.Put(m)
+	if r.types == nil {
+		r.types, r.plans = typeMaps.Get().(*pgtype.Map), make([]pgtype.ScanPlan, len(dest))
+		for i, to := range dest {
+			r.plans[i] = r.types.PlanScan(r.all.fields[i].DataTypeOID, r.all.fields[i].Format, to)
+		}
+	}
+	at := r.start
 	for i, to := range dest {
-		f := r.all.fields[i]
-		if err := m.Scan(f.DataTypeOID, f.Format, r.raw[i], to); err != nil {
-			r.err = fmt.Errorf("reading column %s: %w", f.Name, err)
+		var value []byte
+		if end := r.p.ends[r.row+i]; end >= 0 {
+			value = r.p.data[at:end:end]
+			at = end
+		}
+		if err := r.plans[i].Scan(value, to); err != nil {
+			r.err = fmt.Errorf("reading column %s: %w", r.all.fields[i].Name, err)
 			return r.err
 		}
 	}
 	return nil
 }
 
-// Values implements pgx.Rows.
-func (r *pipelineRows) Values() ([]any, error) {
-	values := make([]any, len(r.raw))
-	dest := make([]any, len(r.raw))
-	for i := range values {
-		dest[i] = &values[i]
-	}
-	return values, r.Scan(dest...)
-}
+// Values implements pgx.Rows. It fails: the batch functions scan.
+func (r *pipelineRows) Values() ([]any, error) { return nil, errScanned }
 
 // Err implements pgx.Rows.
 func (r *pipelineRows) Err() error {
@@ -256,7 +306,12 @@ func (r *pipelineRows) Err() error {
 }
 
 // Close implements pgx.Rows.
-func (r *pipelineRows) Close() {}
+func (r *pipelineRows) Close() {
+	if r.types != nil {
+		typeMaps.Put(r.types)
+		r.types, r.plans = nil, nil
+	}
+}
 
 // CommandTag implements pgx.Rows.
 func (r *pipelineRows) CommandTag() pgconn.CommandTag { return r.all.tag }
@@ -264,8 +319,8 @@ func (r *pipelineRows) CommandTag() pgconn.CommandTag { return r.all.tag }
 // FieldDescriptions implements pgx.Rows.
 func (r *pipelineRows) FieldDescriptions() []pgconn.FieldDescription { return r.all.fields }
 
-// RawValues implements pgx.Rows.
-func (r *pipelineRows) RawValues() [][]byte { return r.raw }
+// RawValues implements pgx.Rows. There are none: the batch functions scan.
+func (r *pipelineRows) RawValues() [][]byte { return nil }
 
 // Conn implements pgx.Rows.
 func (r *pipelineRows) Conn() *pgx.Conn { return nil }
@@ -296,7 +351,12 @@ func Found[T any](each func(func(int, T, error))) (rows []T, err error) {
 // All returns the rows of all statements of a :batchmany function.
 func All[T any](each func(func(int, []T, error))) (rows []T, err error) {
 	each(func(_ int, some []T, its error) {
-		if rows = append(rows, some...); err == nil {
+		if rows == nil {
+			rows = some
+		} else {
+			rows = append(rows, some...)
+		}
+		if err == nil {
 			err = its
 		}
 	})
