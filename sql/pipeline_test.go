@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -163,4 +164,46 @@ func TestPipelineTakesBatchesOnly(t *testing.T) {
 	if err := p.Send(t.Context()); err == nil || !strings.Contains(fmt.Sprint(err), "database.pooler") {
 		t.Errorf("an unknown statement gave %v, want a hint at the pooler", err)
 	}
+}
+
+// Closed pipelines leave their room to others. Each one still reads its own rows, NULLs and long texts among them.
+func TestPipelinesReadTheirOwnRows(t *testing.T) {
+	t.Parallel()
+	db, err := pg.Open(t.Context(), pg.Options{URL: sqltest.URL(t), MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	const statement = "SELECT CASE WHEN n % 3 > 0 THEN repeat(chr(97 + n % 26), $2 * n) END FROM generate_series(1, $1::int) n ORDER BY n"
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for round := range 25 {
+				p := db.Pool.Pipeline()
+				rows, width := (worker+round)%7, 1+worker*round
+				first, none := queue(t, p, statement, []any{rows, width}), queue(t, p, statement, []any{0, width})
+				last := queue(t, p, statement, []any{rows + 1, 1})
+				if err := p.Send(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				for i, one := range []struct {
+					results     pgx.BatchResults
+					rows, width int
+				}{{first, rows, width}, {none, 0, width}, {last, rows + 1, 1}} {
+					got := resultsOf[*string](t, one.results)
+					if len(got) != one.rows {
+						t.Errorf("statement %d has %d rows, want %d", i, len(got), one.rows)
+					}
+					for n, text := range got {
+						if n++; (text == nil) != (n%3 == 0) || text != nil && *text != strings.Repeat(string(rune('a'+n%26)), one.width*n) {
+							t.Errorf("row %d of statement %d is another one's", n, i)
+						}
+					}
+				}
+				p.Close()
+			}
+		})
+	}
+	all.Wait()
 }

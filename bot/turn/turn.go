@@ -132,7 +132,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 	log.Info().Str("kind", t.plan.Kind).Int("messages", len(t.Asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).EmbedObject(used{t.work, a.answer}).Msg("Turn committed")
 	r.outbox.Send(ctx, t.Lease, done.Replies, func() {
-		if r.worker.Due(t.after(a), a.total) || r.worker.FactsDue(t.after(a).Session) {
+		if v := t.after(a); r.worker.Due(v, a.total) || r.worker.FactsDue(v.Session) {
 			r.maintenance.Wake(t.Key)
 		}
 	})

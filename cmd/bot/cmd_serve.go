@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"ebb/bot/config"
 	"ebb/cmd/bot/gateway"
@@ -12,6 +13,8 @@ type serveCmd struct {
 	configFlag
 }
 
+const heapFloor = 24 << 20
+
 // Run serves until a signal, then drains.
 func (c serveCmd) Run(ctx context.Context, app *App) error {
 	load := func() (*config.Config, error) { return config.Load(c.Config, app.Getenv, config.NeedServe) }
@@ -19,6 +22,10 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
+	// Garbage is collected when the heap has doubled, and a gateway's is small: its turns would fill it several times a second. This part
+	// of it is never written, so it takes no memory.
+	floor := make([]byte, heapFloor)
+	defer runtime.KeepAlive(floor)
 	log, level, flush := gateway.NewServiceLogger(cfg.Log, app.Stderr)
 	defer flush()
 	err = gateway.Serve(log.WithContext(ctx), cfg, gateway.Options{

@@ -13,8 +13,8 @@ import (
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
-// table has the byte pairs of o200k_base by rank, in three values without a pointer: maps of 200,000 strings were most of the heap,
-// and each collection of garbage went through them.
+// table has the byte pairs of o200k_base by rank. Its values have no pointers: maps of 200,000 strings were most of the heap, and each
+// collection of garbage went through them.
 type table struct {
 	seed  maphash.Seed
 	text  string          // all tokens, in the order of their ranks
@@ -110,7 +110,7 @@ func (t *table) count(word string) int {
 			parts[i].pair = t.pairs[int(word[i])<<8|int(word[i+1])]
 		}
 	}
-	end := func(i int) int { // of a part
+	end := func(i int) int {
 		if i+1 < len(parts) {
 			return parts[i+1].start
 		}
@@ -143,5 +143,5 @@ func (t *table) count(word string) int {
 // part is a token so far.
 type part struct {
 	start int
-	pair  uint32 // rank of it and its right neighbour together
+	pair  uint32 // the rank that it has together with its right neighbour
 }

@@ -186,6 +186,7 @@ func (a *acceptance) db() dbsqlc.DBTX {
 // store writes the message, and reads its session. It returns pgx.ErrNoRows for a message that was stored before.
 func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *dbsqlc.InboxSessionRow, error) {
 	p := a.pipeline()
+	defer p.Close()
 	added := a.Q.MessageAdd(ctx, p, []*dbsqlc.MessageAddParams{a.message})
 	kept := a.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{{
 		Mark: pg.DeletionMark(pg.ConversationKey(a.key), a.message.MsgID), SessionMark: pg.DeletionMark(a.key, a.message.MsgID),

@@ -104,6 +104,7 @@ const readPause = 50 * time.Millisecond
 // send returns pgx.ErrNoRows when the lease is not the current one. After an error it has written nothing, unless the answer was lost.
 func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error) {
 	p := s.Pool.Pipeline()
+	defer p.Close()
 	session := s.Q.TurnSession(ctx, p, []*dbsqlc.TurnSessionParams{w.session})
 	s.Q.TurnPin(ctx, p, w.pin)
 	s.Q.TurnSuspicion(ctx, p, w.suspicion)

@@ -52,6 +52,7 @@ const maxBegins = 3
 func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
 	p := s.Pool.Pipeline()
+	defer p.Close()
 	opened := s.Q.TurnOpen(ctx, p, []*dbsqlc.TurnOpenParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit}})
 	var mark []*dbsqlc.TurnMarkParams
 	if alone == nil && limit > 0 {
@@ -137,7 +138,9 @@ func addTail(v *sessions.View, tail *dbsqlc.TurnTailBatchResults) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
+	v.Tail = slices.Grow(v.Tail, len(rows))
+	for i := range rows {
+		r := &rows[i]
 		e, err := convert.Event(&dbsqlc.Event{
 			SessionKey: v.Session.Key, ID: r.ID, Seq: r.Seq, Role: r.Role, State: sessions.Done, Content: r.Content, SenderID: r.SenderID,
 			SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolName: r.ToolName,

@@ -51,20 +51,34 @@ var (
 )
 
 // Pipeline returns a pipeline without statements. It serves one goroutine.
-func (p *Pool) Pipeline() *Pipeline { return &Pipeline{db: p.Pool, again: true, err: errUnsent} }
+func (p *Pool) Pipeline() *Pipeline {
+	q := used.Get().(*Pipeline)
+	q.db, q.again, q.err = p.Pool, true, errUnsent
+	return q
+}
+
+// used are closed pipelines, for their room.
+var used = sync.Pool{New: func() any { return &Pipeline{} }}
+
+// maxKeptBytes bounds the room that a closed pipeline keeps.
+const maxKeptBytes = 64 << 10
+
+// Close leaves the pipeline's room to others: its results can't be read any more. A pipeline that is not closed is ordinary garbage.
+func (p *Pipeline) Close() {
+	if cap(p.data) > maxKeptBytes {
+		return
+	}
+	clear(p.all)
+	*p = Pipeline{all: p.all[:0], data: p.data[:0], ends: p.ends[:0]}
+	used.Put(p)
+}
 
 // PipelineIn returns a pipeline in a transaction, which ends with an error of its statements.
 func PipelineIn(tx pgx.Tx) *Pipeline { return &Pipeline{db: tx, err: errUnsent} }
 
-// usualStatements is the most that the way of a message sends together.
-const usualStatements = 8
-
 // SendBatch implements dbsqlc.DBTX. It queues the statements.
 func (p *Pipeline) SendBatch(_ context.Context, b *pgx.Batch) pgx.BatchResults {
 	first := len(p.all)
-	if p.all == nil {
-		p.all = make([]queued, 0, usualStatements)
-	}
 	for _, q := range b.QueuedQueries {
 		p.all = append(p.all, queued{sql: q.SQL, args: q.Arguments, err: errUnsent})
 	}
