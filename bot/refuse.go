@@ -47,7 +47,7 @@ func newRefuser(ctx context.Context) *refuser {
 	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
 }
 
-// refuse answers in the background, once an hour for each group or sender.
+// refuse answers in the background, once an hour for each group or sender, and [sessions.NoticesPerMinute] times a minute in a group.
 func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal) {
 	b.metrics.refused.WithLabelValues(string(why)).Inc()
 	zerolog.Ctx(ctx).Debug().Str("msg_id", string(m.ID)).Str("reason", string(why)).Msg("Message refused")
@@ -77,7 +77,11 @@ func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal
 
 // A refusal that is lost with the process is due again in an hour.
 func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) error {
-	due, err := b.store.Notify(ctx, sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery})
+	n := sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery}
+	if m.ConversationType != sessions.Private {
+		n.Group = m.ConversationID
+	}
+	due, err := b.store.Notify(ctx, n)
 	if err != nil || !due {
 		return err
 	}

@@ -75,17 +75,47 @@ func TestRefusalsAreBounded(t *testing.T) {
 			return chat.Sent{Via: "webhook", Part: 1}, nil
 		}}
 		w := start(t, setup{wire: wire, config: func(c *Config) { c.Access = &access.Rules{Groups: []string{access.Everyone}} }})
+		stranger := func(id string, i int) {
+			m := said(id, fmt.Sprintf("p%d", i), "hi")
+			m.ConversationID = sessions.ConversationID(fmt.Sprintf("c%d", i))
+			w.post(m)
+		}
 		for i := range 3 * maxRefusing {
-			w.post(said(fmt.Sprintf("m%d", i), fmt.Sprintf("p%d", i), "hi"))
+			stranger(fmt.Sprintf("m%d", i), i)
 		}
 		synctest.Wait()
 		want(t, "tries at once", len(wire.sends()), maxRefusing)
 		recovered.Store(true)
 		after(time.Minute)
 		want(t, "tries with the second ones", len(wire.sends()), 2*maxRefusing)
-		last := fmt.Sprintf("p%d", 3*maxRefusing-1)
-		w.post(said("again", last, "hi"))
+		stranger("again", 3*maxRefusing-1)
 		after(time.Second)
 		want(t, "tries with another person", len(wire.sends()), 2*maxRefusing+1)
+	})
+}
+
+// A flood of refused strangers leaves their group's replies to answers: it takes a fifth of a minute's. Strangers of the
+// next minute get their words, too.
+func TestRefusalsHaveABudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		rules := &access.Rules{Groups: []string{access.Everyone}, People: []string{"u-alice"}}
+		config := func(c *Config) { c.Access = rules }
+		w := start(t, setup{shelf: s, config: config})
+		b := start(t, setup{shelf: s, name: "b", config: config})
+		flood := func(id string) {
+			for i := range 40 {
+				[]*world{w, b}[i%2].post(said(fmt.Sprint(id, i), fmt.Sprint("p", i), "hi"))
+				after(time.Second)
+			}
+		}
+		flood("m")
+		want(t, "refusals of a minute", len(w.wire.sends())+len(b.wire.sends()), sessions.NoticesPerMinute)
+		w.say("asked", "alice", "hello")
+		want(t, "replies with an answer", len(w.wire.sends())+len(b.wire.sends()), sessions.NoticesPerMinute+1)
+		after(time.Minute)
+		flood("n")
+		want(t, "replies after another minute", len(w.wire.sends())+len(b.wire.sends()), 2*sessions.NoticesPerMinute+1)
 	})
 }

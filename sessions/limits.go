@@ -63,13 +63,18 @@ type Used struct {
 	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns Use
 }
 
+// NoticesPerMinute bounds the notices in a group, in a minute from the first: a fifth of the replies that DingTalk takes. The rest
+// is for answers.
+const NoticesPerMinute = 4
+
 // Notice is given once in a window: about a limit of a subject, or a refusal. The subject is a person or a
 // conversation.
 type Notice struct {
 	Kind    string
 	Robot   RobotCode
 	Subject string
-	Until   time.Time // zero: Lasts from now on
+	Group   ConversationID // the group that reads it; empty: a private chat
+	Until   time.Time      // zero: Lasts from now on
 	Lasts   time.Duration
 	// By is the message of the notice, which claims it again after a crash; empty: no message does.
 	By MessageID
@@ -85,7 +90,7 @@ type Limiter interface {
 	// SpendTokens adds a turn's tokens to its askers' days, in equal parts.
 	SpendTokens(ctx context.Context, robot RobotCode, people []UserID, tokens int) error
 
-	// Notify claims the notice, and reports whether it is due.
+	// Notify claims the notice, and reports whether it is due. One beyond [NoticesPerMinute] is not, and stays unclaimed.
 	Notify(ctx context.Context, n Notice) (bool, error)
 
 	// Used reads the use of the first asker, of the group and of the installation.

@@ -111,7 +111,7 @@ func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
 	return len(first(t.Asked))
 }
 
-// notifyLimit is empty where the notice was given in this window.
+// notifyLimit is empty where the notice was given in this window, or the group has had too many.
 func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 	limit := t.reached
 	n := sessions.Notice{
@@ -119,6 +119,9 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 	}
 	if limit.Person == "" {
 		n.Subject = string(t.View.Session.ConversationID)
+	}
+	if t.View.Session.ConversationType != sessions.Private {
+		n.Group = t.View.Session.ConversationID
 	}
 	due, err := r.store.Notify(ctx, n)
 	if err != nil || !due {

@@ -110,6 +110,8 @@ func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, people 
 	return nil
 }
 
+const notices = "notices"
+
 // Notify implements sessions.Limiter.
 func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
 	m.mu.Lock()
@@ -117,6 +119,12 @@ func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
 	kind := "notice/" + n.Kind
 	if w := m.window(kind, n.Robot, n.Subject); !w.ends.IsZero() && (n.By == "" || w.noticed != n.By) {
 		return false, nil
+	}
+	if n.Group != "" {
+		if m.window(notices, n.Robot, string(n.Group)).used >= sessions.NoticesPerMinute {
+			return false, nil
+		}
+		m.use(notices, n.Robot, string(n.Group), 1, time.Now().Add(time.Minute))
 	}
 	ends := n.Until
 	if ends.IsZero() {

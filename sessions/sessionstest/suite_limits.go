@@ -1,6 +1,7 @@
 package sessionstest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -253,4 +254,11 @@ func testNotify(b *suite) {
 	due(over, true, "a notice of a window")
 	over.By = "msg-2"
 	due(over, true, "a notice after the window")
+
+	for i := range sessions.NoticesPerMinute + 3 {
+		stranger := sessions.Notice{Kind: "person", Robot: "robot", Subject: fmt.Sprint("stranger ", i), Lasts: time.Hour, Group: "g1"}
+		due(stranger, i < sessions.NoticesPerMinute, fmt.Sprintf("notice %d in a group", i))
+		stranger.Group = "g2"
+		due(stranger, i >= sessions.NoticesPerMinute, fmt.Sprintf("notice %d, in another group", i))
+	}
 }

@@ -10,6 +10,16 @@ import (
 	"time"
 )
 
+const limitsRelease = `-- name: LimitsRelease :exec
+UPDATE limit_windows l SET noticed = '', ends_at = now() WHERE l.subject = $1
+`
+
+// LimitsRelease gives a claimed notice back.
+func (q *Queries) LimitsRelease(ctx context.Context, db DBTX, subject []byte) error {
+	_, err := db.Exec(ctx, limitsRelease, subject)
+	return err
+}
+
 const limitsTrim = `-- name: LimitsTrim :exec
 DELETE FROM limit_windows l WHERE l.ends_at < now()
 `

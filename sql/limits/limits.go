@@ -196,7 +196,26 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 		return false, fmt.Errorf("claiming a notice: %w", err)
 	}
 	rows, err := pg.Found(claimed.QueryRow)
-	return len(rows) > 0, err
+	if err != nil || len(rows) == 0 || n.Group == "" {
+		return len(rows) > 0, err
+	}
+	return s.countNotice(ctx, key, n)
+}
+
+// countNotice gives a claimed notice back that the group's minute has no room for.
+func (s *Store) countNotice(ctx context.Context, claimed []byte, n sessions.Notice) (due bool, err error) {
+	key := subject("notices", n.Robot, string(n.Group))
+	p := s.Pool.Pipeline()
+	s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds()}})
+	s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: key, Lasts: time.Minute.Seconds(), More: 1, Bound: sessions.NoticesPerMinute}})
+	err = p.Send(ctx)
+	if due = err == nil; pg.IsCode(err, pg.DivisionByZero) {
+		err = s.Q.LimitsRelease(ctx, s.Pool, claimed)
+	}
+	if err != nil {
+		return false, fmt.Errorf("counting a notice: %w", err)
+	}
+	return due, nil
 }
 
 // Used implements sessions.Limiter.

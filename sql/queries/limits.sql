@@ -37,6 +37,10 @@ UPDATE limit_windows l SET noticed = @noticed::text,
 WHERE l.subject = @subject AND (l.ends_at <= now() OR l.noticed = @noticed::text AND @noticed::text <> '')
 RETURNING l.subject;
 
+-- name: LimitsRelease :exec
+-- LimitsRelease gives a claimed notice back.
+UPDATE limit_windows l SET noticed = '', ends_at = now() WHERE l.subject = @subject;
+
 -- name: LimitsUsed :many
 SELECT l.subject, l.used, l.ends_at FROM limit_windows l WHERE l.subject = ANY(@subjects::bytea[]) AND l.ends_at > now();
 
