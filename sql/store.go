@@ -45,7 +45,7 @@ type Options struct {
 	DirectURL string
 	// Pooler says that URL leads to a transaction pooler without prepared statements, as PgBouncer before 1.21.
 	Pooler bool
-	// MaxConns bounds the connections. The listening one and two for heartbeats are extra. 0: 10.
+	// MaxConns bounds the connections. The listening one, two for heartbeats and four for the console are extra. 0: 10.
 	MaxConns int
 	// LeaseTTL is the age at which a replica's heartbeat no longer keeps its leases. 0: 5 s.
 	LeaseTTL time.Duration
@@ -81,6 +81,7 @@ type (
 type Store struct {
 	db       *pg.DB
 	comparer *vectors.Comparer
+	pages    *Store // over the connections of the console; nil there
 
 	*costs
 	*callCounts
@@ -107,6 +108,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := compose(db, o)
+	s.pages = compose(db.ForPages(), o)
+	return s, nil
+}
+
+func compose(db *pg.DB, o Options) *Store {
 	location := cmp.Or(o.Location, time.UTC)
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
@@ -122,14 +129,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			EmbedTimeout: o.EmbedTimeout, CompareTimeout: o.CompareTimeout,
 		}),
 		erasures: erasure.New(db, people, logs), lists: admin.New(db),
-	}, nil
+	}
 }
 
 // Ping reports whether the database answers and accepts writes; see [pg.DB.Ping].
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
-// Pages returns the paged lists, logins and audit of the console.
-func (s *Store) Pages() *console.Store { return console.New(s.db, identity.New(s.db), s) }
+// ForPages returns the store over the connections of the console, for its reads; see [pg.DB.ForPages].
+func (s *Store) ForPages() *Store { return s.pages }
+
+// Pages returns the paged lists, logins and audit of the console, over its connections.
+func (s *Store) Pages() *console.Store {
+	return console.New(s.pages.db, identity.New(s.pages.db), s.pages)
+}
 
 // Close waits for connections in use.
 func (s *Store) Close() { s.db.Close() }

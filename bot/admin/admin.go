@@ -2,9 +2,11 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -59,9 +61,46 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 		mux.Handle("/", o.Console)
 	}
 	return &Server{listener: l, http: &http.Server{
-		Handler: mux, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Handler: readBodies(mux), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, IdleTimeout: time.Minute,
 	}}, nil
+}
+
+// Bounds of a request. Forms are small, and nothing else has a body.
+const (
+	headerTime = 5 * time.Second
+	bodyTime   = 10 * time.Second
+	maxHeader  = 64 << 10
+	maxBody    = 64 << 10
+)
+
+// readBodies reads each body before its handler runs, within bounds of time and size: a slow sender holds no handler. A read timeout of
+// the server would also end requests whose answer takes longer.
+func readBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		connection := http.NewResponseController(w)
+		err := connection.SetReadDeadline(time.Now().Add(bodyTime))
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		}
+		if err != nil {
+			status := http.StatusRequestTimeout
+			if _, large := errors.AsType[*http.MaxBytesError](err); large {
+				status = http.StatusRequestEntityTooLarge
+			}
+			w.Header().Set("Connection", "close")
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
+		_ = connection.SetReadDeadline(time.Time{}) // the next request has its own bounds
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Addr is the server's address.

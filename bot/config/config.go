@@ -162,7 +162,7 @@ type DatabaseConfig struct {
 	Dir string `json:"dir"`
 	// Migrate runs pending migrations at the start.
 	Migrate bool `json:"migrate"`
-	// MaxConns bounds the pool, besides one connection that listens and two for heartbeats, at least 2.
+	// MaxConns bounds the pool, besides one connection that listens, two for heartbeats and four for the console, at least 2.
 	MaxConns int `json:"max_conns"`
 }
 

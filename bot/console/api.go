@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -98,8 +100,8 @@ func (c *Console) routeAPI(mux *http.ServeMux) {
 }
 
 type answer struct {
-	Items []any  `json:"items"`
-	Next  string `json:"next"`
+	Items []any
+	Next  string
 }
 
 const linesType = "application/x-ndjson"
@@ -129,11 +131,42 @@ func (c *Console) api(read apiList) http.Handler {
 			return
 		}
 		if !accepts(r, linesType) {
-			writeJSON(w, r, http.StatusOK, v)
+			writePage(w, v)
 			return
 		}
+		done, err := c.export(w)
+		if err != nil {
+			status, bad := c.apiError(r, err)
+			writeJSON(w, r, status, map[string]string{"error": words.T(bad.code, bad.args...)})
+			return
+		}
+		defer done()
 		c.writeLines(w, req, read, p, v)
 	})
+}
+
+// writePage encodes row by row: a page of long texts is in memory once. An error ends the answer with a broken connection.
+func writePage(w http.ResponseWriter, v answer) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	next, err := json.Marshal(v.Next)
+	if err == nil {
+		_, err = io.WriteString(w, `{"items":[`)
+	}
+	for i := 0; err == nil && i < len(v.Items); i++ {
+		var row []byte
+		if row, err = json.Marshal(v.Items[i]); err == nil && i > 0 {
+			_, err = io.WriteString(w, ",")
+		}
+		if err == nil {
+			_, err = w.Write(row)
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "],\"next\":%s}\n", next)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // the peer is gone, or a row can't be encoded
+	}
 }
 
 // writeLines writes the rows of a page and of all later ones. An error ends the answer with a broken connection, so

@@ -23,6 +23,8 @@ type Config struct {
 	// Search finds memories and events as the bot does; see [memory.ReadStore].
 	Search func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error)
 	Manage *manage.Manager
+	// Reads previews and exports people, over connections for which no message waits.
+	Reads *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings
 	// Settings returns the configuration as JSON, with masked secrets, and its keys that wait for a restart.
@@ -52,6 +54,30 @@ type Rights struct {
 type Console struct {
 	*entry
 	handler http.Handler
+	exports chan struct{} // semaphore
+}
+
+// Bounds of answers: an export has many rows, and reads them in pages while its reader takes them.
+const (
+	maxExports = 2
+	exportTime = 15 * time.Minute
+	answerTime = time.Minute
+)
+
+// export bounds the exports, and the time that the reader of one may take. The caller calls done at the end.
+func (c *Console) export(w http.ResponseWriter) (done func(), err error) {
+	select {
+	case c.exports <- struct{}{}:
+	default:
+		return nil, errExports
+	}
+	within(w, exportTime)
+	return func() { <-c.exports }, nil
+}
+
+// within ends the connection of a reader that does not take the answer in time.
+func within(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // some writers of tests have none
 }
 
 // New returns a console.
@@ -60,7 +86,7 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), begun: newThrottle(begunEvery, begunAtOnce)}}
+	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), begun: newThrottle(begunEvery, begunAtOnce)}}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", static())
 	mux.HandleFunc("GET /login", c.loginPage)
@@ -105,7 +131,12 @@ func New(cfg Config) (*Console, error) {
 const maxForm = 64 << 10
 
 // ServeHTTP implements http.Handler.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead { // an action may take longer
+		within(w, answerTime)
+	}
+	c.handler.ServeHTTP(w, r)
+}
 
 // headers allows the pages their own style and script, and nothing from elsewhere.
 func headers(next http.Handler) http.Handler {
@@ -133,6 +164,7 @@ var (
 	errForbidden = badRequest{code: "error.forbidden"}
 	// errOthersKnow refuses an administrator of a group.
 	errOthersKnow = badRequest{code: "error.others_know"}
+	errExports    = badRequest{code: "error.exports"}
 )
 
 // statusOf takes words of the catalog, as the error of the storage may hold texts.
@@ -143,10 +175,14 @@ func statusOf(err error) (int, badRequest) {
 		return http.StatusNotFound, errNotFound
 	case bad.code == errForbidden.code, bad.code == errOthersKnow.code:
 		return http.StatusForbidden, bad
+	case bad.code == errExports.code:
+		return http.StatusTooManyRequests, bad
 	case bad.code != "":
 		return http.StatusBadRequest, bad
 	case errors.Is(err, pages.ErrCursor):
 		return http.StatusBadRequest, badRequest{code: "error.cursor"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable, badRequest{code: "error.slow"}
 	}
 	return http.StatusInternalServerError, badRequest{code: "error.internal"}
 }

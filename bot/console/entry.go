@@ -151,7 +151,7 @@ func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, e
 // fail logs faults of the server; their texts stay there.
 func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login pages.Login, err error) {
 	status, bad := statusOf(err)
-	if status == http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError {
 		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("Console request failed")
 	}
 	e.pages.show(w, &request{Request: r, login: login, words: words}, status, "error", words.T(bad.code, bad.args...))
@@ -339,7 +339,7 @@ func parseID(text string) (int64, error) {
 
 func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
 	status, bad := statusOf(err)
-	if status == http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError {
 		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("API request failed")
 	}
 	return status, bad

@@ -7,3 +7,6 @@ func APIPaths() (paths []string) {
 	}
 	return paths
 }
+
+// SpreadsheetText is the text of a cell.
+var SpreadsheetText = spreadsheetText

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/memory/pages"
 	"ebb/sessions"
@@ -15,10 +16,31 @@ type parsed struct {
 	values map[string][]string
 }
 
+// Bounds of a filter: each word is looked for in each row.
+const (
+	filterRunes = 300
+	filterWords = 8
+)
+
+// checkFilter refuses a text that is too long.
+func checkFilter(text string) error {
+	if len(text) > utf8.UTFMax*filterRunes || utf8.RuneCountInString(text) > filterRunes {
+		return badRequest{code: "error.filter_long", args: []any{filterRunes}}
+	}
+	return nil
+}
+
 // parseFilter reads a text as in `group:支付 state:busy 发布`. Keys that the list does not have are refused by name.
 func parseFilter(text string, keys ...string) (parsed, error) {
 	f := parsed{values: map[string][]string{}}
-	for _, field := range fields(text) {
+	if err := checkFilter(text); err != nil {
+		return f, err
+	}
+	all := fields(text)
+	if len(all) > filterWords {
+		return f, badRequest{code: "error.filter_words", args: []any{filterWords}}
+	}
+	for _, field := range all {
 		key, value, isPair := strings.Cut(field, ":")
 		if !isPair || key == "" {
 			f.words = append(f.words, field)

@@ -88,7 +88,7 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	v := personView{ID: sessions.UserID(id)}
-	if err := c.cfg.Manage.IsKept(r.Context(), operator, v.ID); err != nil {
+	if err := c.cfg.Reads.IsKept(r.Context(), operator, v.ID); err != nil {
 		return err
 	}
 	if v.Spoke, err = c.cfg.Records.Spoke(r.Context(), v.ID); err != nil {
@@ -104,7 +104,7 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 		}
 	}
 	if r.FormValue("preview") == "yes" {
-		p, err := c.cfg.Manage.PreviewPerson(r.Context(), operator, v.ID)
+		p, err := c.cfg.Reads.PreviewPerson(r.Context(), operator, v.ID)
 		if err != nil {
 			return err
 		}
@@ -145,9 +145,14 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	id := sessions.UserID(person)
-	if err := c.cfg.Manage.IsKept(r.Context(), operator, id); err != nil {
+	if err := c.cfg.Reads.IsKept(r.Context(), operator, id); err != nil {
 		return err
 	}
+	done, err := c.export(w)
+	if err != nil {
+		return err
+	}
+	defer done()
 	out, begun := json.NewEncoder(w), false
 	write := func(row any) error {
 		if !begun {
@@ -158,7 +163,7 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 		return out.Encode(row)
 	}
 	err = c.audited(r, "export_person", "", "", func(ctx context.Context) error {
-		return c.cfg.Manage.Export(ctx, operator, id, manage.Reader{
+		return c.cfg.Reads.Export(ctx, operator, id, manage.Reader{
 			Fact:    func(m memory.Memory) error { return write(viewMemory(m)) },
 			Message: func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) },
 			Record:  func(r memory.Record) error { return write(r) },
@@ -242,6 +247,9 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 // does not act sees none.
 func (c *Console) people(w http.ResponseWriter, r *request) error {
 	f := pages.PeopleFilter{Part: strings.TrimSpace(r.FormValue("q")), Names: r.acts()}
+	if err := checkFilter(f.Part); err != nil {
+		return err
+	}
 	v, err := list(r, func(p pages.Page) ([]pages.Speaker, string, error) { return c.cfg.Records.People(r.Context(), f, p) })
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,6 +240,11 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 
 // writeCSV ends the answer with a broken connection after an error behind the first row, as in [Console.writeLines].
 func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head []string, rows iter.Seq2[[]string, error]) error {
+	done, err := c.export(w)
+	if err != nil {
+		return err
+	}
+	defer done()
 	out, begun := csv.NewWriter(w), false
 	begin := func() {
 		if begun {
@@ -286,10 +292,9 @@ func sumCells(turns int, s sessions.Spending) []string {
 	return []string{strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion), cost, strconv.Itoa(turns)}
 }
 
-// spreadsheetText keeps a text from being read as a formula.
-func spreadsheetText(text string) string {
-	if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@') {
-		return "'" + text
-	}
-	return text
-}
+// formulaStarts are the runes after which a spreadsheet reads a formula. Full-width forms count as well, and so does what follows blanks,
+// a line break within the cell, or a semicolon, which some languages take for the separator of columns.
+var formulaStarts = regexp.MustCompile("(^|[;\\t\\r\\n])([\\s\\p{C}\"']*[=+\\-@＝＋－＠])")
+
+// spreadsheetText keeps a text, and each part of it that a spreadsheet may take for a cell, from being read as a formula.
+func spreadsheetText(text string) string { return formulaStarts.ReplaceAllString(text, "$1'$2") }

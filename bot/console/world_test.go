@@ -111,12 +111,12 @@ func scan[T any](w *world, query string) T {
 // serve starts a console, as one replica of several may. It returns its address.
 func (w *world) serve(change func(*console.Config)) string {
 	w.t.Helper()
-	lists := w.store.Pages()
+	lists, reads := w.store.Pages(), w.store.ForPages()
 	policy := func(sessions.Session) compaction.Settings {
 		return compaction.Settings{Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: w.store, Search: w.store.Search, Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Rights: reads}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, IsLocal: admin.Local,
 		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Schedules: w.store, Settings: policy}),
 		Privacy: func() console.Privacy {
 			return console.Privacy{

@@ -20,7 +20,7 @@ import (
 
 // ForgetPerson implements memory.Rights. Each session is one transaction; the asking one and memory come last.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
-	g, done, err := s.forgetting(ctx, f)
+	g, done, err := s.forgetting(ctx, f, s.erasing)
 	if err != nil {
 		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
@@ -53,22 +53,22 @@ type forgetting struct {
 
 const maxCompared = 200
 
-// The caller calls done at the end, which frees the place of the erasure.
-func (s *Store) forgetting(ctx context.Context, f memory.Forget) (g *forgetting, done func(), err error) {
+// The caller calls done at the end, which frees the place.
+func (s *Store) forgetting(ctx context.Context, f memory.Forget, places chan struct{}) (g *forgetting, done func(), err error) {
 	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
 	if f.Person == "" {
 		return nil, nil, fmt.Errorf("forgetting a person without an id: %w", sessions.ErrRefused)
 	}
 	select {
-	case s.erasing <- struct{}{}:
+	case places <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, forgettingError(context.Cause(ctx))
 	}
 	if err := g.identify(ctx); err != nil {
-		<-s.erasing
+		<-places
 		return nil, nil, forgettingError(err)
 	}
-	return g, func() { <-s.erasing }, nil
+	return g, func() { <-places }, nil
 }
 
 func (g *forgetting) identify(ctx context.Context) error {

@@ -14,8 +14,11 @@ import (
 	"ebb/sql/pg"
 )
 
-// Arriving messages need connections too.
-const maxErasing = 2
+// Arriving messages need connections too. A preview holds no place of an erasure.
+const (
+	maxErasing = 2
+	maxPreview = 2
+)
 
 func never(string) bool { return false }
 
@@ -25,11 +28,12 @@ type Store struct {
 	identities *identity.Store
 	logs       *index.Logs
 	erasing    chan struct{} // semaphore of people being forgotten
+	previewing chan struct{} // semaphore of previews
 }
 
 // New returns the erasures of a database.
 func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
-	return &Store{DB: db, identities: identities, logs: logs, erasing: make(chan struct{}, maxErasing)}
+	return &Store{DB: db, identities: identities, logs: logs, erasing: make(chan struct{}, maxErasing), previewing: make(chan struct{}, maxPreview)}
 }
 
 // trimPeople removes the names that the log of a locked session no longer has. Its caller ends the term of the lease, so that the

@@ -92,7 +92,7 @@ func (sv *survey) places() []wiped {
 
 // PreviewForget implements memory.Rights.
 func (s *Store) PreviewForget(ctx context.Context, f memory.Forget) (memory.Preview, error) {
-	g, done, err := s.forgetting(ctx, f)
+	g, done, err := s.forgetting(ctx, f, s.previewing)
 	if err != nil {
 		return memory.Preview{}, err
 	}

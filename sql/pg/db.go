@@ -22,7 +22,7 @@ type DB struct {
 	ListenConfig *pgx.ConnConfig // for the listening connection
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
-	Clock        Clock
+	Clock        *Clock
 	Tokens       atomic.Int64 // input and output of model calls, counted by this process since its start
 
 	failingUntil atomic.Int64 // end of the time in which the database counts as failing, in nanoseconds since 1970
@@ -46,7 +46,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.LeaseTTL <= 0 {
 		o.LeaseTTL = 5 * time.Second
 	}
-	db := &DB{Pool: pool, ListenConfig: listen, Q: dbsqlc.New(), TTL: o.LeaseTTL}
+	db := &DB{Pool: pool, ListenConfig: listen, Q: dbsqlc.New(), TTL: o.LeaseTTL, Clock: &Clock{}}
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -58,6 +58,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 func (d *DB) Close() {
 	d.Pool.Close()
 	d.Pool.Heartbeats.Close()
+	if d.Pool.pages != nil {
+		d.Pool.pages.Close()
+	}
+}
+
+// ForPages returns the same database over the connections of the console. A statement there ends after 10 s, so that no page,
+// search or export keeps a message waiting. It is closed with d.
+func (d *DB) ForPages() *DB {
+	return &DB{Pool: d.Pool.pages, ListenConfig: d.ListenConfig, Q: d.Q, TTL: d.TTL, Clock: d.Clock}
 }
 
 // failingTime follows each message that could not be stored.

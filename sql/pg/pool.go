@@ -21,9 +21,17 @@ type Pool struct {
 	*pgxpool.Pool
 	// Heartbeats serves heartbeats, leader election and pings, which must not wait behind statements that hang.
 	Heartbeats *Pool
+	// pages serves the console: messages must not wait behind its statements.
+	pages *Pool
+	// most bounds a statement outside a transaction, with the wait for its connection; 0: no bound.
+	most time.Duration
 }
 
-const heartbeatConns = 2
+const (
+	heartbeatConns = 2
+	pageConns      = 4
+	pageStatement  = 10 * time.Second
+)
 
 // A vanished server answers no connection attempt, and a restored one answers the next.
 const connectTime = 5 * time.Second
@@ -63,8 +71,16 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	if p.Heartbeats.Pool, err = pgxpool.NewWithConfig(ctx, heartbeats); err != nil {
 		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
 	}
+	p.pages = &Pool{Heartbeats: p.Heartbeats, most: pageStatement}
+	shown := heartbeats.Copy()
+	shown.MaxConns = pageConns
+	if p.pages.Pool, err = pgxpool.NewWithConfig(ctx, shown); err != nil {
+		p.Heartbeats.Pool.Close()
+		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
+	}
 	if p.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		p.Heartbeats.Pool.Close()
+		p.pages.Pool.Close()
 		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
 	}
 	return p, listen, nil
@@ -73,6 +89,15 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 func (p *Pool) renew() {
 	p.Reset()
 	p.Heartbeats.Reset()
+	p.pages.Reset()
+}
+
+// bounded returns a context for one statement. The driver asks the server to cancel a statement whose context ends.
+func (p *Pool) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.most <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, p.most)
 }
 
 // writable bounds a connection attempt. It also skips read-only hosts when the address names several and does not
@@ -142,6 +167,8 @@ const (
 
 // Exec implements dbsqlc.DBTX.
 func (p *Pool) Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error) {
+	ctx, end := p.bounded(ctx)
+	defer end()
 	for tries := 1; ; tries++ {
 		tag, err := p.Pool.Exec(ctx, statement, args...)
 		if !Clashed(ctx, err, tries) {
@@ -153,6 +180,8 @@ func (p *Pool) Exec(ctx context.Context, statement string, args ...any) (pgconn.
 // QueryRow implements dbsqlc.DBTX.
 func (p *Pool) QueryRow(ctx context.Context, statement string, args ...any) pgx.Row {
 	return scan(func(dest []any) error {
+		ctx, end := p.bounded(ctx)
+		defer end()
 		for tries := 1; ; tries++ {
 			err := p.Pool.QueryRow(ctx, statement, args...).Scan(dest...)
 			if !Clashed(ctx, err, tries) {
@@ -169,17 +198,25 @@ func (s scan) Scan(dest ...any) error { return s(dest) }
 
 // Query implements dbsqlc.DBTX.
 func (p *Pool) Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error) {
+	ctx, end := p.bounded(ctx)
 	again := func() (pgx.Rows, error) { return p.Pool.Query(ctx, statement, args...) }
 	rows, err := again()
-	return &retryingRows{Rows: rows, ctx: ctx, again: again, tries: 1}, err
+	return &retryingRows{Rows: rows, ctx: ctx, end: end, again: again, tries: 1}, err
 }
 
 // A conflict before the first row repeats the query. A later one is the caller's.
 type retryingRows struct {
 	pgx.Rows
 	ctx   context.Context //nolint:containedctx // of the one call that the rows belong to
+	end   context.CancelFunc
 	again func() (pgx.Rows, error)
 	tries int // 0 after a row
+}
+
+// Close implements pgx.Rows.
+func (r *retryingRows) Close() {
+	r.Rows.Close()
+	r.end()
 }
 
 // Next implements pgx.Rows.
