@@ -1,37 +1,63 @@
 // Package tokens counts and shortens text by one byte pair table for all providers; [Calibrate] corrects it by their
-// reports. The table is the one of tiktoken-go, whose counts are the same.
+// reports. The library tiktoken-go counts; this package bounds its work and remembers its answers.
 package tokens
 
 import (
 	"fmt"
-	"unicode/utf8"
+	"strings"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 // MessageOverhead is the tokens of a chat message besides its text.
 const MessageOverhead = 4
 
 // Counter counts tokens. It is safe for concurrent use.
-type Counter struct{ table *table }
+type Counter struct {
+	library *tiktoken.Tiktoken
+	words   *lru.Cache[string, int] // tokens by short piece
+}
+
+const countedWords = 1 << 14
+
+// loadLibrary takes the table from the program instead of the network. The library keeps both in variables.
+var loadLibrary = sync.OnceValues(func() (*tiktoken.Tiktoken, error) {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	return tiktoken.GetEncoding(tiktoken.MODEL_O200K_BASE)
+})
 
 // NewCounter loads the o200k_base table, once for the process.
 func NewCounter() (*Counter, error) {
-	t, err := loadTable()
+	library, err := loadLibrary()
 	if err != nil {
 		return nil, fmt.Errorf("load token table: %w", err)
 	}
-	return &Counter{t}, nil
+	words, _ := lru.New[string, int](countedWords) // it fails only without a size
+	return &Counter{library: library, words: words}, nil
 }
 
 // Count is the number of tokens of a text, in linear time. Invalid bytes count as the replacement character.
 func (c *Counter) Count(text string) int {
-	if !utf8.ValidString(text) {
-		text = string([]rune(text))
-	}
 	n := 0
 	for len(text) > 0 {
-		end := wordLength(text)
-		n += c.table.count(text[:end])
+		end := pieceLength(text)
+		n += c.countPiece(text[:end])
 		text = text[end:]
+	}
+	return n
+}
+
+func (c *Counter) countPiece(piece string) int {
+	if len(piece) > maxWord {
+		return len(c.library.EncodeOrdinary(piece))
+	}
+	n, ok := c.words.Get(piece)
+	if !ok {
+		n = len(c.library.EncodeOrdinary(piece))
+		c.words.Add(strings.Clone(piece), n) // a part of the text would keep the whole in memory
 	}
 	return n
 }

@@ -5,16 +5,19 @@ import (
 	"fmt"
 
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"ebb/compaction/tokens"
 )
 
-// Plain is the reference of tokens.Counter: the library without bounds. Its time is quadratic in an unbroken run, so
+// Plain is the reference of [tokens.Counter]: the library without bounds. Its time is quadratic in an unbroken run, so
 // it must not count people's text.
 type Plain struct{ library *tiktoken.Tiktoken }
 
 // NewPlain has the library load its table.
 func NewPlain() (*Plain, error) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader()) // from the program instead of the network
+	if _, err := tokens.NewCounter(); err != nil { // the library reads its table from the program from here on
+		return nil, fmt.Errorf("prepare the library: %w", err)
+	}
 	library, err := tiktoken.GetEncoding(tiktoken.MODEL_O200K_BASE)
 	if err != nil {
 		return nil, fmt.Errorf("have the library load its token table: %w", err)
