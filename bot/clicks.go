@@ -78,7 +78,11 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by
 	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.current.Get().Admins, by)
-	if b.current.Get().Access.Check(m) != "" || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
+	served, err := placing{b}.serves(ctx, m)
+	if err != nil {
+		return b.clickFailed(ctx, err, say)
+	}
+	if !served || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
 		return say(wording.ButtonNotYours), clickRefused
 	}
 	m.Text = b.views.Quoted(m) + m.Text

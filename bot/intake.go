@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/access"
 	"ebb/sessions"
 )
 
@@ -20,7 +21,15 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return err
 	}
-	if why := b.current.Get().Access.Check(m); why != "" {
+	why, err := placing{b}.refusal(ctx, m, seen)
+	if err == nil && why != "" { // the next frame may have one of the ids alone
+		err = b.store.LearnIDs(ctx, m)
+	}
+	if err != nil {
+		b.metrics.accepted.WithLabelValues("error").Inc()
+		return err
+	}
+	if why != "" {
 		b.refuse(ctx, m, why)
 		return nil
 	}
@@ -101,11 +110,36 @@ func (b placing) identified(ctx context.Context, m sessions.Message) (_ sessions
 	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
 	}
-	seen, err = b.store.StaffIDs(ctx, m.RobotCode, m.EncryptedID)
+	seen, err = b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 	if len(seen) == 1 {
 		m.SenderID, m.StaffID = seen[0], seen[0]
 	}
 	return m, seen, err
+}
+
+// refusal checks the sender of a message by every id that is known. A frame with one id alone is compared by those that other frames had
+// next to it: seen, or those that it looks up.
+func (b placing) refusal(ctx context.Context, m sessions.Message, seen []sessions.UserID) (access.Refusal, error) {
+	rules := b.current.Get().Access
+	why := rules.Check(m, seen...)
+	if why != "" || !rules.Denies() || m.SenderID == "" || m.EncryptedID != "" {
+		return why, nil
+	}
+	linked, err := b.store.LinkedIDs(ctx, m.RobotCode, m.SenderID)
+	if err != nil {
+		return "", err
+	}
+	return rules.Check(m, linked...), nil
+}
+
+// serves is [placing.refusal] for a message that repeats a stored sender.
+func (b placing) serves(ctx context.Context, m sessions.Message) (bool, error) {
+	m, seen, err := b.identified(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	why, err := b.refusal(ctx, m, seen)
+	return why == "", err
 }
 
 // sessionOf follows an earlier delivery. A new message follows those of its sender that still wait, so that a change of
@@ -117,7 +151,7 @@ func (b placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.P
 	}
 	scope := cmp.Or(place.Chosen, b.configuredScope(m.ConversationID))
 	if place.Earlier == "" && scope == sessions.ScopeMember && m.StaffID != "" && m.EncryptedID != "" {
-		seen, err := b.store.StaffIDs(ctx, m.RobotCode, m.EncryptedID)
+		seen, err := b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 		if err != nil {
 			return "", err
 		}

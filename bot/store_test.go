@@ -168,8 +168,12 @@ func (s *store) ChooseScope(ctx context.Context, l sessions.Lease, scope session
 	return err
 }
 
-func (s *store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
-	return s.mem.StaffIDs(ctx, robot, encrypted)
+func (s *store) LearnIDs(ctx context.Context, m sessions.Message) error {
+	return s.mem.LearnIDs(ctx, m)
+}
+
+func (s *store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
+	return s.mem.LinkedIDs(ctx, robot, id)
 }
 
 func (s *store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {

@@ -13,7 +13,7 @@ func (b *Bot) newTimer() *schedule.Runner {
 		Store: b.cfg.Schedules, Replica: b.leases.Owner(), Leads: b.leads, Now: b.now, Location: b.cfg.Location, Grace: b.cfg.StaleAfter,
 		Settings: b.cfg.Planner.Settings, Metrics: b.cfg.Metrics,
 		Language: b.languages.Choose,
-		Serves:   func(m sessions.Message) bool { return b.current.Get().Access.Check(m) == "" },
+		Serves:   placing{b}.serves,
 		Refuse:   b.handler.RefuseSchedule,
 		Accepted: b.wakeFor,
 	})

@@ -152,7 +152,7 @@ type Inbox interface {
 	// Accept stores a message as a pending event, creates the session if needed, and takes a free lease for owner. Session and
 	// lease may be a second transaction: after a crash between the two, [Inbox.Revive] and [Inbox.Waiting] find the message. A
 	// stored message is not changed. After nil the message survives any crash. A new message with both ids of its
-	// sender is remembered for [Inbox.StaffIDs]. The lease has no owner if an outsider deleted the session's row under a turn,
+	// sender is remembered for [Inbox.LinkedIDs]. The lease has no owner if an outsider deleted the session's row under a turn,
 	// which [Inbox.Revive] returns to it.
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
@@ -160,9 +160,12 @@ type Inbox interface {
 	// It stores nothing, and reports Elsewhere, when [Scopes.PlaceOf] may name another session.
 	AcceptHere(ctx context.Context, owner ReplicaID, key Key, m Message, q PlaceQuery) (Accepted, error)
 
-	// StaffIDs lists, in order, the staff ids that accepted messages to a robot had next to an encrypted id. Several
-	// are ambiguous: the encrypted id then gives no rights.
-	StaffIDs(ctx context.Context, robot RobotCode, encrypted UserID) ([]UserID, error)
+	// LinkedIDs lists, in order, the staff ids that messages to a robot had next to an encrypted id, or the encrypted ids next to a
+	// staff id. Several staff ids are ambiguous: the encrypted id then gives no rights.
+	LinkedIDs(ctx context.Context, robot RobotCode, id UserID) ([]UserID, error)
+
+	// LearnIDs remembers both ids of the sender of a message that is not stored, if it has both.
+	LearnIDs(ctx context.Context, m Message) error
 
 	// Pending lists at most limit pending messages of a session, in a turn or not, the newest first. Each has only the
 	// first [MaxPeek] characters of its content, and no text.

@@ -27,8 +27,12 @@ const (
 	External Refusal = "external" // the bot serves the organization alone
 )
 
-// Check returns why a message is refused. Administrators are always admitted.
-func (r *Rules) Check(m sessions.Message) Refusal {
+// Denies reports whether some are denied, so that further ids of a sender count.
+func (r *Rules) Denies() bool { return r != nil && len(r.Deny) > 0 }
+
+// Check returns why a message is refused. Administrators are always admitted. linked are further ids that frames had next to an id of
+// the sender. They may be another person's too, so that they give no right, and a denial of one holds.
+func (r *Rules) Check(m sessions.Message, linked ...sessions.UserID) Refusal {
 	if r == nil || m.StaffID != "" && !m.External && slices.Contains(r.Admins, m.StaffID) {
 		return ""
 	}
@@ -39,7 +43,8 @@ func (r *Rules) Check(m sessions.Message) Refusal {
 	}
 	person := lists(r.People, ids(m)...)
 	switch {
-	case denied || lists(r.Deny, string(m.SenderID), string(m.EncryptedID)):
+	case denied || lists(r.Deny, string(m.SenderID), string(m.EncryptedID)) ||
+		slices.ContainsFunc(linked, func(id sessions.UserID) bool { return lists(r.Deny, string(id)) }):
 		return Person
 	case m.External && !r.External:
 		return External

@@ -36,7 +36,7 @@ type RunnerConfig struct {
 	// Language is that of the line before a scheduled message: zh or en.
 	Language func(sessions.ConversationID, string) string
 	// Serves reports whether the bot serves the sender and the conversation of a message.
-	Serves func(sessions.Message) bool
+	Serves func(context.Context, sessions.Message) (bool, error)
 	// Refuse ends a schedule whose message is refused. A conflict is as that of RefuseSchedule.
 	Refuse func(context.Context, sessions.Schedule) error
 	// Accepted is called after the message of a schedule was stored.
@@ -145,7 +145,11 @@ func (r *Runner) try(ctx context.Context, s sessions.Schedule) error {
 	}
 	at, next := Occurrence(spec, s.DueAt.In(r.cfg.Location), now, r.cfg.Grace, quiet)
 	missed := now.Sub(at) > r.cfg.Grace
-	if !r.cfg.Serves(s.Creator) {
+	served, err := r.cfg.Serves(ctx, s.Creator)
+	if err != nil {
+		return err
+	}
+	if !served {
 		return r.skip(ctx, s, missed, next)
 	}
 	switch until, ok := quiet.End(now); {

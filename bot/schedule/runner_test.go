@@ -95,7 +95,7 @@ func (s *shelf) runner(settings Settings) *Runner {
 	settings.Enabled = true
 	return NewRunner(RunnerConfig{
 		Store: s, Leads: func(context.Context) (bool, error) { return true, nil }, Now: func() time.Time { return s.now }, Location: shanghai,
-		Grace: grace, Settings: func() Settings { return settings }, Language: wording.Languages{Preset: "zh"}.Choose, Serves: func(m sessions.Message) bool { return m.SenderID != "refused" },
+		Grace: grace, Settings: func() Settings { return settings }, Language: wording.Languages{Preset: "zh"}.Choose, Serves: func(_ context.Context, m sessions.Message) (bool, error) { return m.SenderID != "refused", nil },
 		Refuse: s.refuse, Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
 	})
 }
@@ -262,7 +262,7 @@ func TestTimesThatAccessRefuses(t *testing.T) {
 		spec := specOf(t, c.phrase, now.Add(-time.Hour))
 		s := &shelf{now: now, one: sessions.Schedule{Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: spec.String()}}
 		r := s.runner(Settings{})
-		r.cfg.Serves = func(sessions.Message) bool { return s.now.Sub(now) >= c.allowed }
+		r.cfg.Serves = func(context.Context, sessions.Message) (bool, error) { return s.now.Sub(now) >= c.allowed, nil }
 		for end := now.Add(c.allowed + 23*time.Hour + 30*time.Minute); s.now.Before(end); s.now = s.now.Add(10 * time.Minute) {
 			if err := r.Run(t.Context()); err != nil {
 				t.Fatal(name, err)

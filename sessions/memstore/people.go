@@ -17,9 +17,24 @@ func (s staffIDs) learn(msg sessions.Message) bool {
 	return len(s[id]) > 1
 }
 
-// StaffIDs implements sessions.Inbox.
-func (m *Store) StaffIDs(_ context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
+// LearnIDs implements sessions.Inbox.
+func (m *Store) LearnIDs(_ context.Context, msg sessions.Message) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Sorted(slices.Values(m.staff[senderID{robot, encrypted}])), nil
+	m.staff.learn(msg)
+	return nil
+}
+
+// LinkedIDs implements sessions.Inbox.
+func (m *Store) LinkedIDs(_ context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	linked := slices.Clone(m.staff[senderID{robot, id}])
+	for of, staff := range m.staff {
+		if of.robot == robot && slices.Contains(staff, id) {
+			linked = append(linked, of.encrypted)
+		}
+	}
+	slices.Sort(linked)
+	return linked, nil
 }

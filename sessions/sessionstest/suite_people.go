@@ -18,7 +18,7 @@ func withStaff(n int, staff sessions.UserID) sessions.Message {
 func (b *suite) wantStaff(robot sessions.RobotCode, id sessions.UserID, why string, want ...sessions.UserID) {
 	b.Helper()
 	for _, store := range []Storage{b.Store, b.Other} {
-		got, err := store.StaffIDs(b.ctx, robot, id)
+		got, err := store.LinkedIDs(b.ctx, robot, id)
 		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("sender id %s of robot %s has the staff ids %q, want %q: %s", id, robot, got, want, why)
@@ -66,6 +66,35 @@ func testStaffIDs(b *suite) {
 	}
 	b.wantStaff("robot-2", encrypted, "each robot has its own people", "staff-7")
 	b.wantStaff("robot", encrypted, "each robot has its own people", "staff-1")
+}
+
+func testLearnIDs(b *suite) {
+	linked := func(robot sessions.RobotCode, id sessions.UserID, want ...sessions.UserID) {
+		b.Helper()
+		for _, store := range []Storage{b.Store, b.Other} {
+			got, err := store.LinkedIDs(b.ctx, robot, id)
+			b.checkError(err)
+			if !slices.Equal(got, want) {
+				b.Errorf("id %s of robot %s has the other ids %q, want %q", id, robot, got, want)
+			}
+		}
+	}
+	one := withStaff(1, "staff-1")
+	one.EncryptedID = ""
+	b.checkError(b.Store.LearnIDs(b.ctx, one))
+	linked("robot", "staff-1")
+	for range 2 { // a second time changes nothing
+		b.checkError(b.Store.LearnIDs(b.ctx, withStaff(2, "staff-1")))
+	}
+	b.wantStaff("robot", encrypted, "a refused frame had both ids", "staff-1")
+	linked("robot", "staff-1", encrypted)
+	linked("robot", encrypted, "staff-1")
+	linked("robot-2", "staff-1")
+	if a := b.acceptAs(withStaff(3, "staff-2")); !a.Clash {
+		b.Error("a second staff id is no clash after a refused frame")
+	}
+	linked("robot", encrypted, "staff-1", "staff-2")
+	linked("robot", "staff-2", encrypted)
 }
 
 func testStaffClash(b *suite) {

@@ -25,6 +25,7 @@ var storeTests = []struct {
 	{"a conversation is private only where that was said, and only so far", testAcceptKind},
 	{"the staff id of a sender is learned from frames with both ids", testStaffIDs},
 	{"a sender id with two staff ids is no member's", testStaffClash},
+	{"the ids of a sender are learned from a refused frame too", testLearnIDs},
 	{"accepting takes free leases only", testAcceptLease},
 	{"a turn sees pending messages in order and up to the limit", testBeginOrder},
 	{"a turn takes messages in the order in which they were sent", testBeginSent},

@@ -127,16 +127,28 @@ func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*
 	return nil, err
 }
 
-// StaffIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) (staff []sessions.UserID, err error) {
+// LearnIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
+func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
+	if m.EncryptedID == "" || m.StaffID == "" {
+		return nil
+	}
+	err := s.RetryWhileDown(ctx, func() error { return s.identities.Learn(ctx, m.RobotCode, m.EncryptedID, m.StaffID) })
+	if err != nil {
+		return fmt.Errorf("storing the ids of a sender: %w", err)
+	}
+	return nil
+}
+
+// LinkedIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
+func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) (linked []sessions.UserID, err error) {
 	err = s.RetryWhileDown(ctx, func() (err error) {
-		staff, err = s.identities.StaffIDs(ctx, robot, encrypted)
+		linked, err = s.identities.Linked(ctx, robot, id)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the staff ids of a sender: %w", err)
+		return nil, fmt.Errorf("reading the ids of a sender: %w", err)
 	}
-	return staff, nil
+	return linked, nil
 }
 
 // Pending implements sessions.Inbox.

@@ -115,6 +115,39 @@ func (q *Queries) Notify(ctx context.Context, db DBTX, payload string) error {
 	return err
 }
 
+const senderIDsLinked = `-- name: SenderIDsLinked :many
+SELECT k.staff_id AS id FROM sender_ids k WHERE k.sender_id = $1::text AND k.robot_code = $2::text
+UNION
+SELECT k.sender_id FROM sender_ids k WHERE k.staff_id = $1::text AND k.robot_code = $2::text
+ORDER BY id
+`
+
+type SenderIDsLinkedParams struct {
+	ID    string
+	Robot string
+}
+
+// SenderIDsLinked lists the staff ids that were seen with an encrypted id, or the encrypted ids that were seen with a staff id.
+func (q *Queries) SenderIDsLinked(ctx context.Context, db DBTX, arg *SenderIDsLinkedParams) ([]string, error) {
+	rows, err := db.Query(ctx, senderIDsLinked, arg.ID, arg.Robot)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const senderStaff = `-- name: SenderStaff :many
 SELECT DISTINCT k.staff_id FROM sender_ids k
 WHERE k.sender_id = $1::text AND ($2::text = '' OR k.robot_code = $2::text)

@@ -19,11 +19,30 @@ func New(db *pg.DB) *Store { return &Store{db} }
 // StaffIDs lists the staff ids that were seen with an encrypted id. One alone identifies its member.
 func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
 	rows, err := s.Q.SenderStaff(ctx, s.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
-	staff := make([]sessions.UserID, len(rows))
-	for i, id := range rows {
-		staff[i] = sessions.UserID(id)
+	return idsOf(rows), err
+}
+
+// Learn stores a pair of ids of one person.
+func (s *Store) Learn(ctx context.Context, robot sessions.RobotCode, encrypted, staff sessions.UserID) error {
+	p := s.Pool.Pipeline()
+	s.Q.SenderIDAdd(ctx, p, []*dbsqlc.SenderIDAddParams{{
+		EncryptedID: pg.Clean(string(encrypted)), RobotCode: sessions.RobotCode(pg.Clean(string(robot))), StaffID: pg.Clean(string(staff)),
+	}})
+	return p.Send(ctx)
+}
+
+// Linked lists the ids of one kind that were seen with an id of the other kind.
+func (s *Store) Linked(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
+	rows, err := s.Q.SenderIDsLinked(ctx, s.Pool, &dbsqlc.SenderIDsLinkedParams{ID: pg.Clean(string(id)), Robot: pg.Clean(string(robot))})
+	return idsOf(rows), err
+}
+
+func idsOf(texts []string) []sessions.UserID {
+	ids := make([]sessions.UserID, len(texts))
+	for i, id := range texts {
+		ids[i] = sessions.UserID(id)
 	}
-	return staff, err
+	return ids
 }
 
 // IDs lists every id of some people, since the log has the encrypted one without a staff id. An empty robot stands

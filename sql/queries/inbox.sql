@@ -119,6 +119,13 @@ SELECT DISTINCT k.staff_id FROM sender_ids k
 WHERE k.sender_id = @encrypted_id::text AND (@robot::text = '' OR k.robot_code = @robot::text)
 ORDER BY k.staff_id;
 
+-- name: SenderIDsLinked :many
+-- SenderIDsLinked lists the staff ids that were seen with an encrypted id, or the encrypted ids that were seen with a staff id.
+SELECT k.staff_id AS id FROM sender_ids k WHERE k.sender_id = @id::text AND k.robot_code = @robot::text
+UNION
+SELECT k.sender_id FROM sender_ids k WHERE k.staff_id = @id::text AND k.robot_code = @robot::text
+ORDER BY id;
+
 -- name: SessionsMissing :many
 -- SessionsMissing lists the missing sessions of pending messages, open replies and owed flushes: a message can be stored while its session
 -- is deleted, and an outsider can delete a row. term is of the turn that has a message, or 0.

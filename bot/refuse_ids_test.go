@@ -1,0 +1,76 @@
+package bot
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/bot/access"
+	"ebb/sessions"
+)
+
+// A denied person stays refused by whichever of their ids a frame carries, also if all frames with both were refused. An id that two
+// people have counts for each of them.
+func TestDenialHoldsForEachID(t *testing.T) {
+	t.Parallel()
+	both := func(m *sessions.Message) { m.EncryptedID = "$:eve" }
+	staffed := func(m *sessions.Message) {}
+	encrypted := func(m *sessions.Message) { m.SenderID, m.StaffID, m.EncryptedID = "$:eve", "", "$:eve" }
+	stranger := func(m *sessions.Message) { m.SenderID, m.StaffID, m.EncryptedID, m.External = "$:eve", "", "", true }
+	shared := func(m *sessions.Message) { m.SenderID, m.StaffID, m.EncryptedID = "u-other", "u-other", "$:eve" }
+	for name, tt := range map[string]struct {
+		deny   string
+		before []func(*sessions.Message) // frames before the last one
+		last   func(*sessions.Message)
+		served int // frames
+	}{
+		"by staff id, then without it":         {"u-eve", []func(*sessions.Message){both}, encrypted, 0},
+		"by staff id, then as a stranger":      {"u-eve", []func(*sessions.Message){both}, stranger, 0},
+		"by encrypted id, then without it":     {"$:eve", []func(*sessions.Message){both}, staffed, 0},
+		"by encrypted id, without it at first": {"$:eve", nil, staffed, 1}, // the pair is unknown
+		"an id that two people had":            {"u-eve", []func(*sessions.Message){both, shared}, encrypted, 1},
+		"another person":                       {"u-mallory", []func(*sessions.Message){both}, encrypted, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(c *Config) {
+					c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{access.Everyone}, External: true, Deny: []string{tt.deny}}
+				}})
+				for i, change := range append(tt.before, tt.last) {
+					m := said(fmt.Sprint("m", i), "eve", fmt.Sprint("hello ", i))
+					change(&m)
+					w.post(m)
+					after(time.Minute)
+				}
+				want(t, "frames that were answered by a model", len(w.model.asked), tt.served)
+			})
+		})
+	}
+}
+
+// A person outside the allowed ones stays outside under each of their ids, and an allowed one is known by the other id.
+func TestAllowedPeopleAreKnownByBothIDs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) {
+			c.Access = &access.Rules{Groups: []string{"c2"}, People: []string{"u-bob"}}
+		}})
+		post := func(id, who string, staff bool, group sessions.ConversationID) {
+			m := said(id, who, "hello "+id)
+			m.EncryptedID, m.ConversationID = sessions.UserID("$:"+who), group
+			if !staff {
+				m.SenderID, m.StaffID = m.EncryptedID, ""
+			}
+			w.post(m)
+			after(time.Minute)
+		}
+		post("m1", "bob", true, "c1") // refused for the group
+		post("m2", "bob", false, "c2")
+		want(t, "answers to the allowed person", len(w.model.asked), 1)
+		post("m3", "eve", true, "c2")
+		post("m4", "eve", false, "c2")
+		want(t, "answers after the other one wrote", len(w.model.asked), 1)
+	})
+}
