@@ -186,7 +186,7 @@ func (t *Transport) reserve(ctx context.Context, c apiCall) (calls.Reservation, 
 		counted, err = t.calls.Reserve(ctx, c.need, c.api)
 	}
 	if refused, ok := errors.AsType[*calls.RefusedError](err); ok {
-		return counted, &chat.SendError{After: min(time.Until(refused.Until), waitExhausted), Err: fmt.Errorf("%s: %w", c.doing, err)}
+		return counted, &chat.SendError{After: min(refused.After, waitExhausted), Err: fmt.Errorf("%s: %w", c.doing, err)}
 	}
 	if err != nil {
 		return counted, &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}

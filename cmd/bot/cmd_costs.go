@@ -164,8 +164,8 @@ type resumedView struct {
 
 // Run ends DingTalk's refusal of the month. Each replica reads that within seconds.
 func (c callsResumeCmd) Run(ctx context.Context, app *App) error {
-	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, _ *sql.Store, at clock) error {
-		done, err := m.ResumeCalls(ctx, operator, calls.MonthAt(time.Now()))
+	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
+		done, err := m.ResumeCalls(ctx, operator, calls.MonthAt(s.Now()))
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{errors.New("no call is counted in this month, so none was refused")}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,18 @@ func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (s
 	m, err := s.CallMonth(ctx, month)
 	m.First = begun > 0
 	return m, err
+}
+
+// Now implements calls.Store.
+func (s *Store) Now() time.Time { return s.Clock.Now() }
+
+// Replicas implements calls.Store.
+func (s *Store) Replicas(ctx context.Context) (int, error) {
+	n, err := s.Q.ReplicasRunning(ctx, s.Pool, int(math.Ceil(s.TTL.Seconds())))
+	if err != nil {
+		return 0, fmt.Errorf("counting the replicas: %w", err)
+	}
+	return n, nil
 }
 
 // CallMonth implements calls.Store.

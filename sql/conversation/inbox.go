@@ -120,8 +120,8 @@ func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*
 	}
 	alive, cancel := context.WithTimeout(ctx, listenCheck)
 	defer cancel()
-	readOnly, err := q.ReadOnly(alive, conn)
-	if err == nil && readOnly {
+	server, err := q.ReadOnly(alive, conn)
+	if err == nil && server.ReadOnly {
 		err = pg.ErrReadOnly
 	}
 	return nil, err

@@ -7,19 +7,25 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 )
 
 const readOnly = `-- name: ReadOnly :one
-SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only
+SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only, clock_timestamp()::timestamptz AS clock
 `
 
+type ReadOnlyRow struct {
+	ReadOnly bool
+	Clock    time.Time
+}
+
 // ReadOnly reports whether the server accepts no writes: it stands by, was demoted, or its cluster manager made it
-// read-only.
-func (q *Queries) ReadOnly(ctx context.Context, db DBTX) (bool, error) {
+// read-only. clock is the server's.
+func (q *Queries) ReadOnly(ctx context.Context, db DBTX) (ReadOnlyRow, error) {
 	row := db.QueryRow(ctx, readOnly)
-	var read_only bool
-	err := row.Scan(&read_only)
-	return read_only, err
+	var i ReadOnlyRow
+	err := row.Scan(&i.ReadOnly, &i.Clock)
+	return i, err
 }
 
 const replicasRunning = `-- name: ReplicasRunning :one

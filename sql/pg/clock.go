@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Clock is the server's clock, by its answer to the last heartbeat: clocks of replicas may differ by hours. Before that it is the
-// local one.
+// Clock is the server's clock, by its answer to the last heartbeat or ping: clocks of replicas may differ by hours. [Open] sets it.
 type Clock struct{ last atomic.Pointer[reading] }
 
 type reading struct{ theirs, ours time.Time }

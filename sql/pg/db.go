@@ -77,10 +77,14 @@ var errFailing = errors.New("a message could not be stored a moment ago")
 // Ping reports whether the database answers and accepts writes. It closes the connections of a demoted server. A full
 // disk or a hanging table shows only in failures of the last seconds.
 func (d *DB) Ping(ctx context.Context) error {
-	readOnly, err := d.Q.ReadOnly(ctx, d.Pool.Heartbeats)
+	sent := time.Now()
+	server, err := d.Q.ReadOnly(ctx, d.Pool.Heartbeats)
+	if err == nil {
+		d.Clock.Set(server.Clock, sent)
+	}
 	switch {
 	case err != nil:
-	case readOnly:
+	case server.ReadOnly:
 		d.Pool.renew()
 		err = ErrReadOnly
 	case time.Now().UnixNano() < d.failingUntil.Load():

@@ -1,7 +1,7 @@
 -- name: ReadOnly :one
 -- ReadOnly reports whether the server accepts no writes: it stands by, was demoted, or its cluster manager made it
--- read-only.
-SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only;
+-- read-only. clock is the server's.
+SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only, clock_timestamp()::timestamptz AS clock;
 
 -- name: ServerIdentity :one
 -- ServerIdentity returns the answering process, and an identity that all addresses of one database share.

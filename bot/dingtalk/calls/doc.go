@@ -2,13 +2,14 @@
 //
 // # Rate
 //
-// DingTalk allows an application 20 calls of each API in a second. [Governor.Wait] admits callers in the order of
-// asking. After a refusal for the rate all callers of that API pause; DingTalk does not count such a call.
+// DingTalk allows an application 20 calls of each API in a second, which the running replicas share equally.
+// [Governor.Wait] admits callers in the order of asking. After a refusal for the rate all callers of that API pause; DingTalk does not count such a call.
 //
 // # Month
 //
 // An organization has a number of calls in a month, all APIs together. The database counts calls before they are made:
-// all replicas agree, and a killed process forgets none. The month is that of Asia/Shanghai, as at DingTalk.
+// all replicas agree, and a killed process forgets none. The month is that of
+// Asia/Shanghai, as at DingTalk, by the database's clock.
 //
 //	level        remaining calls                 permitted
 //	Streaming    more than a quarter             everything

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,6 +18,12 @@ import (
 
 // Store counts the calls of months for all replicas. Months are like 2026-11, days like 2026-11-23.
 type Store interface {
+	// Now is the clock of all replicas, by which months and days begin.
+	Now() time.Time
+
+	// Replicas is the number of running replicas, at least 1 in one of them.
+	Replicas(ctx context.Context) (int, error)
+
 	// OpenCallMonth begins or reads a month. A quota other than the stored one ends the platform's refusal, and forgets the
 	// reported levels.
 	OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error)
@@ -44,7 +51,7 @@ type Store interface {
 type Options struct {
 	Store     Store // nil: counts are kept in this process
 	Quota     int64 // calls of a month; 0: no bound
-	PerSecond int   // calls of one API; 0: 20
+	PerSecond int   // calls of one API by all replicas; 0: 20
 }
 
 // Governor admits calls to the open API. Its methods may be called from any goroutine.
@@ -53,6 +60,8 @@ type Governor struct {
 	quota     int64
 	perSecond int
 	now       func() time.Time
+
+	replicas atomic.Int64 // running ones, which share the rates
 
 	mu     sync.Mutex
 	pacers map[API]*pacer
@@ -79,7 +88,8 @@ func (s Status) Left() (int64, bool) { return max(0, s.Quota-s.Calls), s.Quota >
 type RefusedError struct {
 	Need  Need
 	Level Level
-	Until time.Time // a later attempt may succeed
+	Until time.Time     // a later attempt may succeed
+	After time.Duration // the time until then, whatever the local clock shows
 }
 
 // Error names the level.
@@ -105,10 +115,12 @@ func New(o Options) *Governor {
 	if o.Store == nil {
 		o.Store = NewMemory()
 	}
-	return &Governor{
-		store: o.Store, quota: max(0, o.Quota), perSecond: cmp.Or(o.PerSecond, 20), now: time.Now,
+	g := &Governor{
+		store: o.Store, quota: max(0, o.Quota), perSecond: cmp.Or(o.PerSecond, 20), now: o.Store.Now,
 		pacers: map[API]*pacer{}, made: map[API]int64{}, status: Status{Quota: max(0, o.Quota)},
 	}
+	g.replicas.Store(1)
+	return g
 }
 
 // Reservation is a number of counted calls. The zero value, of an earlier process, returns nothing.
@@ -175,7 +187,10 @@ func (r Reservation) Return(ctx context.Context, api API) error {
 	return nil
 }
 
-// Wait blocks until the rate of an API permits the next call, and counts it as made.
+// Share is this replica's part of each API's rate.
+func (g *Governor) Share() float64 { return 1 / float64(g.replicas.Load()) }
+
+// Wait blocks until this replica's share of an API's rate permits the next call, and counts it as made.
 func (g *Governor) Wait(ctx context.Context, api API) error {
 	if err := g.pacer(api).wait(ctx); err != nil {
 		return fmt.Errorf("waiting for the rate of %s: %w", api, err)
@@ -247,10 +262,17 @@ func (g *Governor) Made() map[API]int64 {
 // Other replicas' calls are read at this interval, one row by its key. An operator who resumes calls waits for it.
 const refreshEvery = 2 * time.Second
 
-// Watch reads the month until ctx ends, so that a new month, a lower level and resumed calls show without a call.
+// Watch reads the month and the number of replicas until ctx ends. So a new month, a lower level and resumed calls show without a call,
+// and no call asks for its share of the rate.
 func (g *Governor) Watch(ctx context.Context) {
 	periodic.Run(ctx, periodic.Task{Interval: refreshEvery, AtOnce: true, Timeout: refreshEvery, Do: func(one context.Context) error {
-		if err := g.Refresh(one); err != nil && ctx.Err() == nil {
+		err := g.Refresh(one)
+		if n, failed := g.store.Replicas(one); failed == nil {
+			g.replicas.Store(max(1, int64(n)))
+		} else if err == nil {
+			err = failed
+		}
+		if err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to read the month's API calls")
 		}
 		return nil
@@ -308,7 +330,7 @@ func (g *Governor) note(ctx context.Context, began int, month string, m sessions
 	g.mu.Lock()
 	level, until, resumed := LevelOf(m.Calls, g.quota), m.ExhaustedUntil, false
 	switch {
-	case month < g.status.Month: // a call of the month before was returned
+	case month != sessions.MonthOf(g.day()): // a call of the month before was returned
 		g.mu.Unlock()
 		return
 	case month == g.status.Month:
@@ -363,7 +385,7 @@ func (g *Governor) refusedLocked(need Need) *RefusedError {
 			until = g.until
 		}
 	}
-	return &RefusedError{Need: need, Level: level, Until: until}
+	return &RefusedError{Need: need, Level: level, Until: until, After: until.Sub(now)}
 }
 
 // IsRefused reports whether an error is a refusal of the month.
@@ -377,7 +399,7 @@ func (g *Governor) pacer(api API) *pacer {
 	defer g.mu.Unlock()
 	p := g.pacers[api]
 	if p == nil {
-		p = newPacer(g.perSecond)
+		p = newPacer(g.perSecond, &g.replicas)
 		g.pacers[api] = p
 	}
 	return p

@@ -45,6 +45,12 @@ func (s *Memory) OpenCallMonth(_ context.Context, month string, quota int64) (se
 	return m.CallMonth, nil
 }
 
+// Now implements Store.
+func (*Memory) Now() time.Time { return time.Now() }
+
+// Replicas implements Store.
+func (*Memory) Replicas(context.Context) (int, error) { return 1, nil }
+
 // CallMonth implements Store.
 func (s *Memory) CallMonth(_ context.Context, month string) (sessions.CallMonth, error) {
 	s.mu.Lock()

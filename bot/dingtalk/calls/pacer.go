@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -11,9 +12,11 @@ import (
 // A number of calls may begin in this time: a second, and the variation of delays on the way.
 const window = 1100 * time.Millisecond
 
-// pacer is a sliding window, because a token bucket admits up to twice its rate within one second.
+// pacer is a sliding window, because a token bucket admits up to twice its rate within one second. Replicas have equal shares: the
+// platform counts the calls of all.
 type pacer struct {
-	turn *semaphore.Weighted // Waiting callers are served in order.
+	replicas *atomic.Int64
+	turn     *semaphore.Weighted // Waiting callers are served in order.
 
 	mu    sync.Mutex
 	begun []time.Time // ring buffer of the latest calls
@@ -21,8 +24,8 @@ type pacer struct {
 	until time.Time // end of the pause
 }
 
-func newPacer(perWindow int) *pacer {
-	return &pacer{turn: semaphore.NewWeighted(1), begun: make([]time.Time, perWindow)}
+func newPacer(perWindow int, replicas *atomic.Int64) *pacer {
+	return &pacer{replicas: replicas, turn: semaphore.NewWeighted(1), begun: make([]time.Time, perWindow)}
 }
 
 func (p *pacer) wait(ctx context.Context) error {
@@ -55,10 +58,20 @@ func (p *pacer) delay(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := p.until.Sub(now)
-	if oldest := p.begun[p.next]; !oldest.IsZero() {
-		d = max(d, oldest.Add(window).Sub(now))
+	share, stretch := p.share()
+	if oldest := p.begun[(p.next+len(p.begun)-share)%len(p.begun)]; !oldest.IsZero() {
+		d = max(d, oldest.Add(stretch).Sub(now))
 	}
 	return d
+}
+
+// share is the number of calls that this replica may begin in a time. More replicas than calls have one in a longer time each.
+func (p *pacer) share() (n int, in time.Duration) {
+	all, replicas := len(p.begun), int(p.replicas.Load())
+	if replicas > all {
+		return 1, window * time.Duration(replicas) / time.Duration(all)
+	}
+	return all / replicas, window
 }
 
 func (p *pacer) pause(d time.Duration) {

@@ -3,7 +3,9 @@ package calls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +86,89 @@ func TestPause(t *testing.T) {
 		defer cancel()
 		if err := g.Wait(ctx, CardStream); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("waited past its deadline: %v", err)
+		}
+	})
+}
+
+// several is a store of several running replicas.
+type several struct {
+	*Memory
+	n int
+}
+
+func (s several) Replicas(context.Context) (int, error) { return s.n, nil }
+
+// Replicas share one rate: together they begin at most 20 calls of one API in a second, and each makes its calls. A replica that is
+// left alone has the whole rate again.
+func TestReplicasShareTheRate(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 3, 7, 20} {
+		t.Run(fmt.Sprint(n, " replicas"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var mu sync.Mutex
+				var at []time.Time
+				var callers sync.WaitGroup
+				for range n {
+					g := New(Options{Store: several{NewMemory(), n}})
+					go g.Watch(ctx)
+					synctest.Wait()
+					for range 10 {
+						callers.Go(func() {
+							if err := g.Wait(ctx, CardStream); err != nil {
+								t.Error(err)
+							}
+							mu.Lock()
+							defer mu.Unlock()
+							at = append(at, time.Now())
+						})
+					}
+				}
+				began := time.Now()
+				callers.Wait()
+				for i := 20; i < len(at); i++ {
+					if at[i].Sub(at[i-20]) <= time.Second {
+						t.Errorf("call %d began %s after the 20th before it", i, at[i].Sub(at[i-20]))
+					}
+				}
+				if took := time.Since(began); len(at) != 10*n || took > time.Duration(n)*window {
+					t.Errorf("%d calls took %s", len(at), took)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &several{NewMemory(), 3}
+		g := New(Options{Store: s})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go g.Watch(ctx)
+		synctest.Wait()
+		s.n = 1
+		<-time.After(refreshEvery)
+		synctest.Wait()
+		began := time.Now()
+		for range 20 {
+			if err := g.Wait(ctx, CardStream); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 0 || g.Share() != 1 {
+			t.Errorf("20 calls of the only replica took %s", took)
+		}
+		s.n = 40 // more than calls
+		<-time.After(refreshEvery)
+		synctest.Wait()
+		began = time.Now()
+		for range 10 {
+			if err := g.Wait(ctx, CardStream); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 10*2*window-refreshEvery {
+			t.Errorf("10 calls of one of 40 replicas took %s", took)
 		}
 	})
 }

@@ -197,7 +197,7 @@ func pauseOf(err error) time.Duration {
 		return failed.After
 	}
 	if refused, ok := errors.AsType[*calls.RefusedError](err); ok {
-		return max(longestPause, time.Until(refused.Until))
+		return max(longestPause, refused.After)
 	}
 	return 0
 }

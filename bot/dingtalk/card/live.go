@@ -262,14 +262,14 @@ func (l *live) update(ctx context.Context) {
 	}
 }
 
-// A long answer needs no more updates than a short one, and all cards share one API's rate.
+// A long answer needs no more updates than a short one, and all cards of all replicas share one API's rate.
 const (
 	updatesPerSecond = 15.0
 	slowdown         = 0.15 // part of the turn's time between two updates
 )
 
 func (l *live) pace(elapsed time.Duration) time.Duration {
-	shared := time.Duration(float64(l.streaming.Load()) / updatesPerSecond * float64(time.Second))
+	shared := time.Duration(float64(l.streaming.Load()) / (updatesPerSecond * l.cfg.Governor.Share()) * float64(time.Second))
 	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
