@@ -162,7 +162,7 @@ func TestPoorAnswers(t *testing.T) {
 // legal.
 func TestModelErrorAfterToolCalls(t *testing.T) {
 	t.Parallel()
-	for class, p := range map[llm.ErrorClass]wording.Phrase{llm.Busy: wording.Busy, llm.Denied: wording.Denied, llm.Refused: wording.Denied /* so is a greeting */, llm.Malformed: wording.Malformed} {
+	for class, p := range map[llm.ErrorClass]wording.Phrase{llm.Busy: wording.Busy, llm.Denied: wording.Denied, llm.Refused: wording.ResultsRefused, llm.Malformed: wording.Malformed} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -136,6 +136,27 @@ func (s *Suspicion) Covers(model ModelID, seq int64) bool {
 	return s != nil && s.Model == model && seq > 0 && (s.From <= seq && seq <= s.Through || slices.Contains(s.Events, seq))
 }
 
+// CoversFact is likewise for a fact.
+func (s *Suspicion) CoversFact(model ModelID, id int64) bool {
+	return s != nil && s.Model == model && slices.Contains(s.Facts, id)
+}
+
+// Readable returns the events as a model is shown them until the rows at fault are found: a note stands for a row under
+// suspicion, and names may be at fault too.
+func (s *Suspicion) Readable(events []Event, model ModelID) []Event {
+	if !s.Concerns(model) {
+		return events
+	}
+	out := slices.Clone(events)
+	for i := range out {
+		out[i].SenderNick = ""
+		if s.Covers(model, out[i].Seq) {
+			out[i] = out[i].Without(WithheldBody)
+		}
+	}
+	return out
+}
+
 // Concerns reports whether rows are under suspicion for the model.
 func (s *Suspicion) Concerns(model ModelID) bool { return s != nil && s.Model == model }
 

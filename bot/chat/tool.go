@@ -25,6 +25,7 @@ type ToolInput struct {
 	Chat      draft.Chat // conversation and speakers
 	CallID    string
 	Current   []sessions.Event                             // from the running turn, numbered as its commit will number them
+	Suspicion *sessions.Suspicion                          // rows that the result leaves out; nil: none
 	Room      int                                          // bound of the result in bytes; a longer one is cut; 0: none
 	May       func(by sessions.Event, command string) bool // whether a message's sender may use a command, by its English name
 	Read      func(id int64)                               // called with each memory that the tool read; nil: not noted

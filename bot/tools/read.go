@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"ebb/bot/chat"
@@ -9,39 +10,52 @@ import (
 	"ebb/sessions"
 )
 
-// noted is memory as a model reads it: it notes the memories that are read, and leaves out what the model refuses.
+// noted is memory as a model reads it: it notes the memories that are read, and leaves out what the model refuses or may refuse.
 type noted struct {
 	memory.Store
+	in    chat.ToolInput
 	reads sessions.ModelID
-	read  func(id int64)
 }
 
 func readBy(in chat.ToolInput, s memory.Store) memory.Store {
-	n := noted{s, in.Reader.Reads, in.Read}
-	if n.read == nil {
-		n.read = func(int64) {}
+	if in.Read == nil {
+		in.Read = func(int64) {}
 	}
-	return n
+	return noted{s, in, in.Reader.Reads}
 }
 
 // Range implements memory.ReadStore.
 func (n noted) Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
 	events, err := n.Store.Range(ctx, key, from, through, limit)
-	return sessions.Readable(events, n.reads), err
+	if events = sessions.Readable(events, n.reads); key == n.in.Reader.Key {
+		events = n.in.Suspicion.Readable(events, n.reads)
+	}
+	return events, err
 }
 
 // History implements memory.ReadStore.
 func (n noted) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	q.Reads = n.reads
-	return n.Store.History(ctx, key, q)
+	found, err := n.Store.History(ctx, key, q)
+	if n.in.Suspicion.Concerns(n.reads) {
+		for i, m := range found.Events {
+			found.Events[i].Event = n.in.Suspicion.Readable([]sessions.Event{m.Event}, n.reads)[0]
+		}
+	}
+	return found, err
 }
 
 // Search implements memory.ReadStore.
 func (n noted) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	hits, err := n.Store.Search(ctx, r, q)
+	if n.in.Suspicion.Concerns(n.reads) {
+		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
+			return h.MemoryID != 0 && n.suspects(h.MemoryID) || h.MemoryID == 0 && n.in.Suspicion.Covers(n.reads, h.Seq)
+		})
+	}
 	for _, h := range hits {
 		if h.MemoryID != 0 {
-			n.read(h.MemoryID)
+			n.in.Read(h.MemoryID)
 		}
 	}
 	return hits, err
@@ -62,9 +76,17 @@ func (n noted) DigestsOf(ctx context.Context, r memory.Reader, from, until time.
 	return n.all(n.Store.DigestsOf(ctx, r, from, until))
 }
 
+// suspects reports whether a fact is under suspicion. The rows of a pinned text are not known: it may have had any.
+func (n noted) suspects(id int64) bool {
+	return n.in.Suspicion.Concerns(n.reads) && n.in.Suspicion.Pinned || n.in.Suspicion.CoversFact(n.reads, id)
+}
+
 func (n noted) all(list []memory.Memory, err error) ([]memory.Memory, error) {
-	for _, m := range list {
-		n.read(m.ID)
+	for i, m := range list {
+		n.in.Read(m.ID)
+		if n.suspects(m.ID) {
+			list[i].Content, list[i].SaidByNick, list[i].SubjectNick = sessions.WithheldText, "", ""
+		}
 	}
 	return list, err
 }

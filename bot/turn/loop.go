@@ -45,8 +45,12 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 	first := len(msgs)
 	seen, again := map[string]bool{}, false
 	for round := 1; ; round++ {
-		full := !r.makeRoom(t, &a, msgs, first)
-		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: r.views.Model(t.View.Session), Messages: msgs, Tools: r.frame(t).Tools, Requests: t.requests(), Delta: t.delta(), Thought: t.thought(), Voices: r.frame(t).Voices(t.View, t.Asked)})
+		last := !r.makeRoom(t, &a, msgs, first) || round > r.cfg.MaxToolRounds || t.refusals.left() == 1
+		if round == 1 && t.refusals.left() == 1 { // no request is left for a result
+			msgs[len(msgs)-1].Content += noMoreCalls
+		}
+		resp, err := r.model.Generate(ctx, llm.Request{Kind: llm.KindTurn, Model: cmp.Or(t.refusals.accepts, r.views.Model(t.View.Session)), Messages: msgs, Tools: r.frame(t).Tools, Requests: t.refusals.bound(), Delta: t.delta(), Thought: t.thought(), Voices: r.frame(t).Voices(t.View, t.Asked)})
+		t.refusals.note(resp, err, t.halfWindow)
 		t.work.add(resp.Parts)
 		a.resp = resp
 		if err != nil && isStopped(ctx) {
@@ -57,26 +61,29 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		if resp.Usage != (sessions.Usage{}) {
 			a.model = cmp.Or(resp.UsedModel(), a.model)
 		}
-		if err != nil && round > 1 && (defence{r, t}).dropResults(ctx, &a, msgs, refusedBy(resp, err)) {
-			continue
+		if err != nil && round > 1 && (defence{r, t}).dropCalls(ctx, &a, msgs, refusedBy(resp, err)) {
+			if t.refusals.left() > 0 {
+				continue
+			}
+			a.finish(llm.Response{Text: wording.Say(wording.ResultsRefused, t.Lang)}, t.Lang, false)
+			return a, nil
 		}
 		if err != nil {
 			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
 		}
-		if resp.Garbled() && !again { // the model is asked once more
+		if resp.Garbled() && !again && !last { // the model is asked once more
 			again = true
 			t.hide()
 			continue
 		}
 		a.last, a.guessed, a.ended, a.model = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended(), cmp.Or(resp.Model, a.model)
-		last := full || round > r.cfg.MaxToolRounds
 		if len(resp.ToolCalls) == 0 || last {
 			a.finish(resp, t.Lang, last)
 			return a, nil
 		}
 		msgs = r.appendEvent(t, &a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 		msgs[len(msgs)-1].Reasoning = resp.Reasoning
-		if msgs, err = r.runCalls(ctx, t, &a, msgs, resp.ToolCalls, seen, round == r.cfg.MaxToolRounds); err != nil {
+		if msgs, err = r.runCalls(ctx, t, &a, msgs, resp.ToolCalls, seen, round == r.cfg.MaxToolRounds || t.refusals.left() == 1); err != nil {
 			return a, err
 		}
 	}
@@ -99,15 +106,6 @@ func (r *Runner) runCalls(
 		msgs = r.appendEvent(t, a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
 	}
 	return msgs, nil
-}
-
-// requests is the bound of the next call: a question that is asked alone goes out once.
-func (t *Turn) requests() int {
-	if !t.refusals.alone {
-		return 0
-	}
-	t.refusals.alone = false
-	return 1
 }
 
 // delta is nil without a display, so that a model without streams is asked for none.
@@ -272,8 +270,9 @@ func (r *Runner) runTool(ctx context.Context, t *Turn, tool chat.Tool, c session
 	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: t.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: t.current(), Room: minTokenBytes * view.BodyLimit(r.views.Settings(t.View.Session).Window.Usable()),
-		May:  r.handler.May,
-		Read: func(id int64) { t.read = append(t.read, id) },
+		Suspicion: t.suspicion(),
+		May:       r.handler.May,
+		Read:      func(id int64) { t.read = append(t.read, id) },
 	})
 	outcome := "ok"
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -27,10 +28,42 @@ type refusals struct {
 	shown     sessions.View // the rest of it besides the question
 	facts     []int64       // recalled in it
 	events    []int64
-	alone     bool                // the next request has one question alone, and goes to one model once
-	results   bool                // results of tools were left out after a refusal
+	made      int                 // requests of the question, one for each model asked
+	most      int                 // their bound; 0: none, nothing was refused
+	accepts   string              // the model that accepted what the first one refused; empty: none
+	passed    *llm.CallError      // that refusal
 	suspicion *sessions.Suspicion // rows of the refused request; nil: none
 	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
+}
+
+// maxRequests bounds the requests of a question with a refusal, the refused one included. Later refusals have at least one more.
+const maxRequests = 3
+
+// note counts a call. A view of half the size that is accepted shows that the request before was too large, and nothing was refused.
+func (f *refusals) note(resp llm.Response, err error, half bool) {
+	f.made += max(1, len(resp.Parts))
+	refused := refusedBy(resp, err)
+	switch {
+	case err == nil && refused != nil:
+		f.accepts, f.passed = resp.Model, refused
+	case err == nil && half && f.suspicion == nil:
+		f.most = 0
+	case refused != nil && f.most == 0:
+		f.most = max(maxRequests, f.made+1)
+	}
+}
+
+// left is the number of further requests; negative for no bound.
+func (f *refusals) left() int {
+	if f.most == 0 {
+		return -1
+	}
+	return max(0, f.most-f.made)
+}
+
+// bound is that of the next call: after a refusal a request goes to one model once.
+func (f *refusals) bound() int {
+	return min(1, f.most)
 }
 
 // refusedBy returns the refusal of the model that was asked first, whatever the others said; nil: it refused nothing.
@@ -55,9 +88,8 @@ type defence struct {
 
 // askAlone follows a permanent refusal. It asks once more, with the oldest question alone: other messages wait for turns of
 // their own. An answer puts the rest of the refused request under suspicion. If the question is refused too, a greeting decides
-// whether the question or the model is at fault. So a question costs three requests at most: greets is false where
-// two were made before.
-func (d defence) askAlone(ctx context.Context, cause *llm.CallError, greets bool) (answer, error) {
+// whether the question or the model is at fault, as long as a request is left.
+func (d defence) askAlone(ctx context.Context, cause *llm.CallError) (answer, error) {
 	d.turn.Asked, d.turn.plan.Take, d.turn.refusals.suspicion = d.turn.Asked[:1:1], 1, nil
 	d.turn.shownShare = view.ShownShare(d.turn.View.Pending[:1], d.turn.Asked)
 	v, question := d.runner.views.Alone(d.turn.View, d.turn.Asked[0])
@@ -66,7 +98,7 @@ func (d defence) askAlone(ctx context.Context, cause *llm.CallError, greets bool
 	log := zerolog.Ctx(ctx)
 	var a answer
 	if !reflect.DeepEqual(msgs, d.turn.refusals.asked) { // otherwise the question was alone already
-		d.turn.refusals.alone, d.turn.partial, d.turn.recalledTokens = true, true, 0
+		d.turn.refusals.suspicion, d.turn.partial, d.turn.recalledTokens = suspects, true, 0 // no tool reads these rows
 		d.turn.size = d.runner.views.Estimate(v, []sessions.Event{question})
 		var err error
 		a, err = d.runner.loop(ctx, d.turn, msgs)
@@ -74,15 +106,15 @@ func (d defence) askAlone(ctx context.Context, cause *llm.CallError, greets bool
 		switch {
 		case err == nil:
 			log.Warn().Str("class", string(cause.Class)).Msg("Model refused the conversation: the question was asked alone, and the message at fault is looked for")
-			d.turn.refusals.suspicion = suspects
 			d.runner.stats.RequestRefused(RefusedHistory)
 			return a, nil
 		case again == nil || isStopped(ctx):
+			d.turn.refusals.suspicion = nil
 			return a, err
 		}
-		cause = again
+		d.turn.refusals.suspicion, cause = nil, again
 	}
-	if !greets {
+	if d.turn.refusals.left() == 0 {
 		return a, cause
 	}
 	return d.greet(ctx, a, cause)
@@ -130,22 +162,29 @@ func (t *Turn) suspects(now time.Time, cause *llm.CallError) *sessions.Suspicion
 	return s
 }
 
-// dropResults leaves out the newest results of tools once: the request before them was accepted, so the cause is among them. It
+// dropCalls leaves out the newest calls of tools and their results: the request before them was accepted, so the cause is among them. It
 // reports whether the request is another one now.
-func (d defence) dropResults(ctx context.Context, a *answer, msgs []llm.Message, cause *llm.CallError) bool {
+func (d defence) dropCalls(ctx context.Context, a *answer, msgs []llm.Message, cause *llm.CallError) bool {
 	at := len(a.events)
 	for at > 0 && a.events[at-1].Role == sessions.RoleTool {
 		at--
 	}
-	if cause == nil || d.turn.refusals.results || at == len(a.events) || at == 0 {
+	if cause == nil || at == len(a.events) || at == 0 {
 		return false
 	}
-	d.turn.refusals.results, d.turn.partial = true, true
-	for i := len(msgs) - (len(a.events) - at); i < len(msgs); i++ {
-		a.estimate += sessions.WithheldTokens - d.runner.counter.Count(msgs[i].Content)
-		msgs[i].Content = sessions.WithheldText
+	d.turn.partial = true
+	results := msgs[len(msgs)-(len(a.events)-at):]
+	for i := range results {
+		a.estimate += sessions.WithheldTokens - d.runner.counter.Count(results[i].Content)
+		results[i].Content = sessions.WithheldText
 	}
-	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.events[at].ToolName).Msg("Model refused the results of tools: they are left out")
+	results[len(results)-1].Content += noMoreCalls
+	calls := &msgs[len(msgs)-len(results)-1]
+	calls.Content, calls.Reasoning, calls.ToolCalls = "", "", slices.Clone(calls.ToolCalls)
+	for i := range calls.ToolCalls {
+		calls.ToolCalls[i].Arguments = "{}"
+	}
+	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.events[at].ToolName).Msg("Model refused calls of tools or their results: they are left out")
 	d.runner.stats.RequestRefused(RefusedHistory)
 	first := d.turn.next() + int64(len(d.turn.Asked)+at) - 1 // the calls: a result alone is no legal request
 	d.turn.refusals.suspicion = (&sessions.Suspicion{
@@ -159,6 +198,11 @@ func (t *Turn) withhold(events []sessions.Event) {
 	for i := range events {
 		events[i].Withheld = events[i].Withheld.With(t.View.Reads, *t.refusals.guilty)
 	}
+}
+
+// suspicion has the rows that results of tools leave out.
+func (t *Turn) suspicion() *sessions.Suspicion {
+	return cmp.Or(t.refusals.suspicion.Join(t.View.Session.Suspicion), t.View.Session.Suspicion)
 }
 
 // marks are the refusals that the commit stores.

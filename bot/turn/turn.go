@@ -280,23 +280,22 @@ func (r *Runner) askModel(ctx context.Context, t *Turn) (answer, error) {
 	a, err := r.loop(ctx, t, r.fitRequest(ctx, t))
 	refused := refusedBy(a.resp, err)
 	switch {
-	case err == nil && refused != nil: // another model answered
-		t.refusals.suspicion = t.suspects(r.now(), refused)
+	case err == nil && t.refusals.passed != nil: // another model answered
+		t.refusals.suspicion = t.suspects(r.now(), t.refusals.passed).Join(t.refusals.suspicion)
 		r.stats.RequestRefused(RefusedHistory)
 		return a, nil
 	case err == nil || isStopped(ctx):
 		return a, err
 	}
-	tooLarge := isTooLarge(err, a.estimate, r.views.Settings(t.View.Session).Window)
-	if tooLarge {
+	if isTooLarge(err, a.estimate, r.views.Settings(t.View.Session).Window) {
 		var half answer
 		half, err = askHalf(ctx, r, t, err)
 		a = half.after(a)
 		refused = refusedBy(half.resp, err)
 	}
-	if err != nil && refused != nil && !isStopped(ctx) {
+	if err != nil && refused != nil && t.refusals.left() > 0 && !isStopped(ctx) {
 		var alone answer
-		alone, err = defence{r, t}.askAlone(ctx, refused, !tooLarge)
+		alone, err = defence{r, t}.askAlone(ctx, refused)
 		if alone = alone.after(a); err != nil {
 			alone.events = a.events // the log keeps the calls
 		}
@@ -317,6 +316,9 @@ func askHalf(ctx context.Context, r *Runner, t *Turn, err error) (answer, error)
 		r.compactInline(ctx, t, r.overflowTrigger)
 	}
 	t.partial, t.halfWindow = true, true
+	if t.refusals.most > 0 {
+		t.refusals.most = max(t.refusals.most, t.refusals.made+2) // the half, and the question alone
+	}
 	half := r.views.Settings(t.View.Session).Window.Usable() / 2
 	v := r.views.TrimToFit(r.views.TrimToPolicy(t.View), func(v sessions.View) bool { return r.views.Estimate(v, t.Asked)+t.recallRoom <= half })
 	return r.loop(ctx, t, r.buildRequest(t, v))

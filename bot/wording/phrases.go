@@ -16,6 +16,7 @@ const (
 	Repeats
 	Shortened
 	Rounds
+	ResultsRefused
 	Busy
 	Broken
 	Unreachable
@@ -222,25 +223,26 @@ const (
 
 // phrases holds each text in Chinese and English: polite, short, and without internal details.
 var phrases = map[Phrase]Text{
-	Here:        {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
-	Empty:       {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
-	CutOff:      {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
-	Withheld:    {"\n\n（后面的内容被模型服务的内容检查拦下，没有给出。）", "\n\n(The content filter of the model service withheld the rest.)"},
-	Repeats:     {"\n\n（模型不断重复同样的话，已停止；请换个问法再试。）", "\n\n(The model repeated the same words without end and was stopped; please ask in other words.)"},
-	Shortened:   {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
-	Rounds:      {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
-	Busy:        {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
-	Broken:      {"模型服务的回答没能完整收到，已记录。请再发一次。", "The answer of the model service did not arrive whole; this has been recorded. Please ask again."},
-	Unreachable: {"现在连不上模型服务，已记录。请稍后再试。", "The model service can't be reached at the moment; this has been recorded. Please try again later."},
-	Denied:      {"模型服务暂时不可用，需要管理员处理，原因已记录。请联系管理员。", "The model service is not available until an administrator looks at it; the reason has been recorded. Please contact an administrator."},
-	Refused:     {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
-	Malformed:   {"模型服务不接受我发出的请求，这不是你的问题，原因已记录。请联系管理员。", "The model service does not accept my request, which is not your fault; the reason has been recorded. Please contact an administrator."},
-	Overflow:    {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
-	Timeout:     {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
-	Dead:        {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
-	Stale:       {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please say again what you still need."},
-	OverQuota:   {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organization's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
-	NotAdmin:    {"这个命令只有管理员可以用。", "Only administrators can use this command."},
+	Here:           {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
+	Empty:          {"模型这次没有给出回答，请换个说法再问一次。", "The model gave no answer this time. Please try asking in other words."},
+	CutOff:         {"\n\n（回答太长，到这里被截断了；回复“继续”可以接着说。）", "\n\n(The answer was cut off here for its length; reply \"continue\" to go on.)"},
+	Withheld:       {"\n\n（后面的内容被模型服务的内容检查拦下，没有给出。）", "\n\n(The content filter of the model service withheld the rest.)"},
+	Repeats:        {"\n\n（模型不断重复同样的话，已停止；请换个问法再试。）", "\n\n(The model repeated the same words without end and was stopped; please ask in other words.)"},
+	Shortened:      {"\n\n（这条消息很长：模型直接读到约 %d%%，其余部分可以查阅。分成几条发送，它会读得更全。）", "\n\n(This message is long: the model read about %d%% of it, and can look up the rest. Sent in parts, more of it is read.)"},
+	ResultsRefused: {"模型服务拒绝了我查到的内容，这不是你的问题。请再问一次，我会跳过它。", "The model service refused what I looked up, which is not your fault. Please ask again: I will leave it out."},
+	Rounds:         {"这个问题需要的步骤太多，我先停在这里。请把它拆小一点再问。", "This needs more steps than I may take. Please ask for a smaller part of it."},
+	Busy:           {"模型服务现在很忙，没能及时回答。请稍后再试。", "The model service is busy and did not answer in time. Please try again later."},
+	Broken:         {"模型服务的回答没能完整收到，已记录。请再发一次。", "The answer of the model service did not arrive whole; this has been recorded. Please ask again."},
+	Unreachable:    {"现在连不上模型服务，已记录。请稍后再试。", "The model service can't be reached at the moment; this has been recorded. Please try again later."},
+	Denied:         {"模型服务暂时不可用，需要管理员处理，原因已记录。请联系管理员。", "The model service is not available until an administrator looks at it; the reason has been recorded. Please contact an administrator."},
+	Refused:        {"这条内容模型不便回答，请换个说法。", "The model can't answer this as it is. Please put it differently."},
+	Malformed:      {"模型服务不接受我发出的请求，这不是你的问题，原因已记录。请联系管理员。", "The model service does not accept my request, which is not your fault; the reason has been recorded. Please contact an administrator."},
+	Overflow:       {"这条消息太长，超出了模型能读的范围。请缩短后再发。", "This message is longer than the model can read. Please send a shorter one."},
+	Timeout:        {"这个问题处理超时了，请稍后再试，或把它拆小一点。", "This took too long. Please try again later, or ask for a smaller part of it."},
+	Dead:           {"你在 %s 发的这条消息我试了几次都没能处理，已放在一边并记录给管理员，不影响后面的对话。", "I tried your message of %s several times and could not process it. It is set aside for an administrator; the conversation goes on."},
+	Stale:          {"抱歉，从 %s 起的消息我没能及时回答，现在可能已经过时；还需要的话请再说一声。", "Sorry, I could not answer in time what was said from %s on. It may be out of date by now: please say again what you still need."},
+	OverQuota:      {"本组织的钉钉消息额度已用完，我看不到这条消息的内容。请联系管理员。", "Your organization's DingTalk quota is used up, so I can't see what this message says. Please contact an administrator."},
+	NotAdmin:       {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 
 	RefusedGroup:      {"抱歉，这个群还没有开通我的服务。如需开通，请把群 ID 发给管理员：`%s`", "Sorry, I am not enabled in this conversation. To enable me, please give its id to an administrator: `%s`"},
 	RefusedPerson:     {"抱歉，你还没有使用我的权限。如需开通，请把你的 ID 发给管理员：`%s`", "Sorry, you have no access to me yet. To ask for it, please give your id to an administrator: `%s`"},

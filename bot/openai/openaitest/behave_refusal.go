@@ -50,8 +50,9 @@ func always(status int, body string) func(string, Request) (Reply, bool) {
 	return func(string, Request) (Reply, bool) { return refuse(status, body), true }
 }
 
+// refuseWord reads all words of a request, as inspections do: contents, and the arguments of calls.
 func refuseWord(word string, r Request) (Reply, bool) {
-	if !strings.Contains(r.Text(), word) {
+	if !strings.Contains(r.Text()+r.Arguments(), word) {
 		return Reply{}, false
 	}
 	return refuse(http.StatusBadRequest, `{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content.","type":"data_inspection_failed"}}`), true

@@ -68,6 +68,18 @@ func (r Request) Text() string {
 	return b.String()
 }
 
+// Arguments returns the arguments of all calls.
+func (r Request) Arguments() string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		for _, c := range m.ToolCalls {
+			b.WriteString(c.Arguments)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
 // Offers reports whether a tool is offered.
 func (r Request) Offers(tool string) bool {
 	for _, t := range r.Tools {
