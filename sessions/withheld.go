@@ -141,8 +141,8 @@ func (s *Suspicion) CoversFact(model ModelID, id int64) bool {
 	return s != nil && s.Model == model && slices.Contains(s.Facts, id)
 }
 
-// Readable returns the events as a model is shown them until the rows at fault are found: a note stands for a row under
-// suspicion, and names may be at fault too.
+// Readable returns the events as a model is shown them until the rows at fault are found. A note stands for a row under
+// suspicion. Names may be at fault too.
 func (s *Suspicion) Readable(events []Event, model ModelID) []Event {
 	if !s.Concerns(model) {
 		return events
