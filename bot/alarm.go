@@ -19,6 +19,8 @@ import (
 const (
 	// refusesAll is the number of requests in a row after which a model counts as one that refuses each of them as invalid.
 	refusesAll = 5
+	// refusesContents is likewise for requests refused for their contents. People may write several of these.
+	refusesContents = 20
 	// alarmTime bounds the storage of a notice. The next refusal after alarmRest stores one that failed.
 	alarmTime = 30 * time.Second
 	alarmRest = time.Minute
@@ -43,8 +45,8 @@ type alarm struct {
 }
 
 type ailing struct {
-	invalid int            // refused requests in a row
-	down    llm.ErrorClass // empty: it answers
+	refused map[llm.ErrorClass]int // requests in a row
+	down    llm.ErrorClass         // empty: it answers
 	day     string
 	again   bool                 // it answered after a notice of the day: one more may follow
 	stored  map[string]bool      // notices
@@ -71,24 +73,24 @@ func newAlarm(b *Bot) *alarm {
 }
 
 // watch looks at the outcome of a call.
-func (a *alarm) watch(ctx context.Context, parts []llm.Part) {
+func (a *alarm) watch(ctx context.Context, r llm.Request, parts []llm.Part) {
 	for _, p := range parts {
-		a.observe(ctx, p.Model, p.Err, alarmPhrases)
+		a.observe(ctx, p.Model, p.Err, r.Greets, alarmPhrases)
 	}
 }
 
 // watchVectors looks at the outcome of requests for vectors. Endpoints refuse single texts and numbers of them, too.
 func (a *alarm) watchVectors(ctx context.Context, parts []llm.Part) {
 	for _, p := range parts {
-		if p.Err == nil || p.Err.Class != llm.Malformed {
-			a.observe(ctx, vectorsOf+p.Model, p.Err, vectorPhrases)
+		if p.Err == nil || p.Err.Class != llm.Malformed && p.Err.Class != llm.Refused {
+			a.observe(ctx, vectorsOf+p.Model, p.Err, false, vectorPhrases)
 		}
 	}
 }
 
-// observe notes that a model answered, or failed with err.
-func (a *alarm) observe(ctx context.Context, model string, err *llm.CallError, phrases map[llm.ErrorClass]wording.Phrase) {
-	class, notice := a.note(model, err, a.now().In(a.location))
+// observe notes that a model answered, or failed with err. A model that refuses a greeting accepts no request.
+func (a *alarm) observe(ctx context.Context, model string, err *llm.CallError, greeted bool, phrases map[llm.ErrorClass]wording.Phrase) {
+	class, notice := a.note(model, err, greeted, a.now().In(a.location))
 	if notice == "" {
 		return
 	}
@@ -101,32 +103,36 @@ func (a *alarm) observe(ctx context.Context, model string, err *llm.CallError, p
 }
 
 // note returns the id of a notice that is due; empty for none.
-func (a *alarm) note(model string, err *llm.CallError, now time.Time) (class llm.ErrorClass, notice string) {
+func (a *alarm) note(model string, err *llm.CallError, greeted bool, now time.Time) (class llm.ErrorClass, notice string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := a.models[model]
 	if m == nil {
-		m = &ailing{}
+		m = &ailing{refused: map[llm.ErrorClass]int{}}
 		a.models[model] = m
 	}
 	if err == nil {
 		m.again = m.again || m.down != ""
-		m.invalid, m.down = 0, ""
+		m.refused, m.down = map[llm.ErrorClass]int{}, ""
 		return "", ""
 	}
-	switch err.Class {
-	case llm.Denied, llm.Unpaid, llm.Missing:
-	case llm.Malformed:
-		if m.invalid++; m.invalid < refusesAll {
+	class = err.Class
+	switch {
+	case greeted && err.RequestFault():
+		class = llm.Malformed
+	case class == llm.Denied || class == llm.Unpaid || class == llm.Missing:
+	case class == llm.Malformed || class == llm.Refused:
+		if m.refused[class]++; m.refused[llm.Malformed] < refusesAll && m.refused[llm.Refused] < refusesContents {
 			return "", ""
 		}
+		class = llm.Malformed
 	default:
 		return "", ""
 	}
 	if day := now.Format(time.DateOnly); m.day != day {
 		m.day, m.again, m.stored, m.tried = day, false, map[string]bool{}, map[string]time.Time{}
 	}
-	class, m.down = err.Class, err.Class
+	m.down = class
 	n := 1
 	if m.again {
 		n = 2

@@ -31,14 +31,15 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 		},
 		accepted: func(sessions.Accepted) {},
 	}
+	greets := false
 	after := func(step string, times int, class llm.ErrorClass, wantNotices int) {
 		t.Helper()
 		for range times {
 			p := llm.Part{Model: "main"}
 			if class != "" {
-				p.Err = &llm.CallError{Class: class, Model: "main", Err: errors.New("provider's words")}
+				p.Err = &llm.CallError{Class: class, Status: 400, Model: "main", Err: errors.New("provider's words")}
 			}
-			a.watch(t.Context(), []llm.Part{p})
+			a.watch(t.Context(), llm.Request{Greets: greets}, []llm.Part{p})
 			a.work.Wait()
 		}
 		if len(notices) != wantNotices {
@@ -46,7 +47,10 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 		}
 	}
 	after("trouble that passes", 9, llm.Busy, 0)
-	after("refused contents", 9, llm.Refused, 0)
+	after("refused contents", 19, llm.Refused, 0)
+	after("an answer", 1, "", 0)
+	after("more of these", 19, llm.Refused, 0)
+	after("an answer", 1, "", 0)
 	after("four refused requests", 4, llm.Malformed, 0)
 	after("an answer", 1, "", 0)
 	after("four more", 4, llm.Malformed, 0)
@@ -58,12 +62,19 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 	after("an answer", 1, "", 4)
 	after("the key a third time", 9, llm.Denied, 4)
 	now = now.Add(24 * time.Hour)
+	after("contents alone are refused", 30, llm.Refused, 5)
+	now = now.Add(24 * time.Hour)
+	after("an answer", 1, "", 5)
+	greets = true
+	after("a greeting is refused", 3, llm.Refused, 6)
+	greets = false
+	now = now.Add(24 * time.Hour)
 	away = true
-	after("no storage", 9, llm.Denied, 4)
+	after("no storage", 9, llm.Denied, 6)
 	away = false
-	after("at once", 9, llm.Denied, 4)
+	after("at once", 9, llm.Denied, 6)
 	now = now.Add(alarmRest)
-	after("the next day", 9, llm.Denied, 5)
+	after("the next day", 9, llm.Denied, 7)
 	ids := map[sessions.MessageID]bool{}
 	for _, n := range notices {
 		if ids[n.ID] || n.StaffID != "u-root" || n.ConversationType != sessions.Private || strings.Contains(n.Text, "provider") || !strings.Contains(n.Text, "main") {
@@ -96,7 +107,7 @@ func TestAdministratorsReadOfEmbeddings(t *testing.T) {
 	if len(notices) != 1 || !strings.Contains(notices[0], "embeddings (model main)") || strings.Contains(notices[0], "provider") {
 		t.Errorf("notices: %q", notices)
 	}
-	a.watch(t.Context(), []llm.Part{{Model: "main", Err: &llm.CallError{Class: llm.Denied, Model: "main"}}})
+	a.watch(t.Context(), llm.Request{}, []llm.Part{{Model: "main", Err: &llm.CallError{Class: llm.Denied, Model: "main"}}})
 	a.work.Wait()
 	if len(notices) != 2 || strings.Contains(notices[1], "embeddings") {
 		t.Errorf("after a refusal of the model with that name: %q", notices)

@@ -203,7 +203,7 @@ type Gate struct {
 	upkeep *FairSemaphore // the share of calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
-	watch   func(context.Context, []Part)
+	watch   func(context.Context, Request, []Part)
 	late    func(context.Context, Part)
 }
 
@@ -212,9 +212,9 @@ func NewGate(m Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
-// Report counts calls in m from now on, passes the parts of each to watch, and to late the usage of requests that went on after
+// Report counts calls in m from now on, passes each with its parts to watch, and to late the usage of requests that went on after
 // their call.
-func (g *Gate) Report(m *Metrics, watch func(context.Context, []Part), late func(context.Context, Part)) {
+func (g *Gate) Report(m *Metrics, watch func(context.Context, Request, []Part), late func(context.Context, Part)) {
 	g.metrics, g.watch, g.late = m, watch, late
 }
 
@@ -246,7 +246,7 @@ func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	resp, err := g.model.Generate(ctx, r)
 	if g.metrics != nil {
 		g.metrics.call(r, resp, err, time.Since(began))
-		g.watch(ctx, resp.Parts)
+		g.watch(ctx, r, resp.Parts)
 	}
 	return resp, err
 }

@@ -108,7 +108,7 @@ func TestLateUsageIsCounted(t *testing.T) {
 		return Response{Text: "好", Model: "spare"}, nil
 	}), 1)
 	var got []string
-	g.Report(NewMetrics(registry, g), func(context.Context, []Part) {}, func(ctx context.Context, p Part) {
+	g.Report(NewMetrics(registry, g), func(context.Context, Request, []Part) {}, func(ctx context.Context, p Part) {
 		got = append(got, fmt.Sprint(SessionOf(ctx), p.Model, p.Usage.Prompt))
 	})
 	if _, err := g.Generate(WithWaiter(t.Context(), "robot/s"), Request{}); err != nil || fmt.Sprint(got) != "[robot/smain30]" {

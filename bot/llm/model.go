@@ -27,6 +27,7 @@ type Request struct {
 	Tools     []ToolSpec
 	Force     string // tool that must be called; empty for the model's own choice
 	MaxOutput int    // tokens; 0: as configured
+	Greets    bool   // no word of a person: a refusal blames the model
 	Requests  int    // bound of requests to all models together; 0: as configured
 	Kind      Kind
 	Voices    Voices

@@ -124,7 +124,7 @@ func (d defence) askAlone(ctx context.Context, cause *llm.CallError) (answer, er
 func (d defence) greet(ctx context.Context, a answer, cause *llm.CallError) (answer, error) {
 	v, greeting := d.runner.views.Greeting(d.turn.View, d.runner.now())
 	resp, err := d.runner.model.Generate(ctx, llm.Request{
-		Kind: llm.KindProbe, Model: d.runner.views.Model(d.turn.View.Session), Messages: d.assemble(v, greeting), Tools: d.runner.frame(d.turn).Tools, MaxOutput: 1, Requests: 1,
+		Kind: llm.KindProbe, Model: d.runner.views.Model(d.turn.View.Session), Messages: d.assemble(v, greeting), Tools: d.runner.frame(d.turn).Tools, MaxOutput: 1, Requests: 1, Greets: true,
 	})
 	d.turn.work.add(resp.Parts)
 	a.model = cmp.Or(a.model, resp.UsedModel())

@@ -119,15 +119,16 @@ func (x *evidence) view(list []suspect, with []bool) sessions.View {
 
 var errNotAsked = errors.New("model could not be asked")
 
-// refuses reports whether the model refuses a request with the view, in the form of a turn. It asks for one token.
-func (a accuser) refuses(ctx context.Context, x *evidence, v sessions.View) (bool, error) {
+// refuses reports whether the model refuses a request with the parts that are marked, in the form of a turn. It asks for one token.
+func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with []bool) (bool, error) {
+	v := x.view(list, with)
 	whole, greeting := a.worker.views.Greeting(v, a.worker.now())
 	whole.Session.ConversationType, whole.Session.Title, whole.Session.Pinned = v.Session.ConversationType, v.Session.Title, v.Session.Pinned
 	whole.Summaries, whole.Tail = v.Summaries, v.Tail
 	frame := a.worker.views.FrameOf(v.Session)
 	resp, err := a.worker.model.Generate(ctx, llm.Request{
 		Kind: llm.KindProbe, Model: x.model, Messages: frame.Assemble(whole, a.worker.views.Settings(v.Session).Policy, "", []sessions.Event{greeting}),
-		Tools: x.tools, MaxOutput: 1, Requests: 1,
+		Tools: x.tools, MaxOutput: 1, Requests: 1, Greets: !slices.Contains(with, true),
 	})
 	a.worker.Charge(ctx, x.s.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
 	fault, failed := errors.AsType[*llm.CallError](err)
@@ -152,7 +153,7 @@ func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholdin
 	x.zone = a.worker.cfg.Location
 	w = sessions.Withholding{Model: x.id, Class: x.class, At: a.worker.now(), Events: map[int64][]sessions.WithheldPart{}}
 	list := x.list()
-	refused, err := a.refuses(ctx, x, x.view(list, make([]bool, len(list))))
+	refused, err := a.refuses(ctx, x, list, make([]bool, len(list)))
 	if err == nil && refused {
 		err = fmt.Errorf("%w: it refuses every request", errNotAsked)
 	}
@@ -160,7 +161,7 @@ func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholdin
 		return w, 0, false, err
 	}
 	found, err := blame.Find(ctx, len(list), maxProbes, func(ctx context.Context, with []bool) (bool, error) {
-		return a.refuses(ctx, x, x.view(list, with))
+		return a.refuses(ctx, x, list, with)
 	})
 	for _, i := range found.Guilty {
 		switch p := list[i]; {
