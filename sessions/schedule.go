@@ -77,19 +77,22 @@ func (s Scheduled) Lead() string {
 const (
 	MaxSchedules       = 50 // per conversation
 	MaxPersonSchedules = 30 // for one person with one robot
+	// LeftSchedules is a fifth of a conversation's. A person with as many leaves the last ones to the others.
+	LeftSchedules = MaxSchedules / 5
 )
 
 // The refusals of a further schedule.
 var (
 	ErrConversationSchedules = errors.New("the conversation has too many schedules")
 	ErrPersonSchedules       = errors.New("the person has too many schedules")
+	ErrLeftSchedules         = errors.New("the last places of the conversation are for people with fewer schedules")
 )
 
 // Schedules keeps schedules. The transaction that moves a schedule to its next time stores the message. So each time has one
 // message, whatever replica stores it.
 type Schedules interface {
 	// AddSchedule stores a schedule of the lease's session, and returns it with its number. A known origin returns the stored
-	// one. It returns [ErrConversationSchedules] or [ErrPersonSchedules] beyond a bound.
+	// one. It returns [ErrConversationSchedules], [ErrPersonSchedules] or [ErrLeftSchedules] beyond a bound.
 	AddSchedule(ctx context.Context, l Lease, s Schedule) (Schedule, error)
 	// ActiveSchedules lists the active schedules of all sessions of a session's conversation, the next due first.
 	ActiveSchedules(ctx context.Context, key Key) ([]Schedule, error)

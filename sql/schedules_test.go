@@ -73,6 +73,30 @@ func TestScheduleIsAddedOnce(t *testing.T) {
 	}
 }
 
+// Two people do not fill a conversation: the last fifth of its places is for people with fewer schedules.
+func TestSchedulesAreLeftToOthers(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	set := func(by sessions.UserID) (n int, err error) {
+		for {
+			if _, err := s.AddSchedule(t.Context(), c.lease, reminder(fmt.Sprint(by, n), "x", by)); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	if n, err := set(zhangID); n != sessions.MaxPersonSchedules || !errors.Is(err, sessions.ErrPersonSchedules) {
+		t.Errorf("a person alone sets %d (%v)", n, err)
+	}
+	if n, err := set(liID); n != sessions.LeftSchedules || !errors.Is(err, sessions.ErrLeftSchedules) {
+		t.Errorf("the second person sets %d (%v)", n, err)
+	}
+	if n, err := set("third"); n != sessions.LeftSchedules || !errors.Is(err, sessions.ErrConversationSchedules) {
+		t.Errorf("the third person sets %d (%v)", n, err)
+	}
+}
+
 // Each time of a schedule stores one message, however many replicas fire it at once.
 func TestScheduleFiresOnce(t *testing.T) {
 	t.Parallel()

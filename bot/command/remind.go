@@ -164,6 +164,8 @@ func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 		return say(wording.RemindNested)
 	case errors.Is(err, sessions.ErrConversationSchedules):
 		return say(wording.RemindFullHere, sessions.MaxSchedules)
+	case errors.Is(err, sessions.ErrLeftSchedules):
+		return say(wording.RemindLeft, sessions.LeftSchedules)
 	case errors.Is(err, sessions.ErrPersonSchedules):
 		return say(wording.RemindFullYours, sessions.MaxPersonSchedules)
 	case errors.Is(err, when.ErrPast), errors.Is(err, schedule.ErrEnded):

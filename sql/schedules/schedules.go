@@ -69,6 +69,15 @@ func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, b
 	if len(list) >= sessions.MaxSchedules {
 		return sessions.ErrConversationSchedules
 	}
+	here := 0
+	for _, one := range list {
+		if one.CreatedBy == by {
+			here++
+		}
+	}
+	if here >= sessions.LeftSchedules && sessions.MaxSchedules-len(list) <= sessions.LeftSchedules {
+		return sessions.ErrLeftSchedules
+	}
 	theirs, err := s.Q.SchedulesOfPerson(ctx, tx, &dbsqlc.SchedulesOfPersonParams{
 		CreatedBy: by, RobotSessions: pg.SessionPrefix(session.RobotCode),
 	})
