@@ -102,6 +102,13 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	return m
 }
 
+func limitNames() (names []string) {
+	for _, l := range sessions.AllLimits {
+		names = append(names, string(l))
+	}
+	return names
+}
+
 // begin sets the counters of alerts to 0: Prometheus sees no increase in a series that begins with its first event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
@@ -109,7 +116,7 @@ func (m *metrics) begin() {
 		m.refused:  {string(access.Group), string(access.Person), string(access.External)},
 		m.ratings:  {string(sessions.Good), string(sessions.Bad)},
 		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
-		m.limited:  {string(sessions.PersonTurns), string(sessions.GroupTurns), string(sessions.PersonTokens), string(sessions.AllTokens), string(sessions.UnidentifiedTurns)},
+		m.limited:  limitNames(),
 		m.flushes:  {"saved", "nothing", "failed"},
 		m.digests:  {"written", "nothing", "failed"},
 		m.refusals: {turn.RefusedQuestion, turn.RefusedHistory, turn.RefusedAll},

@@ -6,11 +6,30 @@ import (
 )
 
 // Limits bound the turns and tokens of people, groups and the installation. 0: no bound.
+//
+// The turns of a group and the tokens of the installation are shared: a person beyond a fifth of them gets what the others' recent
+// use leaves, see [Allowance]. The recent turns of a group are those of this window and the one before. The recent tokens are the
+// others' largest day of the last [RecentDays].
 type Limits struct {
 	PersonTurns, GroupTurns int // in a minute from the first turn
 	PersonTokens, Tokens    int // in a UTC day; Tokens is of the whole installation, upkeep included
 	// UnidentifiedTurns bounds an asker without a staff id in groups, in an hour from the first turn.
 	UnidentifiedTurns int
+	// ScheduledTurns bounds the scheduled questions of a person, and Compactions the compactions of a conversation by hand. Both
+	// are of a UTC day.
+	ScheduledTurns, Compactions int
+}
+
+// RecentDays is the number of days, with the current one, in which a use of tokens is recent.
+const RecentDays = 8
+
+// Allowance is a person's part of a bound of which others recently used some: at least a fifth, and at least a fifth is left.
+func Allowance(bound, others int) int {
+	fifth := (bound + 4) / 5
+	if others <= 0 {
+		return bound
+	}
+	return max(fifth, bound-max(fifth, others))
 }
 
 // Limit names one of the [Limits]; it is a label of metrics.
@@ -24,6 +43,26 @@ const (
 	AllTokens    Limit = "tokens"
 
 	UnidentifiedTurns Limit = "unidentified_turns"
+	ScheduledTurns    Limit = "scheduled_turns"
+	Compactions       Limit = "compactions"
+
+	// A person's part of GroupTurns and of AllTokens.
+	GroupShare  Limit = "group_share"
+	TokensShare Limit = "tokens_share"
+)
+
+// AllLimits are the limits in the order of their values above.
+var AllLimits = []Limit{PersonTurns, GroupTurns, PersonTokens, AllTokens, UnidentifiedTurns, ScheduledTurns, Compactions, GroupShare, TokensShare}
+
+// Work is what a turn does, where limits count it.
+type Work string
+
+// The kinds of work.
+const (
+	Answering  Work = "answer"     // a question of people
+	Asking     Work = "scheduled"  // a scheduled question
+	Commanded  Work = "command"    // a command that costs
+	Compacting Work = "compaction" // a command that compacts
 )
 
 // Askers are the people of a turn. Group is empty in a private chat.
@@ -34,6 +73,7 @@ type Askers struct {
 	// Unidentified are those of People without a staff id, in a group: people outside the organization, and other
 	// bots.
 	Unidentified []UserID
+	Work         Work // empty: Answering
 	// Key is the session of the turn, and Asked its messages.
 	Key   Key
 	Asked []AskedMessage

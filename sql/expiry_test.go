@@ -52,17 +52,21 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	}
 }
 
-// Windows of limits go after their end.
+// Windows of limits go after their end, and the key of their hashes with its day.
 func TestEndedWindowsExpire(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
-	execute(t, pool, `INSERT INTO limit_windows (subject, ends_at) VALUES ('open', now() + interval '1 minute'), ('ended', now() - interval '1 second')`)
+	execute(t, pool, `INSERT INTO limit_windows (subject, ends_at) VALUES ('open', now() + interval '1 minute'), ('ended', now() - interval '11 minutes')`)
+	execute(t, pool, `INSERT INTO limit_keys (day, key) VALUES ((now() AT TIME ZONE 'UTC')::date, 'key'), ((now() AT TIME ZONE 'UTC')::date - 1, 'old')`)
 	if _, err := s.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left string
 	if err := pool.QueryRow(t.Context(), "SELECT string_agg(convert_from(subject, 'UTF8'), ' ') FROM limit_windows").Scan(&left); err != nil || left != "open" {
 		t.Errorf("%q is left (%v), want the open one", left, err)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM limit_keys"); n != 1 {
+		t.Errorf("%d keys are left, want today's", n)
 	}
 }
 

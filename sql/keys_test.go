@@ -19,6 +19,7 @@ import (
 var overAllSessions = map[string]string{
 	"SuspectSessions": "a message that fell with two processes: the sessions with such messages, by the index of pending ones",
 	"SpendDay":        "a limit of the installation: the tokens of a day, by an index on the day; without the limit it does not run",
+	"UsageOfOthers":   "a turn of a person beyond a fifth of tokens_per_day: the tokens of others, by an index on the day, at most once a minute where there are many",
 
 	"SessionsWaiting":   "the sweep: what waits anywhere, once a second, by partial indexes that hold what is open",
 	"DeadLettersList":   "administrators: messages that were set aside anywhere, by a partial index",

@@ -607,12 +607,21 @@ CREATE TABLE person_erasures (
 );
 
 -- Turns, tokens and notices of people and groups in the latest window of each. It is over at ends_at, and the next use begins
--- another one. subject is a hash.
+-- another one. subject is a hash under the day's key. parts has the turns of each person in a group's window, under such hashes, and
+-- before those of the window before it.
 CREATE TABLE limit_windows (
     subject bytea PRIMARY KEY,
     ends_at timestamptz NOT NULL,
     used    bigint NOT NULL DEFAULT 0,
-    noticed text NOT NULL DEFAULT '' -- message whose notice was given; empty: none, or one that no message may repeat
+    noticed text NOT NULL DEFAULT '', -- message whose notice was given; empty: none, or one that no message may repeat
+    parts   jsonb NOT NULL DEFAULT '{}',
+    before  jsonb NOT NULL DEFAULT '{}'
+);
+
+-- The key of a day's hashes in limit_windows. Without it they belong to no person.
+CREATE TABLE limit_keys (
+    day date  PRIMARY KEY, -- of UTC
+    key bytea NOT NULL
 );
 
 -- The scope that an administrator chose for a group, which is named by the key of the session that all of it would share. That

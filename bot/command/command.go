@@ -107,6 +107,15 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	return c.Use.Run(h, ctx, t, c)
 }
 
+// Work implements turn.Commands.
+func (h *Handler) Work(e sessions.Event) sessions.Work {
+	c := h.commands.Parse(h.views.OwnWords(e))
+	if c.Use == nil || !h.may(e, h.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
+		return ""
+	}
+	return c.Use.Work
+}
+
 func (t Table) unknown(name, lang string) string {
 	if near := t.Near(name); near != "" {
 		return wording.Say(wording.NoCommandNear, lang, near)

@@ -33,6 +33,7 @@ type Use struct {
 	Keeps bool // the argument stays stored as the member's words
 
 	Who   Right
+	Work  sessions.Work // its kind for limits; empty: it costs nothing to speak of
 	Usage wording.Text
 	Does  wording.Text
 	// Example is what a person may write, for a use with an argument.
@@ -75,12 +76,12 @@ var Commands = Table{
 		Run: (*Handler).status,
 	}}},
 	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
-		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
+		Args: Optional, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
 		Example: wording.Text{"/压缩 发布窗口和端口", "/compact release dates and ports"},
 		Does:    wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
 	}, {
 		ZH: []string{"撤销"}, EN: []string{"undo"}, Alone: []string{"撤销压缩"},
-		Who: Owner, Usage: wording.Text{"/压缩撤销", "/compact undo"},
+		Who: Owner, Work: sessions.Commanded, Usage: wording.Text{"/压缩撤销", "/compact undo"},
 		Does: wording.Text{"撤销上一次压缩", "undo the last compaction"}, Run: (*Handler).undo,
 	}, {
 		ZH: []string{"记录", "日志"}, EN: []string{"log"},
@@ -98,7 +99,7 @@ var Commands = Table{
 		Does:    wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"重点"}, EN: []string{"focus"},
-		Args: Required, Who: Owner, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
+		Args: Required, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
 		Example: wording.Text{"/压缩 重点 发布窗口", "/compact focus release dates"},
 		Does:    wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
 	}}},
@@ -119,16 +120,16 @@ var Commands = Table{
 		Does:    wording.Text{"删掉一个提醒", "delete one of them"}, Run: remind(reminding.cancel),
 	}, {
 		ZH: []string{"修改"}, EN: []string{"change"},
-		Args: Required, Glue: digits, Usage: wording.Text{"/提醒 修改 编号 时间", "/remind change N WHEN"},
+		Args: Required, Glue: digits, Work: sessions.Commanded, Usage: wording.Text{"/提醒 修改 编号 时间", "/remind change N WHEN"},
 		Example: wording.Text{"/提醒 修改 3 明天9点", "/remind change 3 tomorrow at 9"},
 		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
 	}, {
 		ZH: []string{"提问"}, EN: []string{"ask"},
-		Args: Required, Keeps: true, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
+		Args: Required, Keeps: true, Work: sessions.Commanded, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
 		Example: wording.Text{"/提醒 提问 每周五17点 总结本周进展", "/remind ask every Friday at 5 pm sum up this week"},
 		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
 	}, {
-		Args: Required, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
+		Args: Required, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Work: sessions.Commanded, Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
 		Example: wording.Text{"/提醒 每周五9点 交周报", "/remind every Friday at 9 send the report"},
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
 		Run:     remind(reminding.set),
@@ -216,7 +217,7 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"导出"}, EN: []string{"export"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{"me"},
-		Args: Optional, Glue: digits, Usage: wording.Text{"/导出我 [页码]", "/export me [page]"},
+		Args: Optional, Glue: digits, Work: sessions.Commanded, Usage: wording.Text{"/导出我 [页码]", "/export me [page]"},
 		Example: wording.Text{"/导出我 2", "/export me 2"},
 		Does:    wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
 	}}},

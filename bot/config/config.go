@@ -239,7 +239,7 @@ func defaults(src *source) *Config {
 		},
 		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
-			Limits: LimitsConfig{UnidentifiedTurns: 20},
+			Limits: LimitsConfig{UnidentifiedTurns: 20, ScheduledTurns: 48, Compactions: 10},
 			Name:   "Ebb", Language: "zh", SessionScope: "group",
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			BusyNote: 30 * time.Second, StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,

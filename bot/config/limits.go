@@ -17,6 +17,10 @@ type LimitsConfig struct {
 	// UnidentifiedTurns bounds the turns of a sender without a staff id in groups, in an hour. So two bots that answer
 	// each other come to an end.
 	UnidentifiedTurns int `json:"unidentified_turns_per_hour"`
+	// ScheduledTurns is for one person's scheduled questions in a day (UTC).
+	ScheduledTurns int `json:"person_scheduled_turns_per_day"`
+	// Compactions is for compactions by hand in one conversation in a day (UTC).
+	Compactions int `json:"compactions_per_day"`
 	// Tokens is for all conversations in a day (UTC), upkeep included.
 	Tokens int `json:"tokens_per_day"`
 }
@@ -25,6 +29,7 @@ func (l LimitsConfig) check(k checker) {
 	for key, n := range map[string]int{
 		"person_turns_per_minute": l.PersonTurns, "person_tokens_per_day": l.PersonTokens,
 		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens, "unidentified_turns_per_hour": l.UnidentifiedTurns,
+		"person_scheduled_turns_per_day": l.ScheduledTurns, "compactions_per_day": l.Compactions,
 	} {
 		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
 	}
@@ -34,7 +39,7 @@ func (l LimitsConfig) check(k checker) {
 func (l LimitsConfig) Limits() sessions.Limits {
 	return sessions.Limits{
 		PersonTurns: l.PersonTurns, GroupTurns: l.GroupTurns, PersonTokens: l.PersonTokens, Tokens: l.Tokens,
-		UnidentifiedTurns: l.UnidentifiedTurns,
+		UnidentifiedTurns: l.UnidentifiedTurns, ScheduledTurns: l.ScheduledTurns, Compactions: l.Compactions,
 	}
 }
 

@@ -244,6 +244,7 @@ func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
 	}
 	began := time.Now()
 	resp, err := g.model.Generate(ctx, r)
+	meterOf(ctx).add(resp.Usage)
 	if g.metrics != nil {
 		g.metrics.call(r, resp, err, time.Since(began))
 		g.watch(ctx, r, resp.Parts)

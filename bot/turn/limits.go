@@ -8,19 +8,22 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
-// admit counts a turn against the limits. Messages of people over a limit wait behind the others. If only such messages
+// admit counts a turn against the limits, also that of a command that costs. Messages of people over a limit wait behind the others. If only such messages
 // remain, the turn becomes one of kindLimited. It has all of them for a limit of the conversation or the installation,
 // else those of one person. A person with a message that an earlier attempt counted is not counted again.
 func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	limits := r.cfg.Current.For(t.Key).Limits
-	if t.plan.Kind != kindAsk || limits == (sessions.Limits{}) {
+	work := workOf(t, r.handler)
+	if work == "" || limits == (sessions.Limits{}) {
 		return nil
 	}
 	a := uncounted(t)
+	a.Work = work
 	if len(a.People) == 0 {
 		return nil
 	}
@@ -45,6 +48,19 @@ func (r *Runner) admit(ctx context.Context, t *Turn) error {
 	t.plan.Take = take
 	t.Asked = t.Asked[:take]
 	return nil
+}
+
+// workOf is empty for a turn that costs nothing.
+func workOf(t *Turn, c Commands) sessions.Work {
+	switch {
+	case t.plan.Kind == kindCommand:
+		return c.Work(t.Asked[0])
+	case t.plan.Kind != kindAsk:
+		return ""
+	case t.Asked[0].IsScheduled():
+		return sessions.Asking
+	}
+	return sessions.Answering
 }
 
 // uncounted counts the group with the first asker.
@@ -136,6 +152,14 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 		return wording.Say(wording.LimitGroupTurns, t.Lang, limits.GroupTurns, at.Format(time.TimeOnly)), nil
 	case sessions.UnidentifiedTurns:
 		return wording.Say(wording.LimitUnidentified, t.Lang, limits.UnidentifiedTurns, at.Format(time.TimeOnly)), nil
+	case sessions.ScheduledTurns:
+		return wording.Say(wording.LimitScheduled, t.Lang, limits.ScheduledTurns, at.Format("01-02 15:04")), nil
+	case sessions.Compactions:
+		return wording.Say(wording.LimitCompactions, t.Lang, limits.Compactions, at.Format("01-02 15:04")), nil
+	case sessions.GroupShare:
+		return wording.Say(wording.LimitGroupShare, t.Lang, at.Format(time.TimeOnly)), nil
+	case sessions.TokensShare:
+		return wording.Say(wording.LimitTokensShare, t.Lang, at.Format("01-02 15:04")), nil
 	case sessions.PersonTokens:
 		return wording.Say(wording.LimitPersonTokens, t.Lang, wording.Thousands(limits.PersonTokens), at.Format("01-02 15:04")), nil
 	default:
@@ -144,9 +168,9 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 }
 
 // spend divides the tokens equally. A failure is logged: the answer is more important.
-func (r *Runner) spend(ctx context.Context, t *Turn, a answer) {
-	tokens := a.usage.Prompt + a.usage.Completion
-	if r.cfg.Current.For(t.Key).Limits.PersonTokens <= 0 || tokens <= 0 {
+func (r *Runner) spend(ctx context.Context, t *Turn, used sessions.Usage) {
+	tokens, limits := used.Prompt+used.Completion, r.cfg.Current.For(t.Key).Limits
+	if limits.PersonTokens <= 0 && limits.Tokens <= 0 || tokens <= 0 {
 		return
 	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
@@ -155,4 +179,11 @@ func (r *Runner) spend(ctx context.Context, t *Turn, a answer) {
 	if err := r.store.SpendTokens(one, who.Robot, who.People, tokens); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
 	}
+}
+
+// metered counts the tokens of a command for its person, whatever becomes of the answer.
+func metered(ctx context.Context, r *Runner, t *Turn) string {
+	work, used := llm.WithMeter(ctx)
+	defer func() { r.spend(ctx, t, used()) }()
+	return r.handler.Command(work, &t.Exchange)
 }

@@ -101,6 +101,8 @@ type Commands interface {
 	Stops(e sessions.Event, asked []sessions.Event) bool
 	// May reports whether a message's sender has the right to a command, by its English name.
 	May(e sessions.Event, command string) bool
+	// Work is what limits count a command as; empty: it costs nothing, or will be refused.
+	Work(e sessions.Event) sessions.Work
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
 }

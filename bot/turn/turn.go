@@ -124,7 +124,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 		r.outbox.Invalidate(t.Key) // a commit with a lost answer may have stored a reply
 		return false, err
 	}
-	r.spend(ctx, t, a.answer)
+	r.spend(ctx, t, a.usage)
 	if t.plan.Kind == kindStale {
 		r.staleNotices.record(t.Key, t.Asked)
 	}
@@ -202,7 +202,7 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	var o outcome
 	switch t.plan.Kind {
 	case kindCommand:
-		o.text = r.handler.Command(work, &t.Exchange)
+		o.text = metered(work, r, t)
 		r.running.hold(t.Lease) // an erasure gave the turn another
 	case kindAsk:
 		attended, leave := r.attend(work, t)

@@ -34,6 +34,10 @@ const (
 	LimitUnidentified
 	LimitPersonTokens
 	LimitTokens
+	LimitScheduled
+	LimitCompactions
+	LimitGroupShare
+	LimitTokensShare
 	RefusedGroup
 	RefusedPerson
 	RefusedExternal
@@ -175,6 +179,7 @@ const (
 	RemindNested
 	RemindFullHere
 	RemindFullYours
+	RemindLeft
 	RemindOff
 	RemindFailed
 	RemindAsks
@@ -252,11 +257,15 @@ var phrases = map[Phrase]Text{
 	ModelMissing:      {"找不到模型 %s，现在由其他模型代替，没有其他模型时大家得不到回答。请检查它的地址和模型名。", "Model %s can't be found. Other models stand in for it; without one, people get no answer. Please check its address and its model name."},
 	ModelMalformed:    {"模型 %s 拒绝了我最近的每一个请求，大家可能得不到回答。请运行 bot doctor 查看原因。", "Model %s refuses each of my latest requests, and people may get no answer. Please run bot doctor for the reason."},
 	VectorsRefused:    {"向量接口（模型 %s）拒绝访问、余额不足或找不到，现在只按字词查找记忆，回答照常。请检查 agent.memory.embeddings 的地址、密钥和余额，或运行 bot doctor。", "The endpoint of embeddings (model %s) denies access, has no money left, or can't be found. Memory is searched by words alone; answers go on. Please check the address, the key and the account of agent.memory.embeddings, or run bot doctor."},
-	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands still work."},
+	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。不耗用量的命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands that cost nothing still work."},
 	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d questions an hour in groups; I answer again after %s."},
-	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands still work."},
-	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。命令仍然可用。", "You have used your allowance of the day (%s tokens); I answer again after %s. Commands still work."},
-	LimitTokens:       {"今天的总用量已用完，%s 后可以继续。命令仍然可用。", "The allowance of the day for all conversations is used up; I answer again after %s. Commands still work."},
+	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。不耗用量的命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands that cost nothing still work."},
+	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。不耗用量的命令仍然可用。", "You have used your allowance of the day (%s tokens); I answer again after %s. Commands that cost nothing still work."},
+	LimitTokens:       {"今天的总用量已用完，%s 后可以继续。不耗用量的命令仍然可用。", "The allowance of the day for all conversations is used up; I answer again after %s. Commands that cost nothing still work."},
+	LimitScheduled:    {"你的定时提问今天已回答 %d 次，到了每天的上限；%s 后可以继续。提醒不受影响。", "Your scheduled questions have been answered %d times today, which is the limit; I answer them again after %s. Reminders go on."},
+	LimitCompactions:  {"这个会话今天已手动压缩 %d 次，到了每天的上限；%s 后可以继续。自动压缩不受影响。", "This conversation was compacted by hand %d times today, which is the limit; this works again after %s. Automatic compactions go on."},
+	LimitGroupShare:   {"你用完了这个群这一分钟里你的那一份，其余的留给其他人；%s 后可以继续。不耗用量的命令仍然可用。", "You have used your share of this conversation's minute, and the rest is for the others; I answer you again after %s. Commands that cost nothing still work."},
+	LimitTokensShare:  {"你用完了今天总用量里你的那一份，其余的留给其他人；%s 后可以继续。不耗用量的命令仍然可用。", "You have used your share of the day's allowance for all, and the rest is for the others; I answer you again after %s. Commands that cost nothing still work."},
 
 	NoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
 	StillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
@@ -446,6 +455,7 @@ var phrases = map[Phrase]Text{
 	RemindNested:      {"定时消息里不能再设提醒。", "A scheduled message can't set reminders."},
 	RemindFullHere:    {"这里的提醒已经有 %d 个了，请先删掉一些。", "There are %d reminders here already. Please delete some first."},
 	RemindFullYours:   {"你的提醒已经有 %d 个了，请先删掉一些。", "You have %d reminders already. Please delete some first."},
+	RemindLeft:        {"你在这里的提醒不少于 %d 个，剩下的位置留给其他人；请先删掉一些。", "You have %d reminders here or more, and the last places are for the others. Please delete some first."},
 	RemindOff:         {"提醒功能没有开启。", "Reminders are switched off."},
 	RemindFailed:      {"⚠️ 暂时处理不了提醒，请稍后再试。", "⚠️ Reminders can't be handled at the moment. Please try again later."},
 	RemindAsks:        {"（由我来回答）", " (I will answer it)"},

@@ -18,14 +18,61 @@ func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWi
 	return w
 }
 
+// recentWindow is how long ago the window before may have ended.
+const recentWindow = 10 * time.Minute
+
 // use opens a window with the given end unless one is current.
 func (m *Store) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
 	w := m.window(string(limit), robot, id)
 	if w.ends.IsZero() {
-		w.ends = ends
+		w = limitWindow{ends: ends}
+		if last := m.windows[limitSubject{string(limit), robot, id}]; time.Since(last.ends) < recentWindow {
+			w.before = last.parts
+		}
 	}
 	w.used += n
 	m.windows[limitSubject{string(limit), robot, id}] = w
+}
+
+func (m *Store) useGroup(a sessions.Askers, people []sessions.UserID, ends time.Time) {
+	m.use(sessions.GroupTurns, a.Robot, string(a.Group), 1, ends)
+	of := limitSubject{string(sessions.GroupTurns), a.Robot, string(a.Group)}
+	w := m.windows[of]
+	w.parts = maps.Clone(w.parts)
+	if w.parts == nil {
+		w.parts = map[sessions.UserID]int{}
+	}
+	for _, p := range people {
+		w.parts[p]++
+	}
+	m.windows[of] = w
+}
+
+// isBeyondGroup reports whether a person has used their part of a group's turns.
+func (m *Store) isBeyondGroup(a sessions.Askers, bound int, person sessions.UserID) bool {
+	w, others := m.window(string(sessions.GroupTurns), a.Robot, string(a.Group)), 0
+	for one := range w.parts {
+		if one != person {
+			others += max(w.parts[one], w.before[one])
+		}
+	}
+	for one, n := range w.before {
+		if _, again := w.parts[one]; one != person && !again {
+			others += n
+		}
+	}
+	return bound > 0 && w.parts[person] >= sessions.Allowance(bound, others)
+}
+
+// isBeyondTokens knows the use of this day alone.
+func (m *Store) isBeyondTokens(a sessions.Askers, bound int, person sessions.UserID) bool {
+	others := 0
+	for of := range m.windows {
+		if of.kind == string(sessions.PersonTokens) && of.id != string(person) {
+			others += m.window(of.kind, of.robot, of.id).used
+		}
+	}
+	return bound > 0 && m.window(string(sessions.PersonTokens), a.Robot, string(person)).used >= sessions.Allowance(bound, others)
 }
 
 func endOfDay() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
@@ -60,19 +107,34 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 	if a.Group != "" {
 		check(sessions.GroupTurns, string(a.Group), limits.GroupTurns, "")
 	}
+	if a.Work == sessions.Compacting {
+		check(sessions.Compactions, string(a.Key), limits.Compactions, "")
+	}
 	for _, p := range a.People {
 		check(sessions.PersonTurns, string(p), limits.PersonTurns, p)
 		check(sessions.PersonTokens, string(p), limits.PersonTokens, p)
+		if a.Work == sessions.Asking {
+			check(sessions.ScheduledTurns, string(p), limits.ScheduledTurns, p)
+		}
+		switch {
+		case stopped[""] || stopped[p]:
+		case a.Group != "" && m.isBeyondGroup(a, limits.GroupTurns, p):
+			until := m.window(string(sessions.GroupTurns), a.Robot, string(a.Group)).ends
+			reached, stopped[p] = append(reached, sessions.Reached{Limit: sessions.GroupShare, Person: p, Until: until}), true
+		case m.isBeyondTokens(a, limits.Tokens, p):
+			reached, stopped[p] = append(reached, sessions.Reached{Limit: sessions.TokensShare, Person: p, Until: endOfDay()}), true
+		}
 	}
 	for _, p := range a.Unidentified {
 		check(sessions.UnidentifiedTurns, string(p), limits.UnidentifiedTurns, p)
 	}
-	admitted, ends := false, time.Now().Add(time.Minute)
+	var admitted []sessions.UserID
+	ends := time.Now().Add(time.Minute)
 	for _, p := range a.People {
 		if stopped[""] || stopped[p] {
 			continue
 		}
-		admitted = true
+		admitted = append(admitted, p)
 		keep(p)
 		if limits.PersonTurns > 0 {
 			m.use(sessions.PersonTurns, a.Robot, string(p), 1, ends)
@@ -80,9 +142,15 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 		if limits.UnidentifiedTurns > 0 && slices.Contains(a.Unidentified, p) {
 			m.use(sessions.UnidentifiedTurns, a.Robot, string(p), 1, time.Now().Add(time.Hour))
 		}
+		if limits.ScheduledTurns > 0 && a.Work == sessions.Asking {
+			m.use(sessions.ScheduledTurns, a.Robot, string(p), 1, endOfDay())
+		}
 	}
-	if admitted && a.Group != "" && limits.GroupTurns > 0 {
-		m.use(sessions.GroupTurns, a.Robot, string(a.Group), 1, ends)
+	if len(admitted) > 0 && a.Work == sessions.Compacting && limits.Compactions > 0 {
+		m.use(sessions.Compactions, a.Robot, string(a.Key), 1, endOfDay())
+	}
+	if len(admitted) > 0 && a.Group != "" && limits.GroupTurns > 0 {
+		m.useGroup(a, admitted, ends)
 	}
 	return reached, nil
 }

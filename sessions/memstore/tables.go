@@ -183,6 +183,8 @@ type limitWindow struct {
 	ends    time.Time
 	used    int
 	noticed sessions.MessageID
+	parts   map[sessions.UserID]int // turns of each person in a group's window
+	before  map[sessions.UserID]int // in the window before it
 }
 
 // wakeListener is one call of Listen.

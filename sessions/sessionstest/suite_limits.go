@@ -182,6 +182,119 @@ func testAdmitKeeps(b *suite) {
 	}
 }
 
+// A person alone may use all turns of a group. Beside others a fifth is left to them at least, in the next window too.
+func testGroupShare(b *suite) {
+	limits := sessions.Limits{GroupTurns: 10}
+	asks := func(group sessions.ConversationID, person sessions.UserID, want ...sessions.Limit) {
+		b.Helper()
+		var met []sessions.Limit
+		for _, r := range b.admit(limits, askersOf(group, person)) {
+			met = append(met, r.Limit)
+			if until := time.Until(r.Until); until <= 0 || until > time.Minute {
+				b.Errorf("%s met %+v, want an end within the minute", person, r)
+			}
+		}
+		if !slices.Equal(met, want) {
+			b.Errorf("%s met %v in %s, want %v", person, met, group, want)
+		}
+	}
+	for range 10 {
+		asks("alone", "eve")
+	}
+	asks("alone", "eve", sessions.GroupTurns)
+
+	asks("shared", "alice")
+	for range 8 {
+		asks("shared", "eve")
+	}
+	asks("shared", "eve", sessions.GroupShare)
+	if r := b.admit(limits, askersOf("shared", "eve", "alice")); len(r) != 1 || r[0].Limit != sessions.GroupShare || r[0].Person != "eve" {
+		b.Errorf("a turn of two met %+v, want the share of one", r)
+	}
+	asks("shared", "alice", sessions.GroupTurns)
+
+	for range 3 {
+		asks("busy", "alice")
+	}
+	for range 7 {
+		asks("busy", "eve")
+	}
+	asks("busy", "eve", sessions.GroupTurns)
+	r := b.admit(limits, askersOf("busy", "eve", "alice"))
+	if len(r) != 1 || r[0].Person != "" {
+		b.Errorf("a full group met %+v", r)
+	}
+}
+
+// The same holds for the tokens of the installation.
+func testTokensShare(b *suite) {
+	limits, l := sessions.Limits{Tokens: 1000}, b.leaseWithMessages(4)
+	spend := func(tokens int, person sessions.UserID) {
+		b.Helper()
+		t := b.beginTurn(l, 1)
+		turn := sessions.Turn{Usage: sessions.Usage{Prompt: tokens}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
+		turn.Taken = []int64{t.Pending[0].ID}
+		b.commitTurn(l, turn)
+		b.checkError(b.Store.SpendTokens(b.ctx, "robot", []sessions.UserID{person}, tokens))
+	}
+	admitted := func(person sessions.UserID, want ...sessions.Limit) {
+		b.Helper()
+		var met []sessions.Limit
+		for _, r := range b.admit(limits, askersOf("g", person)) {
+			met = append(met, r.Limit)
+		}
+		if !slices.Equal(met, want) {
+			b.Errorf("%s met %v, want %v", person, met, want)
+		}
+	}
+	spend(700, "eve")
+	admitted("eve")
+	spend(120, "eve")
+	admitted("eve")
+	spend(1, "alice")
+	admitted("eve", sessions.TokensShare)
+	admitted("alice")
+	spend(150, "alice")
+	admitted("alice")
+	r := b.admit(limits, askersOf("g", "eve", "alice"))
+	if len(r) != 1 || r[0].Limit != sessions.TokensShare || r[0].Person != "eve" || r[0].Until.UTC().Hour() != 0 {
+		b.Errorf("a turn of two met %+v, want the share of one until midnight", r)
+	}
+}
+
+// Scheduled questions and compactions by hand have bounds of a day. Other turns don't count there.
+func testWorkOfADay(b *suite) {
+	limits := sessions.Limits{ScheduledTurns: 2, Compactions: 2}
+	asks := func(work sessions.Work, key sessions.Key, person sessions.UserID, want ...sessions.Limit) {
+		b.Helper()
+		a := askersOf("g", person)
+		a.Work, a.Key = work, key
+		var met []sessions.Limit
+		for _, r := range b.admit(limits, a) {
+			met = append(met, r.Limit)
+			if end := r.Until.UTC(); end.Hour()+end.Minute() != 0 {
+				b.Errorf("%s ends at %v, want midnight", r.Limit, end)
+			}
+		}
+		if !slices.Equal(met, want) {
+			b.Errorf("%s of %s met %v, want %v", work, person, met, want)
+		}
+	}
+	for range 3 {
+		asks(sessions.Answering, "robot/k", "eve")
+		asks(sessions.Commanded, "robot/k", "eve")
+	}
+	for range 2 {
+		asks(sessions.Asking, "robot/k", "eve")
+		asks(sessions.Compacting, "robot/k", "eve")
+	}
+	asks(sessions.Asking, "robot/k", "eve", sessions.ScheduledTurns)
+	asks(sessions.Asking, "robot/k", "alice")
+	asks(sessions.Compacting, "robot/k", "alice", sessions.Compactions)
+	asks(sessions.Compacting, "robot/other", "eve")
+	asks(sessions.Answering, "robot/k", "eve")
+}
+
 func testSpendTokens(b *suite) {
 	people := []sessions.UserID{"alice", "bob", "carol"}
 	b.checkError(b.Store.SpendTokens(b.ctx, "robot", people, 100))
@@ -208,7 +321,7 @@ func testSpendTokens(b *suite) {
 
 	l := b.leaseWithMessages(1)
 	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 70, Cached: 50, Completion: 30}}))
-	if r := b.admit(sessions.Limits{Tokens: 101}, askersOf("g1", "alice")); len(r) > 0 {
+	if r := b.admit(sessions.Limits{Tokens: 101}, askersOf("g1", "dave")); len(r) > 0 {
 		b.Errorf("below the installation's limit the turn met %+v", r)
 	}
 	r = b.admit(sessions.Limits{Tokens: 100, PersonTokens: 40}, askersOf("g1", "alice"))

@@ -35,7 +35,7 @@ var references = []string{"memories", "replicas", "deleted_messages", "sender_id
 
 // locals are tables that no statement joins with distributed ones.
 var locals = []string{
-	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "person_erasures",
+	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "limit_keys", "person_erasures",
 	"restarts",
 }
 

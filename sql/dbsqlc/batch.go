@@ -1366,9 +1366,10 @@ func (b *LimitsAdmitBatchResults) Close() error {
 }
 
 const limitsCount = `-- name: LimitsCount :batchexec
-INSERT INTO limit_windows AS l (subject, ends_at, used) VALUES ($1, now() + interval '1 second' * $2::float8, $3::bigint)
+INSERT INTO limit_windows AS l (subject, ends_at, used)
+VALUES ($1, greatest($2::timestamptz, now() + interval '1 second' * $3::float8), $4::bigint)
 ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
-RETURNING (1 / CASE WHEN l.used <= $4::bigint THEN 1 ELSE 0 END)::int AS within
+RETURNING (1 / CASE WHEN l.used <= $5::bigint THEN 1 ELSE 0 END)::int AS within
 `
 
 type LimitsCountBatchResults struct {
@@ -1379,18 +1380,20 @@ type LimitsCountBatchResults struct {
 
 type LimitsCountParams struct {
 	Subject []byte
+	EndsAt  *time.Time
 	Lasts   float64
 	More    int64
 	Bound   int64
 }
 
-// LimitsCount adds to a window, or begins one of a number of seconds. It ends the pipeline by a division by zero when the window exceeds the
-// bound.
+// LimitsCount adds to a window, or begins one that ends at a time or after a number of seconds. It ends the pipeline by a division by
+// zero when the window exceeds the bound.
 func (q *Queries) LimitsCount(ctx context.Context, db DBTX, arg []*LimitsCountParams) *LimitsCountBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.Subject,
+			a.EndsAt,
 			a.Lasts,
 			a.More,
 			a.Bound,
@@ -1418,58 +1421,6 @@ func (b *LimitsCountBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *LimitsCountBatchResults) Close() error {
-	b.closed = true
-	return b.br.Close()
-}
-
-const limitsCountDay = `-- name: LimitsCountDay :batchexec
-INSERT INTO limit_windows AS l (subject, ends_at, used)
-VALUES ($1, (date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC', $2::bigint)
-ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
-`
-
-type LimitsCountDayBatchResults struct {
-	br     pgx.BatchResults
-	tot    int
-	closed bool
-}
-
-type LimitsCountDayParams struct {
-	Subject []byte
-	More    int64
-}
-
-// LimitsCountDay adds to a window of this day (UTC).
-func (q *Queries) LimitsCountDay(ctx context.Context, db DBTX, arg []*LimitsCountDayParams) *LimitsCountDayBatchResults {
-	batch := &pgx.Batch{}
-	for _, a := range arg {
-		vals := []interface{}{
-			a.Subject,
-			a.More,
-		}
-		batch.Queue(limitsCountDay, vals...)
-	}
-	br := db.SendBatch(ctx, batch)
-	return &LimitsCountDayBatchResults{br, len(arg), false}
-}
-
-func (b *LimitsCountDayBatchResults) Exec(f func(int, error)) {
-	defer b.br.Close()
-	for t := 0; t < b.tot; t++ {
-		if b.closed {
-			if f != nil {
-				f(t, ErrBatchAlreadyClosed)
-			}
-			continue
-		}
-		_, err := b.br.Exec()
-		if f != nil {
-			f(t, err)
-		}
-	}
-}
-
-func (b *LimitsCountDayBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
@@ -1577,9 +1528,61 @@ func (b *LimitsOpenBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const limitsPart = `-- name: LimitsPart :batchexec
+UPDATE limit_windows l SET parts = l.parts || jsonb_build_object($1::text, coalesce((l.parts ->> $1::text)::bigint, 0) + 1)
+WHERE l.subject = $2
+`
+
+type LimitsPartBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type LimitsPartParams struct {
+	Person  string
+	Subject []byte
+}
+
+// LimitsPart adds one to the part of a person in a group's window.
+func (q *Queries) LimitsPart(ctx context.Context, db DBTX, arg []*LimitsPartParams) *LimitsPartBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Person,
+			a.Subject,
+		}
+		batch.Queue(limitsPart, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &LimitsPartBatchResults{br, len(arg), false}
+}
+
+func (b *LimitsPartBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *LimitsPartBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const limitsRenew = `-- name: LimitsRenew :batchexec
-UPDATE limit_windows l SET used = 0, ends_at = now() + interval '1 second' * $1::float8
-WHERE l.subject = $2 AND l.ends_at <= now()
+UPDATE limit_windows l SET used = 0, before = l.parts, parts = '{}',
+    ends_at = greatest($1::timestamptz, now() + interval '1 second' * $2::float8)
+WHERE l.subject = $3 AND l.ends_at <= now()
 `
 
 type LimitsRenewBatchResults struct {
@@ -1589,15 +1592,17 @@ type LimitsRenewBatchResults struct {
 }
 
 type LimitsRenewParams struct {
+	EndsAt  *time.Time
 	Lasts   float64
 	Subject []byte
 }
 
-// LimitsRenew begins a window of a number of seconds in place of one that has ended.
+// LimitsRenew begins a window in place of one that has ended. It ends at a time or after a number of seconds.
 func (q *Queries) LimitsRenew(ctx context.Context, db DBTX, arg []*LimitsRenewParams) *LimitsRenewBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
+			a.EndsAt,
 			a.Lasts,
 			a.Subject,
 		}
@@ -1624,51 +1629,6 @@ func (b *LimitsRenewBatchResults) Exec(f func(int, error)) {
 }
 
 func (b *LimitsRenewBatchResults) Close() error {
-	b.closed = true
-	return b.br.Close()
-}
-
-const limitsRenewDay = `-- name: LimitsRenewDay :batchexec
-UPDATE limit_windows l SET used = 0, ends_at = (date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC'
-WHERE l.subject = $1 AND l.ends_at <= now()
-`
-
-type LimitsRenewDayBatchResults struct {
-	br     pgx.BatchResults
-	tot    int
-	closed bool
-}
-
-// LimitsRenewDay begins a window of this day (UTC) in place of one that has ended.
-func (q *Queries) LimitsRenewDay(ctx context.Context, db DBTX, subject [][]byte) *LimitsRenewDayBatchResults {
-	batch := &pgx.Batch{}
-	for _, a := range subject {
-		vals := []interface{}{
-			a,
-		}
-		batch.Queue(limitsRenewDay, vals...)
-	}
-	br := db.SendBatch(ctx, batch)
-	return &LimitsRenewDayBatchResults{br, len(subject), false}
-}
-
-func (b *LimitsRenewDayBatchResults) Exec(f func(int, error)) {
-	defer b.br.Close()
-	for t := 0; t < b.tot; t++ {
-		if b.closed {
-			if f != nil {
-				f(t, ErrBatchAlreadyClosed)
-			}
-			continue
-		}
-		_, err := b.br.Exec()
-		if f != nil {
-			f(t, err)
-		}
-	}
-}
-
-func (b *LimitsRenewDayBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -8,7 +8,56 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
+
+const limitsKey = `-- name: LimitsKey :many
+SELECT k.key FROM limit_keys k WHERE k.day = $1::date
+`
+
+func (q *Queries) LimitsKey(ctx context.Context, db DBTX, day pgtype.Date) ([][]byte, error) {
+	rows, err := db.Query(ctx, limitsKey, day)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items [][]byte
+	for rows.Next() {
+		var key []byte
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		items = append(items, key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const limitsKeyAdd = `-- name: LimitsKeyAdd :exec
+INSERT INTO limit_keys (day, key) VALUES ($1::date, $2::bytea) ON CONFLICT (day) DO NOTHING
+`
+
+type LimitsKeyAddParams struct {
+	Day pgtype.Date
+	Key []byte
+}
+
+func (q *Queries) LimitsKeyAdd(ctx context.Context, db DBTX, arg *LimitsKeyAddParams) error {
+	_, err := db.Exec(ctx, limitsKeyAdd, arg.Day, arg.Key)
+	return err
+}
+
+const limitsKeysTrim = `-- name: LimitsKeysTrim :exec
+DELETE FROM limit_keys k WHERE k.day < $1::date
+`
+
+func (q *Queries) LimitsKeysTrim(ctx context.Context, db DBTX, day pgtype.Date) error {
+	_, err := db.Exec(ctx, limitsKeysTrim, day)
+	return err
+}
 
 const limitsRelease = `-- name: LimitsRelease :exec
 UPDATE limit_windows l SET noticed = '', ends_at = now() WHERE l.subject = $1
@@ -21,22 +70,27 @@ func (q *Queries) LimitsRelease(ctx context.Context, db DBTX, subject []byte) er
 }
 
 const limitsTrim = `-- name: LimitsTrim :exec
-DELETE FROM limit_windows l WHERE l.ends_at < now()
+DELETE FROM limit_windows l WHERE l.ends_at < now() - interval '10 minutes'
 `
 
+// LimitsTrim deletes windows that ended ten minutes ago: until then they are the recent use.
 func (q *Queries) LimitsTrim(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, limitsTrim)
 	return err
 }
 
 const limitsUsed = `-- name: LimitsUsed :many
-SELECT l.subject, l.used, l.ends_at FROM limit_windows l WHERE l.subject = ANY($1::bytea[]) AND l.ends_at > now()
+SELECT l.subject, l.used, l.ends_at, (l.ends_at > now())::boolean AS running, l.parts, l.before
+FROM limit_windows l WHERE l.subject = ANY($1::bytea[])
 `
 
 type LimitsUsedRow struct {
 	Subject []byte
 	Used    int64
 	EndsAt  time.Time
+	Running bool
+	Parts   []byte
+	Before  []byte
 }
 
 func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([]LimitsUsedRow, error) {
@@ -48,7 +102,14 @@ func (q *Queries) LimitsUsed(ctx context.Context, db DBTX, subjects [][]byte) ([
 	var items []LimitsUsedRow
 	for rows.Next() {
 		var i LimitsUsedRow
-		if err := rows.Scan(&i.Subject, &i.Used, &i.EndsAt); err != nil {
+		if err := rows.Scan(
+			&i.Subject,
+			&i.Used,
+			&i.EndsAt,
+			&i.Running,
+			&i.Parts,
+			&i.Before,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -76,5 +137,31 @@ func (q *Queries) SpendDay(ctx context.Context, db DBTX) (SpendDayRow, error) {
 	row := db.QueryRow(ctx, spendDay)
 	var i SpendDayRow
 	err := row.Scan(&i.Tokens, &i.OfRows, &i.EndsAt)
+	return i, err
+}
+
+const usageOfOthers = `-- name: UsageOfOthers :one
+SELECT coalesce(max(d.tokens), 0)::bigint AS tokens, coalesce(sum(d.of_rows), 0)::bigint AS of_rows FROM (
+    SELECT sum(u.prompt_tokens + u.completion_tokens) AS tokens, count(*) AS of_rows FROM model_usage u
+    WHERE u.day >= $1::date AND u.person <> '' AND u.person <> $2::text
+    GROUP BY u.day
+) d
+`
+
+type UsageOfOthersParams struct {
+	Since  pgtype.Date
+	Person string
+}
+
+type UsageOfOthersRow struct {
+	Tokens int64
+	OfRows int64
+}
+
+// UsageOfOthers is the most that other people used on one of some days (UTC), by the index on the day.
+func (q *Queries) UsageOfOthers(ctx context.Context, db DBTX, arg *UsageOfOthersParams) (UsageOfOthersRow, error) {
+	row := db.QueryRow(ctx, usageOfOthers, arg.Since, arg.Person)
+	var i UsageOfOthersRow
+	err := row.Scan(&i.Tokens, &i.OfRows)
 	return i, err
 }

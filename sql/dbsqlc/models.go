@@ -231,11 +231,18 @@ type GroupScope struct {
 	UpdatedAt time.Time
 }
 
+type LimitKey struct {
+	Day pgtype.Date
+	Key []byte
+}
+
 type LimitWindow struct {
 	Subject []byte
 	EndsAt  time.Time
 	Used    int64
 	Noticed string
+	Parts   []byte
+	Before  []byte
 }
 
 type Memory struct {

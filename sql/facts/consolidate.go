@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -57,6 +58,9 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	}
 	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
+	}
+	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, pgtype.Date{Time: s.Clock.Now().UTC(), Valid: true}); err != nil {
+		return 0, fmt.Errorf("deleting the keys of past days: %w", err)
 	}
 	if err := s.tidyUsage(ctx); err != nil {
 		return 0, fmt.Errorf("removing people from usage: %w", err)

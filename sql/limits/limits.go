@@ -3,8 +3,8 @@ package limits
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,24 +16,21 @@ import (
 // Store counts turns, tokens and notices.
 type Store struct {
 	*pg.DB
-	day *day
+	day    *day
+	keys   *dayKeys
+	others *others
 }
 
 // New returns the counts of a database.
-func New(db *pg.DB) *Store { return &Store{db, newDay(db)} }
-
-// The key of a window is a hash, so that it names no person.
-func subject(kind string, robot sessions.RobotCode, id string) []byte {
-	sum := sha256.Sum256([]byte(kind + "\x00" + string(robot) + "\x00" + id))
-	return sum[:]
-}
+func New(db *pg.DB) *Store { return &Store{db, newDay(db), &dayKeys{db: db}, newOthers(db)} }
 
 // window is what a turn counts in, or reads only: a window of tokens.
 type window struct {
 	subject []byte
-	bound   int64
+	bound   int64 // 0: the window is read for the share alone
 	turns   bool
 	lasts   time.Duration
+	endsAt  *time.Time       // end of a day
 	reached sessions.Reached // without a time
 }
 
@@ -42,29 +39,38 @@ func (w window) stops(person sessions.UserID) bool {
 	return w.reached.Person == "" || w.reached.Person == person
 }
 
-func windowsOf(limits sessions.Limits, a sessions.Askers) []window {
+func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 	var all []window
 	add := func(limit sessions.Limit, id string, bound int, person sessions.UserID) {
-		if bound <= 0 {
+		if bound <= 0 && (limit != sessions.PersonTokens || limits.Tokens <= 0) {
 			return
 		}
 		w := window{
-			subject: subject(string(limit), a.Robot, id), bound: int64(bound), turns: limit != sessions.PersonTokens, lasts: time.Minute,
+			subject: k.subject(string(limit), a.Robot, id), bound: int64(max(bound, 0)), turns: limit != sessions.PersonTokens, lasts: time.Minute,
 			reached: sessions.Reached{Limit: limit, Person: person},
 		}
-		if limit == sessions.UnidentifiedTurns {
+		switch limit {
+		case sessions.UnidentifiedTurns:
 			w.lasts = time.Hour
+		case sessions.PersonTokens, sessions.ScheduledTurns, sessions.Compactions:
+			w.lasts, w.endsAt = 0, &k.ends
 		}
 		all = append(all, w)
 	}
 	if a.Group != "" {
 		add(sessions.GroupTurns, string(a.Group), limits.GroupTurns, "")
 	}
+	if a.Work == sessions.Compacting {
+		add(sessions.Compactions, string(a.Key), limits.Compactions, "")
+	}
 	for _, person := range a.People {
 		add(sessions.PersonTurns, string(person), limits.PersonTurns, person)
 		add(sessions.PersonTokens, string(person), limits.PersonTokens, person)
 		if slices.Contains(a.Unidentified, person) {
 			add(sessions.UnidentifiedTurns, string(person), limits.UnidentifiedTurns, person)
+		}
+		if a.Work == sessions.Asking {
+			add(sessions.ScheduledTurns, string(person), limits.ScheduledTurns, person)
 		}
 	}
 	// Turns lock windows in one order.
@@ -83,14 +89,18 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 			return []sessions.Reached{{Limit: sessions.AllTokens, Until: day.Until}}, nil
 		}
 	}
-	all := windowsOf(limits, a)
-	if len(all) == 0 && limits.Tokens <= 0 {
+	if len((dayKey{}).windows(limits, a)) == 0 {
 		return nil, nil
 	}
+	k, err := s.keys.today(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := k.windows(limits, a)
 	for tries := 1; ; tries++ {
-		reached, err := s.reached(ctx, all)
+		reached, err := s.reached(ctx, k, all, limits, a)
 		if err == nil {
-			err = s.count(ctx, all, reached, a)
+			err = s.count(ctx, k, all, reached, a)
 		}
 		// Other turns filled a window since it was read.
 		if pg.IsCode(err, pg.DivisionByZero) && tries < maxAdmissions {
@@ -110,10 +120,7 @@ const maxAdmissions = 10
 
 var errContended = fmt.Errorf("other turns filled a window before each of %d tries", maxAdmissions)
 
-func (s *Store) reached(ctx context.Context, all []window) ([]sessions.Reached, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
+func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	subjects := make([][]byte, 0, len(all))
 	for _, w := range all {
 		subjects = append(subjects, w.subject)
@@ -124,9 +131,24 @@ func (s *Store) reached(ctx context.Context, all []window) ([]sessions.Reached, 
 	}
 	var reached []sessions.Reached
 	for _, row := range rows {
-		for _, w := range all {
-			if bytes.Equal(w.subject, row.Subject) && row.Used >= w.bound {
-				w.reached.Until = row.EndsAt
+		w := all[slices.IndexFunc(all, func(w window) bool { return bytes.Equal(w.subject, row.Subject) })]
+		w.reached.Until = row.EndsAt
+		switch {
+		case !row.Running:
+		case w.bound > 0 && row.Used >= w.bound:
+			reached = append(reached, w.reached)
+		case w.reached.Limit == sessions.GroupTurns:
+			over, err := k.beyondGroup(row, a, w)
+			if err != nil {
+				return nil, err
+			}
+			reached = append(reached, over...)
+		case w.reached.Limit == sessions.PersonTokens && limits.Tokens > 0 && int(row.Used) >= sessions.Allowance(limits.Tokens, limits.Tokens):
+			others, err := s.others.of(ctx, w.reached.Person, k.day)
+			if err != nil {
+				return nil, err
+			}
+			if w.reached.Limit = sessions.TokensShare; int(row.Used) >= sessions.Allowance(limits.Tokens, others) {
 				reached = append(reached, w.reached)
 			}
 		}
@@ -135,7 +157,7 @@ func (s *Store) reached(ctx context.Context, all []window) ([]sessions.Reached, 
 }
 
 // count counts the turn of the askers that no reached limit stops, and marks their messages.
-func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reached, a sessions.Askers) error {
+func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []sessions.Reached, a sessions.Askers) error {
 	var events []int64
 	admitted := slices.DeleteFunc(slices.Clone(a.People), func(person sessions.UserID) bool {
 		return slices.ContainsFunc(reached, func(r sessions.Reached) bool { return window{reached: r}.stops(person) })
@@ -150,8 +172,14 @@ func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reac
 		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
 			continue
 		}
-		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds()}})
-		s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), More: 1, Bound: w.bound}})
+		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt}})
+		s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, More: 1, Bound: w.bound}})
+		if w.reached.Limit != sessions.GroupTurns {
+			continue
+		}
+		for _, person := range admitted {
+			s.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: k.part(a.Robot, person)}})
+		}
 	}
 	if len(events) > 0 {
 		s.Q.LimitsAdmit(ctx, p, []*dbsqlc.LimitsAdmitParams{{SessionKey: a.Key, Events: events}})
@@ -164,18 +192,19 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, peopl
 	if len(people) == 0 || tokens <= 0 {
 		return nil
 	}
-	var all []*dbsqlc.LimitsCountDayParams
+	k, err := s.keys.today(ctx)
+	if err != nil {
+		return err
+	}
+	var all []*dbsqlc.LimitsCountParams
 	for i, part := range sessions.Shares(tokens, len(people)) {
-		all = append(all, &dbsqlc.LimitsCountDayParams{
-			Subject: subject(string(sessions.PersonTokens), robot, string(people[i])), More: int64(part),
+		all = append(all, &dbsqlc.LimitsCountParams{
+			Subject: k.subject(string(sessions.PersonTokens), robot, string(people[i])), EndsAt: &k.ends, More: int64(part), Bound: math.MaxInt64,
 		})
 	}
-	slices.SortFunc(all, func(x, y *dbsqlc.LimitsCountDayParams) int { return bytes.Compare(x.Subject, y.Subject) })
+	slices.SortFunc(all, func(x, y *dbsqlc.LimitsCountParams) int { return bytes.Compare(x.Subject, y.Subject) })
 	p := s.Pool.Pipeline()
-	for i, one := range all {
-		s.Q.LimitsRenewDay(ctx, p, [][]byte{one.Subject})
-		s.Q.LimitsCountDay(ctx, p, all[i:i+1])
-	}
+	s.Q.LimitsCount(ctx, p, all) // the key of another day has other windows
 	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("counting the tokens of %d askers: %w", len(people), err)
 	}
@@ -184,7 +213,11 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, peopl
 
 // Notify implements sessions.Limiter.
 func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
-	key := subject("notice/"+n.Kind, n.Robot, n.Subject)
+	k, err := s.keys.today(ctx)
+	if err != nil {
+		return false, err
+	}
+	key := k.subject("notice/"+n.Kind, n.Robot, n.Subject)
 	claim := &dbsqlc.LimitsNotifyParams{Subject: key, EndsAt: pg.OrNil(n.Until), Noticed: pg.Clean(string(n.By))}
 	if n.Until.IsZero() {
 		claim.Lasts = n.Lasts.Seconds()
@@ -199,12 +232,12 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 	if err != nil || len(rows) == 0 || n.Group == "" {
 		return len(rows) > 0, err
 	}
-	return s.countNotice(ctx, key, n)
+	return s.countNotice(ctx, k, key, n)
 }
 
 // countNotice gives a claimed notice back that the group's minute has no room for.
-func (s *Store) countNotice(ctx context.Context, claimed []byte, n sessions.Notice) (due bool, err error) {
-	key := subject("notices", n.Robot, string(n.Group))
+func (s *Store) countNotice(ctx context.Context, k dayKey, claimed []byte, n sessions.Notice) (due bool, err error) {
+	key := k.subject("notices", n.Robot, string(n.Group))
 	p := s.Pool.Pipeline()
 	s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds()}})
 	s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: key, Lasts: time.Minute.Seconds(), More: 1, Bound: sessions.NoticesPerMinute}})
@@ -221,11 +254,17 @@ func (s *Store) countNotice(ctx context.Context, claimed []byte, n sessions.Noti
 // Used implements sessions.Limiter.
 func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
 	var u sessions.Used
-	into := map[string]*sessions.Use{string(subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
+	k, err := s.keys.today(ctx)
+	if err != nil {
+		return u, err
+	}
+	into := map[string]*sessions.Use{string(k.subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
 	if len(a.People) > 0 {
-		into[string(subject(string(sessions.PersonTurns), a.Robot, string(a.People[0])))] = &u.PersonTurns
-		into[string(subject(string(sessions.PersonTokens), a.Robot, string(a.People[0])))] = &u.PersonTokens
-		into[string(subject(string(sessions.UnidentifiedTurns), a.Robot, string(a.People[0])))] = &u.UnidentifiedTurns
+		for limit, use := range map[sessions.Limit]*sessions.Use{
+			sessions.PersonTurns: &u.PersonTurns, sessions.PersonTokens: &u.PersonTokens, sessions.UnidentifiedTurns: &u.UnidentifiedTurns,
+		} {
+			into[string(k.subject(string(limit), a.Robot, string(a.People[0])))] = use
+		}
 	}
 	var subjects [][]byte
 	for key := range into {
@@ -236,7 +275,9 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
 	for _, row := range rows {
-		*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+		if row.Running {
+			*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+		}
 	}
 	u.Tokens, err = s.day.use(ctx)
 	return u, err

@@ -1,0 +1,168 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ebb/bot/llm"
+	"ebb/sessions"
+)
+
+// summarizing is a model whose summaries use tokens.
+func summarizing() *script {
+	return &script{summary: func(context.Context, llm.Request) (llm.Response, error) {
+		return llm.Response{Text: goodSummary, Finish: llm.FinishStop, Model: "cheap", Usage: sessions.Usage{Prompt: 1200, Completion: 34}}, nil
+	}}
+}
+
+// A person over the day's tokens compacts nothing by hand, and what another person's command takes counts as theirs. Free
+// commands work.
+func TestCommandsThatCostAreLimited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: summarizing(), config: func(c *Config) {
+			c.Admins = []sessions.UserID{"u-root", "u-ann"}
+			c.Compaction.Enabled, c.Limits = false, sessions.Limits{PersonTokens: 100_000}
+		}})
+		w.fill(3000)
+		after(time.Minute)
+		spend := func(who sessions.UserID) {
+			if err := w.store.mem.SpendTokens(t.Context(), "robot", []sessions.UserID{who}, 100_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spend("u-root")
+		before := len(w.model.requests("summary"))
+		if got := w.answerTo("m1", "root", "/compact"); !strings.Contains(got, "your allowance of the day") {
+			t.Errorf("a person over the tokens of the day compacts: %q", got)
+		}
+		want(t, "summaries", len(w.model.requests("summary")), before)
+		if got := w.answerTo("m2", "root", "/status"); strings.Contains(got, "allowance") {
+			t.Errorf("a command that costs nothing is refused: %q", got)
+		}
+		w.answerTo("m3", "ann", "/compact")
+		after(time.Minute)
+		want(t, "summaries", len(w.model.requests("summary")), before+1)
+		u, err := w.store.mem.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-ann"}})
+		if err != nil || u.PersonTokens.Count < 1234 {
+			t.Errorf("the person's command counts %+v (%v), want the tokens of its summary", u.PersonTokens, err)
+		}
+		spend("u-ann")
+		for i, command := range []string{"/compact", "/compact undo", "/remind tomorrow at 9 tea", "/compact focus tea"} {
+			w.say(fmt.Sprint("n", i), "ann", command)
+		}
+		want(t, "summaries", len(w.model.requests("summary")), before+1)
+		if got := w.last().Reply.Text; !strings.Contains(got, "your allowance of the day") {
+			t.Errorf("the commands are answered with %q, want one notice of the limit", got)
+		}
+	})
+}
+
+// A loop of compactions and undos ends after the day's compactions by hand, and goes on the next day.
+func TestCompactionsByHandEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: summarizing(), config: func(c *Config) {
+			c.Admins = []sessions.UserID{"u-root"}
+			c.Compaction.Enabled, c.Limits = false, sessions.Limits{Compactions: 3}
+		}})
+		w.fill(3000)
+		after(time.Minute)
+		before, day := len(w.model.requests("summary")), time.Now().UTC().YearDay()
+		for i := range 8 {
+			w.say(fmt.Sprint("c", i), "root", "/compact")
+			after(time.Second)
+			w.say(fmt.Sprint("u", i), "root", "/compact undo")
+			after(time.Second)
+		}
+		want(t, "summaries", len(w.model.requests("summary"))-before, 3)
+		notices := 0
+		for _, one := range w.wire.texts() {
+			if strings.Contains(one, "compacted by hand 3 times today") {
+				notices++
+			}
+		}
+		want(t, "notices", notices, 1)
+		for time.Now().UTC().YearDay() == day {
+			after(time.Hour)
+		}
+		w.say("next", "root", "/compact")
+		after(time.Second)
+		want(t, "summaries of both days", len(w.model.requests("summary"))-before, 4)
+	})
+}
+
+// The scheduled questions of a person have a bound of a day, which other questions don't.
+func TestScheduledQuestionsAreLimited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Limits = sessions.Limits{ScheduledTurns: 2} }})
+		ask := func(i int) {
+			m := said(fmt.Sprint("s", i), "alice", "how far are we")
+			m.Scheduled = &sessions.Scheduled{ID: 1, Kind: sessions.AskModel, DueAt: time.Now()}
+			w.post(m)
+			after(time.Hour)
+		}
+		for i := range 5 {
+			ask(i)
+		}
+		want(t, "questions of the model", len(w.model.requests("chat")), 2)
+		if texts := w.wire.texts(); len(texts) != 3 || !strings.Contains(texts[2], "scheduled questions") {
+			t.Errorf("replies are %q, want two answers and a notice", texts)
+		}
+		w.say("m1", "alice", "hello")
+		want(t, "questions of the model with one of a person", len(w.model.requests("chat")), 3)
+	})
+}
+
+// A member alone may use all turns of the group. With others beside them, some are left.
+func TestOneMemberLeavesTurnsToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) { c.Limits = sessions.Limits{GroupTurns: 5} }})
+		w.say("a1", "alice", "hello")
+		after(time.Minute)
+		for i := range 10 {
+			w.say(fmt.Sprint("e", i), "eve", "hello")
+		}
+		want(t, "answers", len(w.model.requests("chat")), 5)
+		if got := w.last().Reply.Text; !strings.Contains(got, "your share of this conversation's minute") {
+			t.Errorf("eve read %q, want that the rest is for the others", got)
+		}
+		w.say("a2", "alice", "hello again")
+		want(t, "answers with the other's", len(w.model.requests("chat")), 6)
+	})
+}
+
+// A question that erasures by another person cut three times is counted once, and answered.
+func TestErasuresCountNoTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{
+			model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+				<-time.After(1500 * time.Millisecond) // on the clock of the bubble
+				return text("re: " + lastWords(r)), nil
+			}},
+			config: func(c *Config) { c.Limits = sessions.Limits{PersonTurns: 1, GroupTurns: 2, PersonTokens: 1000} },
+		})
+		w.say("m0", "alice", "q0")
+		after(2 * time.Second)
+		w.post(said("m1", "bob", "q1"))
+		for range 3 {
+			after(1200 * time.Millisecond)
+			if _, err := w.store.mem.Erase(t.Context(), group, []int64{1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after(5 * time.Second)
+		want(t, "the last reply", w.last().Reply.Text, "re: bob(u-bob): q1")
+		u, err := w.store.mem.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-bob"}})
+		if err != nil || u.PersonTurns.Count != 1 || u.GroupTurns.Count != 2 {
+			t.Errorf("counted are %+v (%v), want one turn of the person and two of the group", u, err)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package limits
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"ebb/sessions"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
+)
+
+// dayKey is the key of a day's hashes. Windows have no names of people, and their hashes name no person after the day: the key is
+// deleted then.
+type dayKey struct {
+	key  []byte
+	day  time.Time // its begin, in UTC
+	ends time.Time
+}
+
+const keySize = 32
+
+// subject is the key of a window.
+func (k dayKey) subject(kind string, robot sessions.RobotCode, id string) []byte {
+	h := hmac.New(sha256.New, k.key)
+	h.Write([]byte(kind + "\x00" + string(robot) + "\x00" + id))
+	return h.Sum(nil)
+}
+
+// part is a person's name in the window of a group.
+func (k dayKey) part(robot sessions.RobotCode, person sessions.UserID) string {
+	const size = 8 // bytes: a group has few people
+	return hex.EncodeToString(k.subject("part", robot, string(person))[:size])
+}
+
+// dayKeys reads the key of a day once.
+type dayKeys struct {
+	db *pg.DB
+
+	mu   sync.Mutex
+	last dayKey
+}
+
+func (d *dayKeys) today(ctx context.Context) (dayKey, error) {
+	day := d.db.Clock.Now().UTC().Truncate(24 * time.Hour)
+	d.mu.Lock()
+	last := d.last
+	d.mu.Unlock()
+	if last.key != nil && last.day.Equal(day) {
+		return last, nil
+	}
+	k := dayKey{day: day, ends: day.Add(24 * time.Hour)}
+	if err := d.read(ctx, &k); err != nil {
+		return k, fmt.Errorf("reading the key of a day: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = k
+	return k, nil
+}
+
+// read makes the key where no replica has.
+func (d *dayKeys) read(ctx context.Context, k *dayKey) error {
+	date := pgtype.Date{Time: k.day, Valid: true}
+	keys, err := d.db.Q.LimitsKey(ctx, d.db.Pool, date)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		fresh := make([]byte, keySize)
+		_, _ = rand.Read(fresh) // it never fails
+		if err := d.db.Q.LimitsKeyAdd(ctx, d.db.Pool, &dbsqlc.LimitsKeyAddParams{Day: date, Key: fresh}); err != nil {
+			return err
+		}
+		if keys, err = d.db.Q.LimitsKey(ctx, d.db.Pool, date); err != nil {
+			return err
+		}
+	}
+	if len(keys) == 0 {
+		return errKeyGone
+	}
+	k.key = keys[0]
+	return nil
+}
+
+var errKeyGone = fmt.Errorf("the key was deleted: %w", sessions.ErrNotFound)

@@ -1,0 +1,76 @@
+package sql_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/sqltest"
+)
+
+// The tokens of the installation are left to those who used them on the days before, and not to people who are gone since. A person
+// alone uses all, whatever the own days before and the upkeep took. A deletion of all about the person opens nothing.
+func TestTokensAreLeftToRecentUsers(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", "eve", false)
+	limits := sessions.Limits{Tokens: 1000}
+	wants := func(limit sessions.Limit, usage ...any) {
+		t.Helper()
+		execute(t, pool, "DELETE FROM model_usage")
+		execute(t, pool, "DELETE FROM limit_windows")
+		spent := 0
+		for i := 0; i < len(usage); i += 3 {
+			execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, person, prompt_tokens)
+				VALUES ($1, (now() AT TIME ZONE 'UTC')::date - $2::int, 'turn', $3, $4)`, c.reader.Key, usage[i], usage[i+1], usage[i+2])
+			if usage[i] == 0 && usage[i+1] == "eve" {
+				spent += usage[i+2].(int)
+			}
+		}
+		if err := s.SpendTokens(t.Context(), robot, []sessions.UserID{"eve"}, spent); err != nil {
+			t.Fatal(err)
+		}
+		var met sessions.Limit
+		if r := must[[]sessions.Reached](t)(s.Admit(t.Context(), limits, sessions.Askers{Robot: robot, People: []sessions.UserID{"eve"}})); len(r) > 0 {
+			met = r[0].Limit
+		}
+		if met != limit {
+			t.Errorf("with %v eve met %q, want %q", usage, met, limit)
+		}
+	}
+	wants("", 0, "eve", 999)
+	wants("", 0, "eve", 700, 1, "eve", 900, 0, "", 200, 1, "", 800)
+	wants(sessions.TokensShare, 0, "eve", 600, 1, "alice", 300, 1, "bob", 100)
+	wants("", 0, "eve", 599, 1, "alice", 300, 1, "bob", 100)
+	wants(sessions.TokensShare, 0, "eve", 200, 5, "alice", 5000)
+	wants("", 0, "eve", 199, 5, "alice", 5000)
+	wants("", 0, "eve", 800, 9, "alice", 5000)
+	wants(sessions.TokensShare, 0, "eve", 800, 0, "alice", 1)
+}
+
+// The hash of a window is one under the day's key: an id that is guessed names no row.
+func TestWindowsNameNoPerson(t *testing.T) {
+	t.Parallel()
+	s, pool, _ := openChat(t)
+	if err := s.SpendTokens(t.Context(), robot, []sessions.UserID{"alice"}, 10); err != nil {
+		t.Fatal(err)
+	}
+	guess := sha256.Sum256([]byte("person_tokens\x00" + string(robot) + "\x00alice"))
+	for _, subject := range collect(t, pool, "SELECT subject FROM limit_windows", pgx.RowTo[[]byte]) {
+		if bytes.Equal(subject, guess[:]) {
+			t.Error("the window is found by the id alone")
+		}
+	}
+	used := sessions.Askers{Robot: robot, People: []sessions.UserID{"alice"}}
+	if n := must[sessions.Used](t)(s.Used(t.Context(), used)).PersonTokens.Count; n != 10 {
+		t.Errorf("the person used %d tokens, want 10", n)
+	}
+	execute(t, pool, "DELETE FROM limit_keys")
+	other, _ := open(t, pool.Config().ConnString())
+	if n := must[sessions.Used](t)(other.Used(t.Context(), used)).PersonTokens.Count; n != 0 {
+		t.Errorf("%d tokens are found without the key", n)
+	}
+}
