@@ -18,9 +18,8 @@ const (
 	maxRepeats = 256
 )
 
-// repeats writes the first line of a failure at once, and then at most one a minute. A later line stands for all of its kind since the
-// line before: "repeated" is their number. So an outage, which fails everything at once and again, has a short log. Lines of warnings
-// and errors with the field error count as failures. A line without it states a fact of its own, and is always written.
+// repeats writes the first line of a kind of warnings or errors at once, and then at most one a minute. A later line stands for all of
+// its kind since the line before: "repeated" is their number. So an outage, which fails everything at once and again, has a short log.
 type repeats struct {
 	out io.Writer
 
@@ -29,8 +28,9 @@ type repeats struct {
 	closed bool
 }
 
-// failure has the fields that distinguish failures. A warning is the same one in each session, whatever its error says. An error is
-// another one in each session, for each message and with other words, because an operator has to look at each.
+// failure has the fields that distinguish warnings and errors. A warning is the same one in each session, whatever its error says. With
+// rows or places in a log it is about these alone. An error is another one in each session, for each message and with other words,
+// because an operator has to look at each.
 type failure struct {
 	Level    string `json:"level"`
 	Message  string `json:"message"`
@@ -42,6 +42,32 @@ type failure struct {
 	Session  string `json:"session"`
 	MsgID    string `json:"msg_id"`
 	Error    string `json:"error"`
+	Reason   string `json:"reason"`
+	Tool     string `json:"tool"`
+	Leader   string `json:"leader"`
+	ScopeID  string `json:"scope_id"`
+	Keys     ids    `json:"keys"`
+	Rows     rows   `json:"-"`
+}
+
+// rows are what a line is about within a session.
+type rows struct {
+	Event     int64 `json:"event"`
+	From      int64 `json:"from"`
+	Through   int64 `json:"through"`
+	Summaries ids   `json:"summaries"`
+	Facts     ids   `json:"facts"`
+}
+
+// ids is a list as it stands in a line.
+type ids string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *ids) UnmarshalJSON(b []byte) error {
+	if text := string(b); text != "[]" && text != "null" {
+		*i = ids(text)
+	}
+	return nil
 }
 
 type repeated struct {
@@ -63,11 +89,14 @@ func (r *repeats) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 		return r.out.Write(line)
 	}
 	var kind failure
-	if json.Unmarshal(line, &kind) != nil || kind.Error == "" {
+	if json.Unmarshal(line, &kind) != nil || json.Unmarshal(line, &kind.Rows) != nil {
 		return r.out.Write(line)
 	}
 	if level == zerolog.WarnLevel {
-		kind.Session, kind.MsgID, kind.Error = "", "", ""
+		kind.MsgID, kind.Error = "", ""
+		if kind.Rows == (rows{}) {
+			kind.Session = ""
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

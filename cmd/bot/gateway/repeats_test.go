@@ -28,12 +28,13 @@ func TestAnOutageIsOneLineOfAKind(t *testing.T) {
 				one := log.With().Str("session", fmt.Sprint("bot1/cid", s)).Logger()
 				one.Warn().Err(away).Msg("Commit failed, trying again")
 				one.Warn().Err(away).Str("class", "timeout").Str("model", "main").Msg("Model failed, asking the next")
+				one.Warn().Int("left_out", 10+s).Msg("Context does not fit, oldest turns left out of the view")
 				one.Info().Msg("Executing memory flush")
 			}
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if n := countLines(t, &out); n["Commit failed, trying again"] != 1 || n["Model failed, asking the next"] != 1 || n["Executing memory flush"] != 150 {
+		if n := countLines(t, &out); n["Commit failed, trying again"] != 1 || n["Model failed, asking the next"] != 1 || n["Context does not fit, oldest turns left out of the view"] != 1 || n["Executing memory flush"] != 150 {
 			t.Errorf("lines during the outage: %v", n)
 		}
 		out.Reset()
@@ -42,7 +43,7 @@ func TestAnOutageIsOneLineOfAKind(t *testing.T) {
 		if !strings.Contains(out.String(), `{"repeated":149,"level":"warn","session":"bot1/cid9","error":"connection refused"`) {
 			t.Errorf("the log after a minute: %s", out.String())
 		}
-		if n := countLines(t, &out); n["Commit failed, trying again"] != 149 || len(n) != 2 {
+		if n := countLines(t, &out); n["Commit failed, trying again"] != 149 || n["Context does not fit, oldest turns left out of the view"] != 149 || len(n) != 3 {
 			t.Errorf("counts after a minute: %v", n)
 		}
 		out.Reset()
@@ -68,8 +69,7 @@ func TestAnOutageIsOneLineOfAKind(t *testing.T) {
 	})
 }
 
-// Lines that state different things are all written: errors of two sessions, failures of two models or replies, and warnings without
-// an error.
+// Lines that state different things are all written: errors of two sessions, failures of two models, and warnings of two rows.
 func TestOtherLinesAreNoRepetition(t *testing.T) {
 	var out lockedBuffer
 	log, _, flush := NewServiceLogger(config.LogConfig{Level: "info"}, &out)
@@ -88,16 +88,23 @@ func TestOtherLinesAreNoRepetition(t *testing.T) {
 		func() *zerolog.Event { return log.Warn().Err(failed).Int64("reply", 2) },
 		func() *zerolog.Event { return log.Warn().Int64("event", 7) },
 		func() *zerolog.Event { return log.Warn().Int64("event", 8) },
+		func() *zerolog.Event { return log.Warn().Str("session", "a").Int64("event", 8) },
+		func() *zerolog.Event { return log.Warn().Str("session", "b").Int64("event", 8) },
+		func() *zerolog.Event { return log.Warn().Ints64("summaries", nil).Ints64("facts", []int64{1, 2}) },
+		func() *zerolog.Event { return log.Warn().Ints64("summaries", nil).Ints64("facts", []int64{1, 3}) },
+		func() *zerolog.Event { return log.Warn().Str("session", "a").Int64("from", 1).Int64("through", 9) },
+		func() *zerolog.Event { return log.Warn().Str("session", "b").Int64("from", 1).Int64("through", 9) },
+		func() *zerolog.Event { return log.Warn().Str("reason", "no usable answer") },
 	} {
 		event().Msg("Something failed")
 	}
-	if n := strings.Count(out.String(), "\n"); n != 12 {
+	if n := strings.Count(out.String(), "\n"); n != 19 {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 	for i := range 2 * maxRepeats {
 		log.Error().Err(failed).Str("session", fmt.Sprint(i)).Msg("Something failed")
 	}
-	if n := strings.Count(out.String(), "\n"); n != 12+2*maxRepeats {
+	if n := strings.Count(out.String(), "\n"); n != 19+2*maxRepeats {
 		t.Errorf("%d lines", n)
 	}
 }
