@@ -20,8 +20,7 @@ import (
 type Options struct {
 	Listen  string // host:port
 	Metrics prometheus.Gatherer
-	// Token is required as "Authorization: Bearer" for profiles. Without one, only this machine's requests are
-	// answered.
+	// Token is required as "Authorization: Bearer" for profiles. Without one there are none.
 	Token string
 	// Console answers all other paths; may be nil.
 	Console http.Handler

@@ -13,7 +13,7 @@ import (
 type AdminConfig struct {
 	// Listen is host:port; empty: no server.
 	Listen string `json:"listen"`
-	// Token admits other machines; best 16 characters or more. Empty: loopback only.
+	// Token admits administrators; best 16 characters or more. Without any way to log in, the process logs a one-time code.
 	Token Secret `json:"token"`
 	// ViewerToken admits viewers, who change nothing and see private chats masked; best 16 characters or more.
 	ViewerToken   Secret      `json:"viewer_token"`

@@ -202,9 +202,6 @@ func accepts(r *http.Request, kind string) bool {
 }
 
 func (c *Console) bearer(r *http.Request) (pages.Login, int) {
-	if !c.hasLogins() && c.cfg.IsLocal(r) {
-		return pages.Login{Role: pages.RoleAdmin, Actor: localActor}, http.StatusOK
-	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return pages.Login{}, http.StatusUnauthorized

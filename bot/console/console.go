@@ -34,14 +34,14 @@ type Config struct {
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
-	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, requests
-	// from this machine are an administrator's.
+	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, a one-time code
+	// makes an administrator.
 	Token, ViewerToken string
+	// ShowCode shows a one-time code to those who run the process: the first one, and the next after each use.
+	ShowCode func(code string)
 	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone.
 	Identity pages.Identity
 	Rights   func(sessions.UserID) Rights
-	// IsLocal reports whether a request was made on this machine for this machine.
-	IsLocal func(*http.Request) bool
 }
 
 // Rights are in force for a person. A person without any may not log in.
@@ -87,6 +87,9 @@ func New(cfg Config) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), begun: newThrottle(begunEvery, begunAtOnce)}}
+	if !c.hasLogins() {
+		c.code = newCode(cfg.ShowCode)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", static())
 	mux.HandleFunc("GET /login", c.loginPage)

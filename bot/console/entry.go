@@ -23,15 +23,16 @@ import (
 
 const cookieName = "ebb_console"
 
-// localActor is the actor of requests from this machine where no token is configured.
-const localActor = "local"
+// codeActor is the actor of a login by a one-time code.
+const codeActor = "code"
 
 const loginTTL = 12 * time.Hour
 
 type entry struct {
 	cfg   Config
 	pages *renderer
-	wrong *throttle // wrong tokens
+	code  *oneTimeCode // nil where logins are configured
+	wrong *throttle    // wrong tokens
 	begun *throttle // logins by DingTalk that begin
 }
 
@@ -159,12 +160,6 @@ func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login 
 
 // authenticate returns [sessions.ErrNotFound] for a request without a login.
 func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
-	if !e.hasLogins() {
-		if e.cfg.IsLocal(r) {
-			return pages.Login{Role: pages.RoleAdmin, Actor: localActor}, nil
-		}
-		return pages.Login{}, sessions.ErrNotFound
-	}
 	cookie, err := r.Cookie(cookieName)
 	if err != nil {
 		return pages.Login{}, sessions.ErrNotFound
@@ -176,7 +171,7 @@ func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
 	return e.inForce(login)
 }
 
-// hasLogins reports whether anyone can log in. Otherwise requests of this machine need no login.
+// hasLogins reports whether the configuration lets anyone log in. Otherwise a one-time code does.
 func (e *entry) hasLogins() bool {
 	return e.cfg.Token != "" || e.cfg.ViewerToken != "" || e.cfg.Identity != nil
 }
@@ -215,21 +210,30 @@ type loginView struct {
 	Next     string
 	Wrong    string
 	Tokens   bool // a token is configured
+	Code     bool // a one-time code is asked for
 	DingTalk bool // people can log in by DingTalk
 }
 
+// loginPage also takes a one-time code from the address, as the log shows it. A browser that loads an address twice is in by the
+// first time.
 func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
-	wrong := ""
-	if !e.hasLogins() {
-		wrong = "login.no_token"
+	next := r.FormValue("next")
+	code := r.URL.Query().Get("code")
+	if e.code == nil || code == "" || r.Method != http.MethodGet {
+		e.showLogin(w, r, http.StatusOK, next, "")
+		return
 	}
-	e.showLogin(w, r, http.StatusOK, r.FormValue("next"), wrong)
+	if _, err := e.authenticate(r); err == nil {
+		http.Redirect(w, r, localPath(next), http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
+		return
+	}
+	e.admit(w, r, code, next)
 }
 
 // showLogin takes the key of a reason in wrong, empty for none.
 func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
 	words := e.pages.language(w, r)
-	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil}
+	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil, Code: e.code != nil}
 	if wrong != "" {
 		v.Wrong = words.T(wrong, args...)
 	}
@@ -237,10 +241,21 @@ func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, ne
 }
 
 func (e *entry) login(w http.ResponseWriter, r *http.Request) {
-	next := r.PostFormValue("next")
-	login, status := e.enter(r, strings.TrimSpace(r.PostFormValue("token")))
+	e.admit(w, r, r.PostFormValue("token"), r.PostFormValue("next"))
+}
+
+func (e *entry) admit(w http.ResponseWriter, r *http.Request, token, next string) {
+	token = strings.TrimSpace(token)
+	login, status := pages.Login{Role: pages.RoleAdmin, Actor: codeActor}, http.StatusOK
+	if !e.code.take(token) {
+		login, status = e.enter(r, token)
+	}
 	if status != http.StatusOK {
-		e.showLogin(w, r, status, next, wrongToken[status])
+		wrong := wrongToken[status]
+		if e.code != nil && status == http.StatusUnauthorized {
+			wrong = "login.wrong_code"
+		}
+		e.showLogin(w, r, status, next, wrong)
 		return
 	}
 	if err := e.keep(w, r, login); err != nil {

@@ -239,7 +239,6 @@ type view struct {
 	Role  string // empty: not logged in
 	Admin bool   // the role may change what it sees
 	Whole bool   // the role sees all groups
-	Local bool   // no login is needed
 	Nick  string
 	Data  any
 }
@@ -278,7 +277,7 @@ func (v view) InLanguage(lang string) string {
 func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
 	v := view{
 		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.acts(), Whole: req.whole(),
-		Nick: req.login.Nick, Local: req.login.Actor == localActor, Data: data,
+		Nick: req.login.Nick, Data: data,
 	}
 	var b bytes.Buffer
 	t, err := r.pages[variant{v.Lang, v.Whole}][name]()

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
 
-// consoleAnswer sends a request to a replica's console, as a person at its machine.
+// consoleToken is the token of all replicas.
+const consoleToken = "scenario-token-0001"
+
+// consoleAnswer sends a request to a replica's console, as an administrator.
 func (w *world) consoleAnswer(method, name, path string) (status int, page string, err error) {
 	r := w.replicas[name]
 	if r == nil || r.admin() == "" {
@@ -18,6 +22,15 @@ func (w *world) consoleAnswer(method, name, path string) (status int, page strin
 	if err != nil {
 		return 0, "", err
 	}
+	req.Header.Set("Authorization", "Bearer "+consoleToken)
+	if !strings.HasPrefix(path, "/api/") {
+		if w.consoleLogin == nil {
+			if w.consoleLogin, err = logIn(r.admin()); err != nil {
+				return 0, "", err
+			}
+		}
+		req.AddCookie(w.consoleLogin)
+	}
 	resp, err := probe.Do(req)
 	if err != nil {
 		return 0, "", err
@@ -25,6 +38,23 @@ func (w *world) consoleAnswer(method, name, path string) (status int, page strin
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(b), err
+}
+
+// logIn returns the cookie of a login, which all replicas know.
+func logIn(address string) (*http.Cookie, error) {
+	client := probe
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.PostForm("http://"+address+"/login", url.Values{"token": {consoleToken}})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	for _, cookie := range resp.Cookies() {
+		if cookie.Name == "ebb_console" {
+			return cookie, nil
+		}
+	}
+	return nil, fmt.Errorf("the login is answered with %d, without a cookie", resp.StatusCode)
 }
 
 // cmdPage waits for a page of a replica's console that has all the words: page REPLICA PATH WORDS...

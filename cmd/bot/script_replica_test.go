@@ -37,7 +37,7 @@ func (w *world) newConfig() map[string]any {
 		}},
 		"database": m{"url": w.url},
 		"cluster":  m{"lease_ttl": "2s"},
-		"admin":    m{"listen": "127.0.0.1:0"},
+		"admin":    m{"listen": "127.0.0.1:0", "token": consoleToken},
 		"log":      m{"format": "json", "level": "debug"},
 	}
 }

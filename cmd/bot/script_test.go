@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -174,15 +175,16 @@ type world struct {
 	reader   *pgx.Conn // the connection for queries; nil before the first
 	readerOf string    // its address
 
-	networks   map[string]*sqltest.Link
-	replicas   map[string]*replica
-	browsers   map[string]*scriptBrowser  // by nick
-	secrets    []string                   // codes and states of logins
-	people     map[string]string          // nick -> staff id
-	said       int                        // questions of talk so far
-	cardFaults map[int]dingtalktest.Fault // by id
-	facts      []string
-	killed     time.Time // the latest "replica kill"
+	networks     map[string]*sqltest.Link
+	replicas     map[string]*replica
+	browsers     map[string]*scriptBrowser  // by nick
+	consoleLogin *http.Cookie               // nil before the first page
+	secrets      []string                   // codes and states of logins
+	people       map[string]string          // nick -> staff id
+	said         int                        // questions of talk so far
+	cardFaults   map[int]dingtalktest.Fault // by id
+	facts        []string
+	killed       time.Time // the latest "replica kill"
 }
 
 type worldKey struct{}

@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 
-	"ebb/bot/admin"
 	"ebb/bot/config"
 	"ebb/bot/console"
 	"ebb/bot/dingtalk/login"
@@ -48,7 +49,7 @@ func (g *gateway) openConsole() (http.Handler, error) {
 				return g.inForce.Load().Own(id, settings)
 			},
 		}),
-		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), IsLocal: admin.Local,
+		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), ShowCode: g.showCode,
 	}
 	if g.login != nil {
 		cfg.Identity, cfg.Rights = g.login, g.rights
@@ -60,6 +61,23 @@ func (g *gateway) openConsole() (http.Handler, error) {
 		}
 	}
 	return console.New(cfg)
+}
+
+// showCode is the one place that logs a secret, as the only proof that a person runs the process.
+func (g *gateway) showCode(code string) {
+	if g.address == "" {
+		return
+	}
+	g.log.Info().Str("console", "http://"+g.address+"/login?code="+code).Msg("Console has no token, and asks for a one-time code")
+}
+
+// reachable returns an address of the admin server for a browser on this machine.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip, parsed := netip.ParseAddr(host); err == nil && parsed == nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
 }
 
 func (g *gateway) rights(person sessions.UserID) console.Rights {

@@ -55,6 +55,8 @@ type gateway struct {
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
+	address   string // of the admin server; empty: none
+	log       *zerolog.Logger
 	registry  *prometheus.Registry
 	location  *time.Location
 }
@@ -87,6 +89,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 		}
 		return g.ready(ctx)
 	}
+	address := ""
 	alive, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
 	if cfg.Admin.Listen != "" {
@@ -96,10 +99,11 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 		if err != nil {
 			return err
 		}
+		address = reachable(s.Addr())
 		go s.Serve(alive)
 		log.Info().Str("admin", s.Addr()).Msg("Admin server listens")
 	}
-	g, err := open(ctx, cfg, registry, o)
+	g, err := open(ctx, cfg, registry, address, o)
 	if err != nil && ctx.Err() != nil {
 		log.Info().Err(err).Msg("Stopped while starting: there is nothing to drain")
 		return nil
@@ -123,12 +127,12 @@ func buildInfo(version string) prometheus.Collector {
 	return info
 }
 
-func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, o Options) (*gateway, error) {
+func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, address string, o Options) (*gateway, error) {
 	loc, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("agent.timezone: %w", err)
 	}
-	g := &gateway{cfg: cfg, registry: registry, transport: o.Transport, location: loc, replica: replicaID(cfg)}
+	g := &gateway{cfg: cfg, registry: registry, transport: o.Transport, location: loc, replica: replicaID(cfg), address: address, log: zerolog.Ctx(ctx)}
 	g.inForce.Store(cfg)
 	if g.embedder, err = openEmbedder(cfg.Agent.Memory.Embeddings); err != nil {
 		return nil, err

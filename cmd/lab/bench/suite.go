@@ -170,7 +170,7 @@ func (r *fixture) gatewayConfig(name string) (string, error) {
 		"agent":    object{"gather": "0s"}, // the gateway's own time is measured
 		"database": object{"url": r.private.URL(), "max_conns": benchConns},
 		"shutdown": object{"flush": r.flush.String()},
-		"admin":    object{"listen": "127.0.0.1:0"},
+		"admin":    object{"listen": "127.0.0.1:0", "token": benchToken},
 		"log":      object{"level": "info", "format": "json"},
 	}
 	if r.change != nil {

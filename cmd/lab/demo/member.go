@@ -57,11 +57,11 @@ type member struct {
 
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, memberHelp)
-	console, err := s.book.WaitLine(ctx, "C", "Admin server listens")
+	console, err := s.book.WaitLine(ctx, "C", "Console has no token, and asks for a one-time code")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "控制台 console: http://%v/\n", console.Fields["admin"])
+	fmt.Fprintf(out, "控制台 console: %v\n", console.Fields["console"])
 	s.model.Add(scriptReading()...)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
