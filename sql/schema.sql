@@ -349,6 +349,7 @@ CREATE TABLE memories (
     source_group   text NOT NULL DEFAULT '', -- the conversation; empty: a private chat, which no group reads
     start_seq      bigint NOT NULL DEFAULT 0,
     end_seq        bigint NOT NULL DEFAULT 0,
+    turn           bigint,                   -- of the source, where a turn saved it before its commit: start_seq and end_seq are 0
     promoted_by    text NOT NULL DEFAULT '', -- made it a fact of the team
     consolidated   boolean NOT NULL DEFAULT false, -- says the content of superseded facts, with the other rows of its transaction
     superseded_by  bigint,

@@ -65,7 +65,7 @@ func TestProfilesNeedTheToken(t *testing.T) {
 	}
 }
 
-// Without a token there are no profiles, on this machine either: a proxy on it passes on the requests of others.
+// Without a token there are no profiles, on this machine either: a proxy on it passes on requests of other machines.
 func TestProfilesNeedAToken(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, Options{})

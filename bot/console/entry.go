@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ type entry struct {
 	pages *renderer
 	code  *oneTimeCode // nil where logins are configured
 	wrong *throttle    // wrong tokens
-	begun *throttle // logins by DingTalk that begin
+	begun *throttle    // logins by DingTalk that begin
 }
 
 type request struct {
@@ -358,4 +359,34 @@ func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
 		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("API request failed")
 	}
 	return status, bad
+}
+
+// oneTimeCode admits one administrator, where nothing else admits anyone. A request from the same machine is no proof: a proxy there
+// passes on those of other machines.
+type oneTimeCode struct {
+	show func(string)
+
+	mu    sync.Mutex
+	value string
+}
+
+func newCode(show func(string)) *oneTimeCode {
+	c := &oneTimeCode{show: show, value: rand.Text()}
+	show(c.value)
+	return c
+}
+
+// take reports whether the code is right. A right one is over, and the next one is shown.
+func (c *oneTimeCode) take(code string) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !equal(code, c.value) {
+		return false
+	}
+	c.value = rand.Text()
+	c.show(c.value)
+	return true
 }

@@ -769,7 +769,7 @@ func (q *Queries) PageRestarts(ctx context.Context, db DBTX, arg *PageRestartsPa
 }
 
 const pageSaved = `-- name: PageSaved :many
-SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_session, m.source_group, m.start_seq, m.end_seq, m.promoted_by, m.consolidated, m.superseded_by, m.superseded_at, m.created_at, m.last_seen_at, m.seen, m.expires_at, m.withheld, m.terms, m.terms_version FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
+SELECT m.scope, m.scope_id, m.id, m.kind, m.content, m.norm_hash, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_session, m.source_group, m.start_seq, m.end_seq, m.turn, m.promoted_by, m.consolidated, m.superseded_by, m.superseded_at, m.created_at, m.last_seen_at, m.seen, m.expires_at, m.withheld, m.terms, m.terms_version FROM memories m WHERE m.id = ANY($1::bigint[]) ORDER BY m.id
 `
 
 // PageSaved lists memories by their ids, also superseded ones.
@@ -797,6 +797,7 @@ func (q *Queries) PageSaved(ctx context.Context, db DBTX, ids []int64) ([]Memory
 			&i.SourceGroup,
 			&i.StartSeq,
 			&i.EndSeq,
+			&i.Turn,
 			&i.PromotedBy,
 			&i.Consolidated,
 			&i.SupersededBy,

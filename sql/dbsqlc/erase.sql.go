@@ -1140,18 +1140,19 @@ func (q *Queries) TextsShared(ctx context.Context, db DBTX, arg *TextsSharedPara
 }
 
 const turnTimes = `-- name: TurnTimes :many
-SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
+SELECT e.seq::bigint AS seq, e.turn, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq IS NOT NULL
 ORDER BY e.seq
 `
 
 type TurnTimesRow struct {
 	Seq       int64
+	Turn      *int64
 	Asked     bool
 	CreatedAt time.Time
 }
 
-// TurnTimes lists the places of a session's log, in order, with their commit times.
+// TurnTimes lists the places of a session's log, in order, with their turns and times.
 func (q *Queries) TurnTimes(ctx context.Context, db DBTX, sessionKey sessions.Key) ([]TurnTimesRow, error) {
 	rows, err := db.Query(ctx, turnTimes, sessionKey)
 	if err != nil {
@@ -1161,7 +1162,12 @@ func (q *Queries) TurnTimes(ctx context.Context, db DBTX, sessionKey sessions.Ke
 	var items []TurnTimesRow
 	for rows.Next() {
 		var i TurnTimesRow
-		if err := rows.Scan(&i.Seq, &i.Asked, &i.CreatedAt); err != nil {
+		if err := rows.Scan(
+			&i.Seq,
+			&i.Turn,
+			&i.Asked,
+			&i.CreatedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

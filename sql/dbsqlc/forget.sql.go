@@ -106,7 +106,7 @@ func (q *Queries) DigestsTelling(ctx context.Context, db DBTX, arg *DigestsTelli
 }
 
 const memoriesBefore = `-- name: MemoriesBefore :many
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated, (NOT n.consolidated OR (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_by = n.id
         AND m.superseded_at IS DISTINCT FROM n.created_at))::boolean AS corrected
 FROM memories n CROSS JOIN memories m
@@ -124,6 +124,7 @@ type MemoriesBeforeRow struct {
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	SaidBy        sessions.UserID
 	Content       string
 	CreatedAt     time.Time
@@ -150,6 +151,7 @@ func (q *Queries) MemoriesBefore(ctx context.Context, db DBTX, id int64) ([]Memo
 			&i.SourceSession,
 			&i.StartSeq,
 			&i.EndSeq,
+			&i.Turn,
 			&i.SaidBy,
 			&i.Content,
 			&i.CreatedAt,
@@ -190,15 +192,15 @@ WITH RECURSIVE derived AS (
     UNION
     SELECT n.id, n.scope, n.scope_id, n.norm_hash, n.source_session, n.superseded_by, n.superseded_at, n.consolidated, n.created_at
     FROM derived o CROSS JOIN LATERAL (
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.turn, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE c.id = o.superseded_by
           AND (c.consolidated OR (o.scope = 'group' AND c.scope = 'team' AND c.norm_hash = o.norm_hash))
         UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.turn, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE c.consolidated AND c.scope = o.scope AND c.scope_id = o.scope_id
           AND c.created_at = ANY(ARRAY[o.superseded_at, CASE WHEN o.consolidated THEN o.created_at END])
         UNION ALL
-        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
+        SELECT c.scope, c.scope_id, c.id, c.kind, c.content, c.norm_hash, c.fact_key, c.subject_id, c.said_by, c.said_at, c.source_session, c.source_group, c.start_seq, c.end_seq, c.turn, c.promoted_by, c.consolidated, c.superseded_by, c.superseded_at, c.created_at, c.last_seen_at, c.seen, c.expires_at, c.withheld, c.terms, c.terms_version FROM memories c
         WHERE o.scope = 'group' AND c.scope = 'team' AND c.source_session = o.source_session AND c.norm_hash = o.norm_hash
     ) n
 )

@@ -523,10 +523,10 @@ func (q *Queries) MemoryByHash(ctx context.Context, db DBTX, arg *MemoryByHashPa
 
 const memoryInsert = `-- name: MemoryInsert :one
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, fact_key, subject_id, said_by, said_at, source_group,
-    source_session, start_seq, end_seq, expires_at, terms, terms_version, last_seen_at, superseded_by, superseded_at)
+    source_session, start_seq, end_seq, turn, expires_at, terms, terms_version, last_seen_at, superseded_by, superseded_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14, $15, 2, coalesce($9::timestamptz, now()), $16,
-    CASE WHEN $16::bigint IS NULL THEN NULL ELSE now() END)
+    $11, $12, $13, $14, $15, $16, 2, coalesce($9::timestamptz, now()), $17,
+    CASE WHEN $17::bigint IS NULL THEN NULL ELSE now() END)
 ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO NOTHING
 RETURNING id
 `
@@ -545,6 +545,7 @@ type MemoryInsertParams struct {
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	ExpiresAt     *time.Time
 	Terms         []int64
 	SupersededBy  *int64
@@ -566,6 +567,7 @@ func (q *Queries) MemoryInsert(ctx context.Context, db DBTX, arg *MemoryInsertPa
 		arg.SourceSession,
 		arg.StartSeq,
 		arg.EndSeq,
+		arg.Turn,
 		arg.ExpiresAt,
 		arg.Terms,
 		arg.SupersededBy,

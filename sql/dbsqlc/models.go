@@ -260,6 +260,7 @@ type Memory struct {
 	SourceGroup   string
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	PromotedBy    sessions.UserID
 	Consolidated  bool
 	SupersededBy  *int64

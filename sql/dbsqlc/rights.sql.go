@@ -325,7 +325,7 @@ func (q *Queries) FlushesForget(ctx context.Context, db DBTX, arg *FlushesForget
 }
 
 const logWalk = `-- name: LogWalk :many
-SELECT e.id, e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
+SELECT e.id, e.seq::bigint AS seq, e.turn, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > $2::bigint
 ORDER BY e.seq
@@ -341,6 +341,7 @@ type LogWalkParams struct {
 type LogWalkRow struct {
 	ID         int64
 	Seq        int64
+	Turn       *int64
 	Role       sessions.Role
 	SenderID   sessions.UserID
 	SenderNick string
@@ -362,6 +363,7 @@ func (q *Queries) LogWalk(ctx context.Context, db DBTX, arg *LogWalkParams) ([]L
 		if err := rows.Scan(
 			&i.ID,
 			&i.Seq,
+			&i.Turn,
 			&i.Role,
 			&i.SenderID,
 			&i.SenderNick,
@@ -390,7 +392,7 @@ func (q *Queries) LoginsForget(ctx context.Context, db DBTX, people []string) er
 }
 
 const memoriesBeside = `-- name: MemoriesBeside :many
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.source_session = $1 AND m.kind <> 'digest' AND m.id <> ALL($2::bigint[])
 `
@@ -408,6 +410,7 @@ type MemoriesBesideRow struct {
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	SaidBy        sessions.UserID
 	Content       string
 	CreatedAt     time.Time
@@ -432,6 +435,7 @@ func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesi
 			&i.SourceSession,
 			&i.StartSeq,
 			&i.EndSeq,
+			&i.Turn,
 			&i.SaidBy,
 			&i.Content,
 			&i.CreatedAt,
@@ -449,7 +453,7 @@ func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesi
 
 const memoriesDrawn = `-- name: MemoriesDrawn :many
 SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY($1::text[]))::boolean AS theirs,
-    m.start_seq, m.end_seq, m.created_at
+    m.start_seq, m.end_seq, m.turn, m.created_at
 FROM memories m WHERE m.source_session = $2
 `
 
@@ -467,6 +471,7 @@ type MemoriesDrawnRow struct {
 	Theirs    bool
 	StartSeq  int64
 	EndSeq    int64
+	Turn      *int64
 	CreatedAt time.Time
 }
 
@@ -489,6 +494,7 @@ func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawn
 			&i.Theirs,
 			&i.StartSeq,
 			&i.EndSeq,
+			&i.Turn,
 			&i.CreatedAt,
 		); err != nil {
 			return nil, err
@@ -845,7 +851,7 @@ func (q *Queries) MemoryContents(ctx context.Context, db DBTX, ids []int64) ([]s
 
 const memoryPromotable = `-- name: MemoryPromotable :one
 SELECT m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group, m.source_session,
-    m.start_seq, m.end_seq, m.expires_at
+    m.start_seq, m.end_seq, m.turn, m.expires_at
 FROM memories m
 WHERE m.id = $1 AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now())
 `
@@ -862,6 +868,7 @@ type MemoryPromotableRow struct {
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	ExpiresAt     *time.Time
 }
 
@@ -881,6 +888,7 @@ func (q *Queries) MemoryPromotable(ctx context.Context, db DBTX, id int64) (Memo
 		&i.SourceSession,
 		&i.StartSeq,
 		&i.EndSeq,
+		&i.Turn,
 		&i.ExpiresAt,
 	)
 	return i, err
@@ -960,7 +968,7 @@ func (q *Queries) MemoryScopes(ctx context.Context, db DBTX, ids []int64) ([]Mem
 }
 
 const memorySource = `-- name: MemorySource :one
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.id = $1
 `
@@ -973,6 +981,7 @@ type MemorySourceRow struct {
 	SourceSession sessions.Key
 	StartSeq      int64
 	EndSeq        int64
+	Turn          *int64
 	SaidBy        sessions.UserID
 	Content       string
 	CreatedAt     time.Time
@@ -991,6 +1000,7 @@ func (q *Queries) MemorySource(ctx context.Context, db DBTX, id int64) (MemorySo
 		&i.SourceSession,
 		&i.StartSeq,
 		&i.EndSeq,
+		&i.Turn,
 		&i.SaidBy,
 		&i.Content,
 		&i.CreatedAt,

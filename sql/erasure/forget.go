@@ -28,7 +28,7 @@ type reading struct {
 }
 
 func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool) *reading {
-	return &reading{key: key, theirs: theirs, repeats: repeats, turns: newAnswers()}
+	return &reading{key: key, theirs: theirs, repeats: repeats, turns: answers{}}
 }
 
 func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
@@ -50,22 +50,39 @@ func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r 
 	return s.read(ctx, tx, r)
 }
 
-// answers selects, in order of the log, the person's messages and the events that answer them.
+// answers selects, in order of the log, the person's messages and the events that answer them: those of a turn that took one of them.
 type answers struct {
 	under bool // the turn took one of their messages
-	last  sessions.Role
+	asked bool // the turn took a message
+	edge  turnEdge
 }
 
-func newAnswers() answers { return answers{last: sessions.RoleTool} }
-
 func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
-	wipe := a.under
-	if e.Role == sessions.RoleUser {
-		a.under = a.under && a.last == sessions.RoleUser || theirs // another role begins a new turn
-		wipe = theirs
+	said := e.Role == sessions.RoleUser
+	if a.edge.begins(e.Turn, said) {
+		a.under, a.asked = false, false
 	}
-	a.last = e.Role
-	return wipe
+	a.under, a.asked = a.under || theirs, a.asked || said
+	if said {
+		return theirs
+	}
+	return a.under
+}
+
+// turnEdge finds the first event of each turn, in order of the log. The number of its turn decides, since a turn may have no answer.
+// Events of older releases have none: there a message behind an answer begins a turn.
+type turnEdge struct {
+	turn *int64
+	said bool
+}
+
+func (t *turnEdge) begins(turn *int64, said bool) bool {
+	before := *t
+	*t = turnEdge{turn, said}
+	if turn == nil && before.turn == nil {
+		return said && !before.said
+	}
+	return turn == nil || before.turn == nil || *turn != *before.turn
 }
 
 // An answer that also answers earlier messages or repeats unsaid content does not count.
@@ -79,11 +96,10 @@ func (s *Store) answersAfter(
 	if err != nil || len(later) == 0 {
 		return nil, err
 	}
-	turns := newAnswers()
-	turns.under = true // events before the first message answer none of them
+	turns := answers{}
 	err = s.walk(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
 		said := e.Role == sessions.RoleUser
-		if goes := turns.next(e, said && !slices.Contains(later, e.ID)); !said && !goes && !repeats(e.Content) && !repeats(e.Calls) {
+		if goes := turns.next(e, said && !slices.Contains(later, e.ID)); !said && turns.asked && !goes && !repeats(e.Content) && !repeats(e.Calls) {
 			answered = append(answered, e.ID)
 		}
 	})

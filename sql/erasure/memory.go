@@ -321,7 +321,7 @@ func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Me
 		}
 		u.turns[m.SourceSession] = turns
 	}
-	if t, found := turnAt(turns, m.CreatedAt); found {
+	if t, found := turnOf(turns, m.Turn, m.CreatedAt); found {
 		m.StartSeq, m.EndSeq = t.first, t.asked
 	}
 	return m, nil

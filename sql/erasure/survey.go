@@ -28,7 +28,7 @@ type repeat struct {
 
 // No lock is held: [forgetting.look] reads later messages under it.
 func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
-	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: newAnswers()}
+	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: answers{}}
 	asked := int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event

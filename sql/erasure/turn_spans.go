@@ -3,14 +3,15 @@ package erasure
 import (
 	"context"
 	"slices"
-	"sort"
 	"time"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 )
 
 type turnSpan struct {
+	turn     int64 // 0: not known
 	first    int64
 	asked    int64 // last message of a person; first-1 without one
 	last     int64
@@ -24,9 +25,10 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 		return nil, err
 	}
 	var turns []turnSpan
-	for i, r := range rows {
-		if i == 0 || r.Asked && !rows[i-1].Asked {
-			turns = append(turns, turnSpan{first: r.Seq, asked: r.Seq - 1})
+	var edge turnEdge
+	for _, r := range rows {
+		if edge.begins(r.Turn, r.Asked) || len(turns) == 0 {
+			turns = append(turns, turnSpan{turn: pg.OrZero(r.Turn), first: r.Seq, asked: r.Seq - 1})
 		}
 		t := &turns[len(turns)-1]
 		t.last = r.Seq
@@ -39,10 +41,16 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 	return turns, nil
 }
 
-// turnAt is the first turn committed after an instant, or false.
-func turnAt(turns []turnSpan, at time.Time) (turnSpan, bool) {
-	i := sort.Search(len(turns), func(i int) bool { return turns[i].answered.IsZero() || !turns[i].answered.Before(at) })
-	if i == len(turns) {
+// turnOf is the turn that saved a memory, or false where it is not in the log. A memory of an older release has no turn: it is of the
+// first one that was committed after it.
+func turnOf(turns []turnSpan, turn *int64, saved time.Time) (turnSpan, bool) {
+	i := slices.IndexFunc(turns, func(t turnSpan) bool {
+		if turn != nil {
+			return t.turn == *turn
+		}
+		return !t.answered.IsZero() && !t.answered.Before(saved)
+	})
+	if i < 0 {
 		return turnSpan{}, false
 	}
 	return turns[i], true
@@ -64,7 +72,7 @@ func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key
 	for _, r := range rows {
 		first, last := r.StartSeq, r.EndSeq
 		if last == 0 {
-			t, found := turnAt(turns, r.CreatedAt)
+			t, found := turnOf(turns, r.Turn, r.CreatedAt)
 			if !found {
 				continue
 			}

@@ -31,7 +31,7 @@ func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true}
+		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true, turn: row.LastTurn + 1}
 		receipt, err = k.keep(ctx, drafts)
 		return err
 	})

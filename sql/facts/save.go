@@ -27,6 +27,7 @@ type keeper struct {
 	tx         pgx.Tx
 	source     sessions.Key
 	start, end int64 // source range of drafts without source events
+	turn       int64 // that the drafts are from, where they have no range yet
 	// strict refuses drafts that replace a fact missing in their scope. A flush stores these: no caller could correct
 	// them.
 	strict  bool
@@ -178,11 +179,15 @@ func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64
 	if start == 0 {
 		start, end = k.start, k.end
 	}
+	turn := k.turn
+	if start != 0 {
+		turn = 0
+	}
 	hash := Hash(d, k.robot)
 	id, err = k.Q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
 		Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, NormHash: hash, FactKey: d.Key,
 		SubjectID: d.SubjectID, SaidBy: d.SaidBy, SaidAt: pg.OrNil(d.SaidAt), SourceGroup: d.SourceGroup, SourceSession: k.source,
-		StartSeq: start, EndSeq: max(start, end), ExpiresAt: pg.OrNil(d.ExpiresAt), SupersededBy: pg.OrNil(by),
+		StartSeq: start, EndSeq: max(start, end), Turn: pg.OrNil(turn), ExpiresAt: pg.OrNil(d.ExpiresAt), SupersededBy: pg.OrNil(by),
 		Terms: index.MemoryTerms(d.Scope, d.ScopeID, d.Content),
 	})
 	switch {

@@ -191,8 +191,8 @@ UPDATE compaction_log c SET
 WHERE c.session_key = @session_key AND (c.focus <> '' OR c.end_seq >= @first_seq::bigint);
 
 -- name: TurnTimes :many
--- TurnTimes lists the places of a session's log, in order, with their commit times.
-SELECT e.seq::bigint AS seq, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
+-- TurnTimes lists the places of a session's log, in order, with their turns and times.
+SELECT e.seq::bigint AS seq, e.turn, (e.role = 'user')::boolean AS asked, e.created_at FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq IS NOT NULL
 ORDER BY e.seq;
 

@@ -44,7 +44,7 @@ ORDER BY u.id, u.teller;
 -- name: MemoriesBefore :many
 -- MemoriesBefore lists the predecessors of a memory: values that it corrected, and facts consolidated into it or
 -- similar ones.
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated, (NOT n.consolidated OR (m.scope = n.scope AND m.scope_id = n.scope_id AND m.superseded_by = n.id
         AND m.superseded_at IS DISTINCT FROM n.created_at))::boolean AS corrected
 FROM memories n CROSS JOIN memories m

@@ -49,9 +49,9 @@ ORDER BY k.id;
 -- name: MemoryInsert :one
 -- MemoryInsert stores a fact. No row: one in force has the same text.
 INSERT INTO memories (scope, scope_id, kind, content, norm_hash, fact_key, subject_id, said_by, said_at, source_group,
-    source_session, start_seq, end_seq, expires_at, terms, terms_version, last_seen_at, superseded_by, superseded_at)
+    source_session, start_seq, end_seq, turn, expires_at, terms, terms_version, last_seen_at, superseded_by, superseded_at)
 VALUES (@scope, @scope_id, @kind, @content, @norm_hash, @fact_key, @subject_id, @said_by, @said_at, @source_group,
-    @source_session, @start_seq, @end_seq, @expires_at, @terms, 2, coalesce(sqlc.narg(said_at)::timestamptz, now()), @superseded_by,
+    @source_session, @start_seq, @end_seq, @turn, @expires_at, @terms, 2, coalesce(sqlc.narg(said_at)::timestamptz, now()), @superseded_by,
     CASE WHEN sqlc.narg(superseded_by)::bigint IS NULL THEN NULL ELSE now() END)
 ON CONFLICT (scope, scope_id, norm_hash) WHERE superseded_by IS NULL DO NOTHING
 RETURNING id;

@@ -60,7 +60,7 @@ SELECT m.content FROM memories m WHERE m.id = ANY(@ids::bigint[]);
 -- name: MemoryPromotable :one
 -- MemoryPromotable reads a memory in force of a group.
 SELECT m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group, m.source_session,
-    m.start_seq, m.end_seq, m.expires_at
+    m.start_seq, m.end_seq, m.turn, m.expires_at
 FROM memories m
 WHERE m.id = @id AND m.scope = 'group' AND m.superseded_by IS NULL AND (m.expires_at IS NULL OR m.expires_at > now());
 
@@ -142,7 +142,7 @@ ORDER BY f.spoke, s.session_key;
 
 -- name: LogWalk :many
 -- LogWalk reads a session's log for an erasure, in the order of the view.
-SELECT e.id, e.seq::bigint AS seq, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
+SELECT e.id, e.seq::bigint AS seq, e.turn, e.role, e.sender_id, e.sender_nick, e.content, coalesce(e.tool_calls::text, '')::text AS calls, e.created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > @after_seq::bigint
 ORDER BY e.seq
@@ -151,7 +151,7 @@ LIMIT @max_rows::int;
 -- name: MemoriesDrawn :many
 -- MemoriesDrawn lists the memories from a session.
 SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY(@people::text[]))::boolean AS theirs,
-    m.start_seq, m.end_seq, m.created_at
+    m.start_seq, m.end_seq, m.turn, m.created_at
 FROM memories m WHERE m.source_session = @session_key;
 
 -- name: MemoriesOfPerson :many
@@ -408,13 +408,13 @@ ORDER BY f.id LIMIT 1;
 
 -- name: MemorySource :one
 -- MemorySource is the source of a memory.
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.id = @id;
 
 -- name: MemoriesBeside :many
 -- MemoriesBeside lists the other facts from a session, without digests.
-SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.said_by, m.content, m.created_at,
+SELECT m.id, m.scope, m.scope_id, m.kind, m.source_session, m.start_seq, m.end_seq, m.turn, m.said_by, m.content, m.created_at,
     m.consolidated
 FROM memories m WHERE m.source_session = @session_key AND m.kind <> 'digest' AND m.id <> ALL(@ids::bigint[]);
 

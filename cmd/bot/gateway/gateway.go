@@ -55,7 +55,7 @@ type gateway struct {
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
-	address   string // of the admin server; empty: none
+	address   string // address of the admin server; empty: none
 	log       *zerolog.Logger
 	registry  *prometheus.Registry
 	location  *time.Location
