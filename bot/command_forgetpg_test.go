@@ -118,25 +118,25 @@ func TestForgetLastPassesOverAMention(t *testing.T) {
 	want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
 }
 
-// The receipt of /forget last has the time and the length of the message, in the language of the command, and none of its words.
+// The receipt of /forget last has the time and the length of the message, in the language of the conversation, and none of its words.
 func TestForgetLastSaysWhichMessage(t *testing.T) {
 	t.Parallel()
-	for command, pattern := range map[string]string{
-		"/忘记上一条":       `^🗑️ 已删除你 \d\d-\d\d \d\d:\d\d 的那条消息（12 个字）和我的回答（共 2 条消息）。钉钉里的原消息请自己撤回。$`,
-		"/forget last": `^🗑️ Deleted your message of \d\d-\d\d \d\d:\d\d \(12 characters\) and my answer \(2 messages in all\)\. Please recall`,
+	for secret, pattern := range map[string]string{
+		"备用口令：swordfi": `^🗑️ 已删除你 \d\d-\d\d \d\d:\d\d 的那条消息（12 个字）和我的回答（共 2 条消息）。钉钉里的原消息请自己撤回。$`,
+		"code swordfi": `^🗑️ Deleted your message of \d\d-\d\d \d\d:\d\d \(12 characters\) and my answer \(2 messages in all\)\. Please recall`,
 	} {
 		p := newPlace(t)
 		a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
-		for i, words := range []string{"备用口令：swordfi", command} {
+		for i, words := range []string{secret, "/forget last"} {
 			a.post(said(fmt.Sprint("m", i), "alice", words))
 			a.settle()
 		}
 		got := a.wire.texts()[len(a.wire.texts())-1]
-		if !regexp.MustCompile(pattern).MatchString(got) || strings.Contains(got, "口令") {
-			t.Errorf("%s is answered %q, want %s", command, got, pattern)
+		if !regexp.MustCompile(pattern).MatchString(got) || strings.Contains(got, "swordfi") {
+			t.Errorf("after %q the answer is %q, want %s", secret, got, pattern)
 		}
 		want(t, "rows with the words", one[int](t, p.db(), `SELECT
-			(SELECT count(*) FROM outbox o WHERE o::text LIKE '%口令%') + (SELECT count(*) FROM dingtalk_session_events e WHERE e::text LIKE '%口令%')`), 0)
+			(SELECT count(*) FROM outbox o WHERE o::text LIKE '%swordfi%') + (SELECT count(*) FROM dingtalk_session_events e WHERE e::text LIKE '%swordfi%')`), 0)
 	}
 }
 

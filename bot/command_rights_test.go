@@ -38,7 +38,7 @@ func TestConfiguredRights(t *testing.T) {
 		if got := ask("m4", "/new", false); got == refused {
 			t.Error("a command for everyone was refused")
 		}
-		if help := ask("m5", "/help", false); strings.Contains(help, "/status") || !strings.Contains(help, "`/new` begin") {
+		if help := ask("m5", "/help", false); strings.Contains(help, "/status") || !strings.Contains(help, "`/new` begins") {
 			t.Errorf("the help is %q, want the commands with their rights in force", help)
 		}
 	})

@@ -278,8 +278,8 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 	})
 }
 
-// U10: the words of a command decide the language of its answer, the names of people aside; a conversation's own language
-// stands over that.
+// U10: the Chinese words of a command decide the language of its answer, the names of people aside. Behind a name in Latin letters the
+// sender's other messages decide, then those of other people. A conversation's own language stands over that.
 func TestLanguageOfCommands(t *testing.T) {
 	t.Parallel()
 	set := reload.New(reload.Values{Groups: map[sessions.ConversationID]reload.Group{"cidEn": {Language: "en"}}})
@@ -289,7 +289,15 @@ func TestLanguageOfCommands(t *testing.T) {
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "zh", "what is this": "en",
 	} {
-		want(t, command, languages.Choose("cid", views.LanguageWords(sessions.Event{Content: command})), lang)
-		want(t, command+" where English is set", languages.Choose("cidEn", views.LanguageWords(sessions.Event{Content: command})), "en")
+		want(t, command, languages.Choose("cid", views.LanguageWords(nil, sessions.Event{Content: command})), lang)
+		if lang == "en" && strings.HasPrefix(command, "/") && command != "/compact the dates" {
+			tail := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "你好"}, {Role: sessions.RoleUser, SenderID: "v", Content: "hello"}}
+			want(t, command+" by who writes Chinese", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "u"})), "zh")
+			want(t, command+" by who writes English", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "v"})), "en")
+			want(t, command+" by another", languages.Choose("cid", views.LanguageWords(tail[:1], sessions.Event{Content: command, SenderID: "w"})), "zh")
+			answered := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "/new"}, {Role: sessions.RoleAssistant, Content: "好，我们从头开始。"}}
+			want(t, command+" after an answer", languages.Choose("cid", views.LanguageWords(answered, sessions.Event{Content: command, SenderID: "u"})), "zh")
+		}
+		want(t, command+" where English is set", languages.Choose("cidEn", views.LanguageWords(nil, sessions.Event{Content: command})), "en")
 	}
 }

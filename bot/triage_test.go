@@ -23,7 +23,7 @@ func TestFixedWords(t *testing.T) {
 		"bare mention":  {[]sessions.Message{said("m", "alice", "  ")}, 0, "我在"},
 		"over quota":    {[]sessions.Message{over}, 0, "额度"},
 		"status":        {[]sessions.Message{said("m", "alice", "/状态")}, 0, "可用空间"},
-		"help":          {[]sessions.Message{said("m", "alice", "/帮助")}, 0, "/memory show N"},
+		"help":          {[]sessions.Message{said("m", "alice", "/帮助")}, 0, "`/忘记 上一条`"},
 		"stale backlog": {[]sessions.Message{said("m", "alice", "早上好"), said("n", "bob", "在吗")}, 40 * time.Minute, "没能及时回答"},
 	} {
 		t.Run(name, func(t *testing.T) {

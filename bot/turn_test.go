@@ -359,7 +359,7 @@ func TestQuotes(t *testing.T) {
 		w.post(quoting(said("3", "alice", "/help"), "bob", "words"))
 		synctest.Wait()
 		want(t, "model calls", len(w.model.requests("chat")), 2)
-		if got := w.wire.texts()[2]; !strings.Contains(got, "/status") {
+		if got := w.wire.texts()[2]; !strings.Contains(got, "`/stop`") {
 			t.Errorf("/help as a reply was answered %q", got)
 		}
 	})

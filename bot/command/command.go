@@ -100,7 +100,7 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	case c.Use == nil:
 		return c.Command.usage(t.Lang)
 	case !h.may(asked, h.right(c.Command, c.Use)):
-		return wording.Say(wording.NotAdmin, t.Lang)
+		return wording.Say(c.Use.denied(c.Arg), t.Lang)
 	case !c.Use.takes(c.Arg):
 		return c.Command.usage(t.Lang) // so that nothing is done by mistake
 	}
@@ -114,6 +114,13 @@ func (h *Handler) Work(e sessions.Event) sessions.Work {
 		return ""
 	}
 	return c.Use.Work
+}
+
+func (u *Use) denied(arg string) wording.Phrase {
+	if u.Denied == nil {
+		return wording.NotAdmin
+	}
+	return u.Denied(arg)
 }
 
 func (t Table) unknown(name, lang string) string {

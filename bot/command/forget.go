@@ -78,6 +78,14 @@ func isNumber(arg string) bool {
 	return memoryID(who) > 0
 }
 
+// deniedForget answers a member who asks to forget a thing in words: only a person's name needs an administrator.
+func deniedForget(arg string) wording.Phrase {
+	if strings.HasPrefix(narrow(arg), "@") {
+		return wording.NotAdmin
+	}
+	return wording.ForgetThing
+}
+
 func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	if answer == answerNo {
@@ -168,13 +176,13 @@ func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 		if e.IsScheduled() || who != forgetMe || answer == answerNone {
 			continue
 		}
-		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, *e, true); asked {
+		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, v.Tail, *e, true); asked {
 			e.Content = answered[lang][0] + who + answered[lang][answer]
 		}
 	}
 }
 
-// answered holds the parts of a confirmed command, in the language of the command before the preview.
+// answered holds the parts of a confirmed command, in the language of the preview.
 var answered = map[string][3]string{
 	"zh": {"/忘记 ", answerYes: " 确认", answerNo: " 取消"},
 	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
@@ -183,7 +191,7 @@ var answered = map[string][3]string{
 // unconfirmed finds the erasure that a message's sender may confirm. The preview was answered shortly before the
 // message, or before another confirmation with a partial erasure. If direct is set, the sender sent no message in
 // between, and the confirmation followed the preview's answer.
-func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.Event, direct bool) (who, lang string, found bool) {
+func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sessions.Event, e sessions.Event, direct bool) (who, lang string, found bool) {
 	limit := confirmEvents
 	if direct {
 		limit = confirmDirect
@@ -202,7 +210,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 		case outcome == sessions.HalfErased:
 			e = m
 		case outcome == sessions.Previewed && who != "":
-			lang = wording.LanguageOf(wording.WordsOfCommand(h.views.OwnWords(m)), h.cfg.Language)
+			lang = wording.LanguageOf(h.views.LanguageWords(tail, m), h.cfg.Language)
 			return who, lang, !direct || h.answeredBefore(ctx, m, e)
 		case direct || who != "":
 			return "", "", false
@@ -212,7 +220,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, e sessions.
 }
 
 func (h *Handler) mayConfirm(ctx context.Context, t *view.Exchange, who string, direct bool) bool {
-	before, _, found := h.unconfirmed(ctx, t.Key, t.Asked[0], direct)
+	before, _, found := h.unconfirmed(ctx, t.Key, nil, t.Asked[0], direct)
 	return found && strings.EqualFold(before, who)
 }
 

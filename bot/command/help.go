@@ -3,22 +3,81 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebb/bot/view"
 	"ebb/bot/wording"
 )
 
-// help lists what the asker may use, or describes the one command that is named.
+// topic is a part of the help: commands of one purpose.
+type topic struct {
+	ZH, EN   string
+	Commands []string // by their English names
+}
+
+// topics order the commands for people. Each command has one.
+var topics = []topic{
+	{"提醒", "reminders", []string{"remind"}},
+	{"记忆", "memory", []string{"memory", "forget", "export"}},
+	{"对话", "conversation", []string{"new", stopName, "status", "usage", "model", "scope", "whoami", "help"}},
+	{"压缩", "compaction", []string{"compact"}},
+}
+
+// allTopics is the name under which all commands are listed.
+var allTopics = []string{"全部", "all"}
+
+// beginnings are the first lines of the help, in the order of what people want. A line is left out where the asker may not use its
+// command.
+var beginnings = []struct {
+	Command string
+	Line    wording.Phrase
+}{
+	{stopName, wording.HelpStop}, {"remind", wording.HelpRemind}, {"memory", wording.HelpMemory}, {"forget", wording.HelpForget}, {"new", wording.HelpNew},
+}
+
+// help shows how to begin, lists the commands of a topic that the asker may use, or describes the one command that is named.
 func (h *Handler) help(_ context.Context, t *view.Exchange, c Call) string {
-	if c.Arg != "" {
+	switch name := strings.ToLower(trimMarks(c.Arg)); {
+	case name == "":
+		return overview(h, t)
+	case slices.Contains(allTopics, name):
+		return listed(h, t, func(*Command) bool { return true })
+	default:
+		for _, topic := range topics {
+			// A name of one command alone describes that command, with examples.
+			if name == topic.EN || name == topic.ZH && len(topic.Commands) > 1 {
+				return listed(h, t, func(c *Command) bool { return slices.Contains(topic.Commands, c.EN[0]) })
+			}
+		}
 		return h.helpOn(t, c.Arg)
 	}
+}
+
+// overview is the first help: what a member wants, and the topics of the rest.
+func overview(h *Handler, t *view.Exchange) string {
+	var out strings.Builder
+	out.WriteString(wording.Say(wording.Help, t.Lang))
+	for _, line := range beginnings {
+		c := h.commands.Parse("/" + line.Command).Command
+		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.may(t.Asked[0], h.right(c, &u)) }) {
+			out.WriteString(wording.Say(line.Line, t.Lang))
+		}
+	}
+	return out.String() + wording.Say(wording.HelpTopics, t.Lang)
+}
+
+// listed lists the uses of commands that the asker has the right to.
+func listed(h *Handler, t *view.Exchange, wanted func(*Command) bool) string {
 	var out strings.Builder
 	note := ""
-	for _, c := range h.commands {
+	for i := range h.commands {
+		c := &h.commands[i]
+		if !wanted(c) {
+			continue
+		}
 		for _, u := range c.Uses {
-			who := h.right(&c, &u)
+			who := h.right(c, &u)
 			if !h.may(t.Asked[0], who) {
 				continue
 			}
@@ -28,7 +87,7 @@ func (h *Handler) help(_ context.Context, t *view.Exchange, c Call) string {
 			out.WriteString(u.helpLine(who, t.Lang))
 		}
 	}
-	return wording.Say(wording.Help, t.Lang, note) + out.String()
+	return wording.Say(wording.HelpListed, t.Lang, note) + out.String()
 }
 
 // helpOn describes a command with all its uses: a person who names it reads who may use them. The name may have a slash,

@@ -64,6 +64,9 @@ func oneApart(one, other string) bool {
 	for i < len(a) && a[i] == b[i] {
 		i++
 	}
+	if i == 0 && len(b) == 2 && b[0] >= utf8.RuneSelf { // 退出 is no slip of 导出: the first character has the sense
+		return false
+	}
 	for j < len(a)-i && a[len(a)-1-j] == b[len(b)-1-j] {
 		j++
 	}

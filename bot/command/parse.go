@@ -33,9 +33,13 @@ func (t Table) Parse(text string) Call {
 	if !ok {
 		return Call{}
 	}
-	word, rest := cutWord(text)
+	spaced := strings.TrimSpace(text)
+	word, rest := cutWord(spaced)
 	if c, tail, ok := t.named(word); ok {
 		return c.call(strings.TrimSpace(tail + " " + rest))
+	}
+	if spaced != text { // "/ 2", "/ or"
+		return Call{}
 	}
 	return Call{Name: strings.ToLower(word), Rest: rest}
 }
@@ -44,7 +48,7 @@ func trimMarks(text string) string { return strings.Trim(text, "？?！!。. \t\
 
 func (t Table) bare(text string) *Command {
 	for i := range t {
-		if c := &t[i]; c.Bare && slices.ContainsFunc(c.names(), func(name string) bool { return strings.EqualFold(name, text) }) {
+		if c := &t[i]; c.Bare && (strings.EqualFold(c.EN[0], text) || c.ZH[0] == text) {
 			return c
 		}
 	}
@@ -221,6 +225,14 @@ var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
 func (t Table) IsCommand(text string) bool {
 	c := t.Parse(text)
 	return c.Command != nil || unknownRE.MatchString(c.Name)
+}
+
+// Kept returns the words of a command that stay its sender's words.
+func (t Table) Kept(text string) string {
+	if c := t.Parse(text); c.Use != nil && c.Use.Keeps {
+		return c.Arg
+	}
+	return ""
 }
 
 func pageOf(text string) (page int, ok bool) {

@@ -16,7 +16,7 @@ type Table []Command
 // Command is one command with its uses. Names and words are in lower case; help shows the first of each language.
 type Command struct {
 	ZH, EN []string
-	Bare   bool // recognized without a slash
+	Bare   bool // the first name of each language is recognized without a slash
 	Uses   []Use
 }
 
@@ -31,6 +31,8 @@ type Use struct {
 	Glue  string
 	After []string
 	Keeps bool // the argument stays stored as the member's words
+	// Denied answers a sender without the right; nil: with [wording.NotAdmin].
+	Denied func(arg string) wording.Phrase
 
 	Who   Right
 	Work  sessions.Work // its kind for limits; empty: it costs nothing to speak of
@@ -134,7 +136,7 @@ var Commands = Table{
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
 		Run:     remind(reminding.set),
 	}}},
-	{ZH: []string{"新对话"}, EN: []string{"new"}, Uses: []Use{{
+	{ZH: []string{"新对话", "清空", "清除", "重置", "重新开始"}, EN: []string{"new", "clear", "reset"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
 	}}},
 	{ZH: []string{"模型"}, EN: []string{"model"}, Uses: []Use{{
@@ -211,7 +213,7 @@ var Commands = Table{
 		Example: wording.Text{"/忘记 #3", "/forget #3"},
 		Does:    wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: (*Handler).forgetNumber,
 	}, {
-		Args: Required, Glue: "@＠", Who: Admin, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
+		Args: Required, Glue: "@＠", Who: Admin, Denied: deniedForget, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
 		Example: wording.Text{"/忘记 @张伟", "/forget @Zhang Wei"},
 		Does:    wording.Text{"删除关于某人的一切", "delete everything about another person"}, Run: (*Handler).forgetNamed,
 	}}},
@@ -221,7 +223,7 @@ var Commands = Table{
 		Example: wording.Text{"/导出我 2", "/export me 2"},
 		Does:    wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
 	}}},
-	{ZH: []string{"帮助"}, EN: []string{"help"}, Bare: true, Uses: []Use{{
+	{ZH: []string{"帮助", "菜单"}, EN: []string{"help", "start", "menu"}, Bare: true, Uses: []Use{{
 		Args: Optional, Usage: wording.Text{"/帮助 [命令]", "/help [COMMAND]"},
 		Example: wording.Text{"/帮助 提醒", "/help remind"}, Does: wording.Text{"这段说明，或者一个命令的用法和例子", "this text, or the usage of one command with examples"}, Run: (*Handler).help,
 	}}},

@@ -157,7 +157,7 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	t.Asked = append([]sessions.Event(nil), itsView.Pending[:t.plan.Take]...)
 	if len(t.Asked) > 0 {
 		last := t.Asked[len(t.Asked)-1]
-		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(last))
+		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(itsView.Tail, last))
 	}
 	return t
 }

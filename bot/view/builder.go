@@ -28,8 +28,12 @@ type Config struct {
 	Counter *tokens.Counter
 	Now     func() time.Time // the storage's clock
 	Tools   []chat.Tool      // offered in every request
-	// Commands recognizes commands, which are no part of a conversation.
-	Commands interface{ IsCommand(text string) bool }
+	// Commands recognizes commands, which are no part of a conversation. Kept returns the words of a command that stay
+	// its sender's words, such as the text of a reminder.
+	Commands interface {
+		IsCommand(text string) bool
+		Kept(text string) string
+	}
 
 	Name          string
 	Prompt        string // further instructions for the model

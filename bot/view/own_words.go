@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"ebb/bot/wording"
@@ -29,13 +31,43 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 	return e.Message != nil && e.Message.Outcome == sessions.Limited || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 
-// LanguageWords decides the language of an answer: the sender's own words, and of a command those that are no names of
-// people.
-func (b *Builder) LanguageWords(e sessions.Event) string {
-	if b.IsCommand(e) {
-		return wording.WordsOfCommand(b.OwnWords(e))
+// LanguageWords decides the language of an answer: the sender's own words. A command in Latin letters says little about it, for its name
+// is typed in any language. The text that it keeps decides, then the conversation in the tail: the sender's messages, those of other people, and
+// the answer to the last such command.
+func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string {
+	own := b.OwnWords(e)
+	if !b.isLatinCommand(e) {
+		return own
 	}
-	return b.OwnWords(e)
+	if kept := wording.WordsOfCommand(b.cfg.Commands.Kept(own)); wording.LanguageOf(kept, "") != "" {
+		return kept
+	}
+	others, answer := "", ""
+	answers := false
+	for _, t := range tail {
+		switch {
+		case t.Role == sessions.RoleUser:
+			answers = b.isLatinCommand(t)
+		case t.Role == sessions.RoleAssistant && answers && t.Content != sessions.ErasedText:
+			answer = t.Content
+		}
+	}
+	for _, t := range slices.Backward(b.WithoutCommands(tail)) {
+		switch said := b.OwnWords(t); {
+		case t.Role != sessions.RoleUser || t.IsScheduled() || said == sessions.ErasedText || wording.LanguageOf(said, "") == "":
+		case t.SenderID == e.SenderID:
+			return said
+		default:
+			others = cmp.Or(others, said)
+		}
+	}
+	return cmp.Or(others, answer, wording.WordsOfCommand(own))
+}
+
+// isLatinCommand reports whether a message is a command without Chinese words, names of people aside.
+func (b *Builder) isLatinCommand(e sessions.Event) bool {
+	words := b.OwnWords(e)
+	return !e.IsScheduled() && b.cfg.Commands.IsCommand(words) && wording.LanguageOf(wording.WordsOfCommand(words), "") == "en"
 }
 
 // OwnWords returns the sender's own text without the quote.

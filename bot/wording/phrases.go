@@ -4,228 +4,6 @@ import (
 	"fmt"
 )
 
-// Phrase is a fixed answer or notice of Ebb, as opposed to a model's text.
-type Phrase int
-
-// The phrases, in the order of [phrases].
-const (
-	Here Phrase = iota
-	Empty
-	CutOff
-	Withheld
-	Repeats
-	Shortened
-	Rounds
-	ResultsRefused
-	Busy
-	Broken
-	Unreachable
-	Denied
-	Refused
-	Malformed
-	Overflow
-	Timeout
-	Dead
-	Stale
-	OverQuota
-	NotAdmin
-	LimitPersonTurns
-	LimitGroupTurns
-	LimitUnidentified
-	LimitPersonTokens
-	LimitTokens
-	LimitScheduled
-	LimitCompactions
-	LimitGroupShare
-	LimitTokensShare
-	RefusedGroup
-	RefusedPerson
-	RefusedExternal
-	ModelDenied
-	ModelUnpaid
-	ModelMissing
-	ModelMalformed
-	VectorsRefused
-	NothingToCompact
-	NoGain
-	StillFull
-	GainedTooLittle
-	Backlog
-	BacklogLeft
-	Spent
-	Unpriced
-	Cost
-	OnTheWay
-	NextDay
-	ByHandOnly
-	CompactFailed
-	CompactNotice
-	OffloadNotice
-	Undone
-	NothingToUndo
-	UndoExpired
-	UndoFailed
-	SetFailed
-	LogEmpty
-	LogUnreadable
-	Set
-	SetUsage
-	NotSet
-	IdleSetting
-	FileOnly
-	DidYouMean
-	Flushed
-	Because
-	Renewed
-	RenewedOwed
-	NotRenewed
-	Help
-	HelpMarked
-	HelpOn
-	HelpExample
-	HelpNear
-	Usage
-	UsageAdmins
-	KnowNothing
-	KnowYou
-	KnowChat
-	KnowGroup
-	KnowMore
-	KnowHow
-	NoRights
-	NoMemory
-	NotYours
-	Forgotten
-	ForgottenLog
-	ForgottenToo
-	Promoted
-	TeamsAlready
-	NotShared
-	OnlyTheirs
-	OnlyHere
-	MemoryFrom
-	TeamMark
-	NoPage
-	ForgetNumber
-	ForgetNothing
-	ForgotLast
-	ForgotLength
-	ForgotLastBefore
-	NoLast
-	NoCommand
-	NoCommandNear
-	ForgetMe
-	ForgetWho
-	ForgetAsked
-	UnknownPerson
-	Which
-	NotAsked
-	PersonForgotten
-	ForgotBefore
-	ForgetHalf
-	ForgetHalfWho
-	MemoryHalf
-	ForgetOften
-	ForgetLittle
-	ForgetGroup
-	ForgetGroups
-	Comma
-	Colon
-	ExportPrivate
-	ExportEmpty
-	ExportPage
-	ExportNext
-	Models
-	NoModels
-	NoModel
-	ModelMark
-	ModelPrice
-	ModelSet
-	ScopeOfGroup
-	ScopeOfMember
-	ScopeConfigured
-	ScopeChosen
-	ScopeSet
-	ScopePrivate
-	WhoAmI
-	RoleAdmin
-	RoleMember
-	RoleOutside
-	UsageOf
-	RemindSet
-	RemindNext
-	RemindMoved
-	RemindNone
-	RemindList
-	RemindLine
-	RemindLineNext
-	RemindHow
-	RemindGone
-	RemindUnknown
-	RemindOver
-	RemindNoTime
-	RemindNotYours
-	RemindPhrase
-	RemindPart
-	RemindSoon
-	RemindNever
-	RemindPast
-	RemindFar
-	RemindNoText
-	RemindLong
-	RemindOften
-	RemindOftenAsked
-	RemindUnreachable
-	RemindNested
-	RemindFullHere
-	RemindFullYours
-	RemindLeft
-	RemindOff
-	RemindFailed
-	RemindAsks
-	RemindDue
-	RemindLate
-	RemindMissed
-	LimitsHere
-	LimitsLeft
-	OnePersonTurns
-	OneGroupTurns
-	OneUnidentified
-	OnePersonTokens
-	OneTokens
-	LimitLeft
-	LimitEnds
-	UsageNone
-	CutShort
-	StillBusy
-	TurnStopped
-	NothingRuns
-	NotYourTurn
-	StillWaiting
-	StatusRoom
-	StatusSummed
-	StatusFacts
-	StatusOwed
-	StatusWithheld
-	StatusNoTools
-	WithheldCount
-	WithheldMember
-	WithheldTool
-	WithheldBot
-	StatusBusy
-	StatusSpent
-	StatusFailed
-	CallsLeft
-	ButtonGone
-	ButtonNotYours
-	ButtonLate
-	ButtonEarly
-	ButtonRated
-	ButtonThanks
-	ButtonNothing
-	ButtonFailed
-)
-
 // phrases holds each text in Chinese and English: polite, short, and without internal details.
 var phrases = map[Phrase]Text{
 	Here:           {"我在。有什么可以帮你？发 `/帮助` 看我能做什么。", "I'm here. How can I help? Send `/help` to see what I can do."},
@@ -300,16 +78,20 @@ var phrases = map[Phrase]Text{
 	Renewed:          {"好，我们从头开始。之前的内容已归档，重要的事记在记忆里。", "A fresh start. What was said before is kept in the archive, and what matters in memory."},
 	RenewedOwed:      {"好，我们从头开始。之前的内容已归档；其中重要的事还没来得及整理进记忆，稍后补上。", "A fresh start. What was said before is kept in the archive; what matters of it is not in memory yet, and follows in a while."},
 	NotRenewed:       {"没能开始新的对话，一切照旧，请稍后再试。", "The new conversation could not be begun; nothing changed. Please try again later."},
-	Help: {
-		"直接说话就行，我会记住重要的事。在群里我只能看到 @我 的消息，看不到其他消息和“@所有人”。命令%s：\n\n",
-		"Just talk; I remember what matters. In a group I see only messages that mention me, and never \"@all\". Commands%s:\n\n",
-	},
-	HelpMarked:  {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
-	HelpOn:      {"`/%s` 的用法%s：\n\n", "Usage of `/%s`%s:\n\n"},
-	HelpExample: {"  例如 `%s`\n", "  for example `%s`\n"},
-	HelpNear:    {"没有这个命令。是不是想看 `/帮助 %s`？发 `/帮助` 看全部。", "There is no such command. Did you mean `/help %s`? `/help` lists them all."},
-	Usage:       {"用法：%s", "Usage: %s"},
-	UsageAdmins: {"（管理员）", " (administrators)"},
+	Help:             {"直接跟我说话就行，在群里请 @我（我看不到其他消息和“@所有人”）。常用的：\n\n", "Just talk to me; in a group, mention me (I see no other messages, and never \"@all\"). Often used:\n\n"},
+	HelpStop:         {"- `/停止` 停下正在进行的回答\n", "- `/stop` stops the answer in progress\n"},
+	HelpRemind:       {"- `/提醒 10分钟后 喝水` 到时提醒你，`/提醒 列表` 看已有的\n", "- `/remind in 10 minutes drink water` reminds you, `/remind list` shows what is set\n"},
+	HelpMemory:       {"- 说“记住……”我就会记住，`/记忆` 看我记得什么\n", "- Say \"remember that …\" and I will; `/memory` shows what I know\n"},
+	HelpForget:       {"- `/忘记 上一条` 删掉刚才那条，`/忘记我` 删掉关于你的一切\n", "- `/forget last` deletes your last message, `/forget me` everything about you\n"},
+	HelpNew:          {"- `/新对话` 从头开始\n", "- `/new` begins a new conversation\n"},
+	HelpTopics:       {"- 更多：`/帮助 提醒`、`/帮助 记忆`、`/帮助 对话`、`/帮助 压缩`，`/帮助 全部` 列出所有命令", "- More: `/help reminders`, `/help memory`, `/help conversation`, `/help compaction`; `/help all` lists every command"},
+	HelpListed:       {"命令%s：\n\n", "Commands%s:\n\n"},
+	HelpMarked:       {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
+	HelpOn:           {"`/%s` 的用法%s：\n\n", "Usage of `/%s`%s:\n\n"},
+	HelpExample:      {"  例如 `%s`\n", "  for example `%s`\n"},
+	HelpNear:         {"没有这个命令。是不是想看 `/帮助 %s`？发 `/帮助 全部` 看全部。", "There is no such command. Did you mean `/help %s`? `/help all` lists them all."},
+	Usage:            {"用法：%s", "Usage: %s"},
+	UsageAdmins:      {"（管理员）", " (administrators)"},
 
 	KnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
 	KnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
@@ -332,6 +114,7 @@ var phrases = map[Phrase]Text{
 	TeamMark:      {"【全团队】", "[team] "},
 	NoPage:        {"没有第 %d 页。", "There is no page %d."},
 	ForgetNumber:  {"要删除编号 %d 的记忆，请写 `/记忆 忘记 %d`。", "To delete memory %d, write `/memory forget %d`."},
+	ForgetThing:   {"要删掉我记住的某件事，请先发 `/记忆` 看编号，再发 `/忘记 #编号`。`/忘记 上一条` 删掉刚才那条，`/忘记我` 删掉关于你的一切。", "To delete one thing that I remember, send `/memory` for its number, then `/forget #N`. `/forget last` deletes your last message, `/forget me` everything about you."},
 	ForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
 	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息%s和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s%s and my answer (%s in all). Please recall the message in DingTalk yourself."},
 	ForgotLength:  {"（%d 个字）", " (%d characters)"},
@@ -339,8 +122,8 @@ var phrases = map[Phrase]Text{
 		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
 	},
 	NoLast:        {"没有找到你之前的消息。", "I found no earlier message of yours."},
-	NoCommand:     {"没有这个命令，发 `/帮助` 看全部。", "There is no such command; `/help` lists them all."},
-	NoCommandNear: {"没有这个命令。是不是想发 `/%s`？发 `/帮助` 看全部。", "There is no such command. Did you mean `/%s`? `/help` lists them all."},
+	NoCommand:     {"没有这个命令，发 `/帮助 全部` 看全部。", "There is no such command; `/help all` lists them all."},
+	NoCommandNear: {"没有这个命令。是不是想发 `/%s`？发 `/帮助 全部` 看全部。", "There is no such command. Did you mean `/%s`? `/help all` lists them all."},
 	ForgetMe: {
 		"⚠️ 这会删除关于你的一切：%s。别人说的话会保留。删除后无法恢复。\n\n确定的话，请在 10 分钟内回复“确认”。",
 		"⚠️ This deletes everything about you: %s. What others said stays. It can't be taken back.\n\nIf you are sure, reply \"confirm\" within 10 minutes.",

@@ -112,7 +112,7 @@ func TestDemoConverses(t *testing.T) {
 		{"2秒后提醒我喝水\n", "提醒 #1 已设好"},
 		{"", "⏰ 你：喝水"},
 		{"/压缩\n", "压缩"},
-		{"@Ebb /帮助\n", "`/compact"},
+		{"@Ebb /帮助\n", "`/提醒"},
 		{":bad\n", "[bad] "},
 		{"：good\n", "[good] "},
 		{":nope\n", buttonsHelp},
