@@ -229,6 +229,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
 			},
 			"memory": object{"digest": "", "max_per_scope": 100_000},
+			"limits": object{"compactions_per_day": 0}, // an administrator asks for many, and each is answered
 		},
 		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
 		"database": object{"url": database, "max_conns": 8},
