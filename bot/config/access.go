@@ -36,9 +36,10 @@ func (a *AccessConfig) check(k checker) {
 	for _, list := range []struct {
 		key string
 		ids []string
-	}{{"groups", a.Groups}, {"people", a.People}, {"deny", a.Deny}} {
+		of  string
+	}{{"groups", a.Groups, conversationID}, {"people", a.People, staffID}, {"deny", a.Deny, staffID}} {
 		for i, id := range list.ids {
-			k.required(fmt.Sprintf("access.%s[%d]", list.key, i), id, `an id, or "*" for all`)
+			k.id(fmt.Sprintf("access.%s[%d]", list.key, i), id, list.of+`, or "*" for all`)
 		}
 	}
 	first := map[string]string{}

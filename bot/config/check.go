@@ -33,6 +33,12 @@ func (c *Config) check(src *source, need Need) {
 	c.Access.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
+	for i, m := range c.LLM.Models {
+		path := fmt.Sprintf("llm.models[%d].timeout", i)
+		if _, given := k.at[path]; given && m.Timeout != defaultModel().Timeout { // a printed configuration names the default
+			k.want(m.Timeout <= c.Agent.TurnTimeout, path, durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(c.Agent.TurnTimeout))
+		}
+	}
 	if len(src.errs) == 0 {
 		c.fit(src)
 	}
@@ -55,6 +61,20 @@ func (k checker) required(path, value, what string) {
 		k.fail(path, "is empty, want %s", what)
 	}
 }
+
+// id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
+// printable ASCII without blanks.
+func (k checker) id(path, value, what string) {
+	k.required(path, value, what)
+	named := strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
+	k.want(value == "" || !named, path, strconv.Quote(value), "%s, not a name", what)
+}
+
+// Ids of DingTalk, in the words of the errors.
+const (
+	staffID        = `a staff id, such as "manager4711" (the console lists them, and a refusal names the sender's)`
+	conversationID = `the id of a conversation, such as "cidAbc==" (the console lists them, and a refusal names the group's)`
+)
 
 func (k checker) oneOf(path, got string, choices []string) {
 	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
@@ -183,7 +203,7 @@ func (a *AgentConfig) check(k checker) {
 	k.want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),
 		`the name of a time zone, such as "Asia/Shanghai"`)
 	for i, id := range a.Admins {
-		k.required(fmt.Sprintf("agent.admins[%d]", i), id, "a staff id")
+		k.id(fmt.Sprintf("agent.admins[%d]", i), id, staffID)
 	}
 }
 
@@ -210,6 +230,9 @@ func (d *DatabaseConfig) check(k checker) {
 	k.between("database.max_conns", d.MaxConns, 2, 1000)
 }
 
+// stopRest is the time of a stop besides drain and flush: the end of intake, and the cleanup.
+const stopRest = 10 * time.Second
+
 var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$`)
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
@@ -224,6 +247,15 @@ func (c *Config) checkProcess(k checker) {
 	c.Admin.check(k)
 	k.positive("shutdown.drain", c.Shutdown.Drain)
 	k.positive("shutdown.flush", c.Shutdown.Flush)
+	k.positive("shutdown.grace", c.Shutdown.Grace)
+	whole := c.Shutdown.Drain + c.Shutdown.Flush + stopRest
+	for _, path := range []string{"shutdown.grace", "shutdown.drain", "shutdown.flush"} {
+		if _, set := k.at[path]; set && whole > c.Shutdown.Grace {
+			k.fail(path, "drain %s and flush %s, with %s for the rest of a stop, take longer than shutdown.grace (%s): want at least %s there, and as much of the supervisor",
+				durationText(c.Shutdown.Drain), durationText(c.Shutdown.Flush), durationText(stopRest), durationText(c.Shutdown.Grace), durationText(whole))
+			break
+		}
+	}
 	k.oneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
 	k.oneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
 }

@@ -18,6 +18,9 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 	c.CompactionSettings.check(k, commonPath, own)
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g := c.Groups[id]
+		if id != "" {
+			k.id(groupPath(id), id, conversationID)
+		}
 		g.check(k, groupPath(id)+".", own)
 	}
 	k.positive(commonPath+"inline_deadline", c.InlineDeadline)

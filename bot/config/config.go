@@ -194,12 +194,14 @@ const (
 func (d *DatabaseConfig) Direct() DSN { return cmp.Or(d.DirectURL, d.URL) }
 
 // ShutdownConfig bounds the two long phases of a clean stop. Intake takes up to 3 s to end before them, and cleanup a
-// few seconds after them. A supervisor should wait twice their sum before it kills.
+// few seconds after them.
 type ShutdownConfig struct {
 	// Drain bounds the wait for turns in flight, more than 0.
 	Drain time.Duration `json:"drain"`
 	// Flush bounds the flushes after that, more than 0.
 	Flush time.Duration `json:"flush"`
+	// Grace is the time that the supervisor waits before it kills: at least drain, flush and 10 s together.
+	Grace time.Duration `json:"grace"`
 }
 
 // LogConfig is for the log on standard error.
@@ -253,7 +255,7 @@ func defaults(src *source) *Config {
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},
 		Database:  DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
 		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}")), DingTalkLogin: defaultLogin()},
-		Shutdown:  ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second},
+		Shutdown:  ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second, Grace: 60 * time.Second},
 		Log:       LogConfig{Level: "info", Format: "auto"},
 		policies:  ownPolicies(src),
 	}

@@ -115,7 +115,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"strange command", `{"access": {"commands": {"dance": ^"admin"}}}`, "access.commands.dance: no such command, want one of compact, export,"},
 		{"right", `{"access": {"commands": {"compact": ^"boss"}}}`, `access.commands.compact: got "boss", want "anyone" or "owner" or "admin"`},
 		{"command twice", `{"access": {"commands": {"compact": "admin", "压缩": ^"owner"}}}`, `access.commands."压缩": the same command as "compact", want one of the two`},
-		{"empty id", `{"access": {"deny": ["a", ^""]}}`, `access.deny[1]: is empty, want an id, or "*" for all`},
+		{"empty id", `{"access": {"deny": ["a", ^""]}}`, `access.deny[1]: is empty, want a staff id`},
 		{"one id for a list", `{"access": {"groups": ^"*"}}`, "access.groups: got a string, want a list"},
 
 		{"reserve", compactionFile(`"reserve_tokens": ^200000`), "agent.compaction.reserve_tokens: got 200000, want less than context_window (128000)"},

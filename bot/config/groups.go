@@ -40,6 +40,7 @@ func (c *Config) checkGroups(k checker) {
 			k.fail(at, "got an empty key, want the id of a conversation")
 			continue
 		}
+		k.id(at, id, conversationID)
 		optional := func(key, got string, choices []string) {
 			if got != "" {
 				k.oneOf(at+"."+key, got, choices)
@@ -52,7 +53,7 @@ func (c *Config) checkGroups(k checker) {
 			k.want(slices.Contains(toolNames, name), fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(toolNames))
 		}
 		for i, person := range g.Admins {
-			k.required(fmt.Sprintf("%s.admins[%d]", at, i), person, "a staff id")
+			k.id(fmt.Sprintf("%s.admins[%d]", at, i), person, staffID)
 		}
 		c.checkGroupPolicy(k, id, g.Policy)
 	}

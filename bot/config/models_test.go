@@ -14,7 +14,7 @@ func TestTimesThatDoNotFitAreWarnedOf(t *testing.T) {
 	two := `"llm": {"models": [` + model("main", "") + `, ` + model("b", "") + `]}`
 	for text, want := range map[string]string{
 		`{` + two + `}`: "",
-		`{"llm": {"models": [` + model("main", `, "timeout": "10m"`) + `]}}`:                                    "",
+		`{"llm": {"models": [` + model("main", `, "timeout": "5m"`) + `]}}`:                                     "",
 		`{` + two + `, "agent": {"turn_timeout": "100s"}}`:                                                      "timeout: 2m is more than 50s, its share of agent.turn_timeout (1m40s for 2 models): a longer answer is cut off",
 		`{` + two + `, "agent": {"turn_timeout": "40s"}}`:                                                       "first_token_timeout: 30s is more than 20s, its share of agent.turn_timeout (40s for 2 models): the next model is asked earlier",
 		`{` + two + `, "agent": {"compaction": {"deadline": "40s"}}}`:                                           "first_token_timeout: 30s is more than 20s, its share of agent.compaction.deadline",
