@@ -132,7 +132,7 @@ func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 	if m.EncryptedID == "" || m.StaffID == "" {
 		return nil
 	}
-	err := s.RetryWhileDown(ctx, func() error { return s.identities.Learn(ctx, m.RobotCode, m.EncryptedID, m.StaffID) })
+	err := s.RetryWhileDown(ctx, func() error { return s.identities.AddPair(ctx, m.RobotCode, m.EncryptedID, m.StaffID) })
 	if err != nil {
 		return fmt.Errorf("storing the ids of a sender: %w", err)
 	}

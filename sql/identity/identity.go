@@ -22,8 +22,8 @@ func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypte
 	return idsOf(rows), err
 }
 
-// Learn stores a pair of ids of one person.
-func (s *Store) Learn(ctx context.Context, robot sessions.RobotCode, encrypted, staff sessions.UserID) error {
+// AddPair stores a pair of ids of one person.
+func (s *Store) AddPair(ctx context.Context, robot sessions.RobotCode, encrypted, staff sessions.UserID) error {
 	p := s.Pool.Pipeline()
 	s.Q.SenderIDAdd(ctx, p, []*dbsqlc.SenderIDAddParams{{
 		EncryptedID: pg.Clean(string(encrypted)), RobotCode: sessions.RobotCode(pg.Clean(string(robot))), StaffID: pg.Clean(string(staff)),
