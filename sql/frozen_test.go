@@ -2,8 +2,11 @@ package sql_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/sessions"
 	"ebb/sql"
@@ -62,5 +65,56 @@ func TestFrozenInATransaction(t *testing.T) {
 				t.Error("what the frozen replica wrote was committed")
 			}
 		})
+	}
+}
+
+// A replica freezes in the middle of a pipeline: the server ran a part of its statements, holds their locks and has no time limit for
+// the rest. The sweeps of another replica end it, so that the conversation goes on.
+func TestFrozenInAPipeline(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	s := must[*sql.Store](t)(sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 2, LeaseTTL: time.Second}))
+	defer s.Close()
+	key := sessions.NewKey("robot", "cid", "")
+	m := sessions.Message{ID: "m", RobotCode: "robot", ConversationID: "cid", Text: "hi"}
+	must[time.Time](t)(s.Beat(t.Context(), "a"))
+	must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m))
+
+	frozen := must[*pgconn.PgConn](t)(pgconn.Connect(t.Context(), url))
+	defer func() { _ = frozen.Close(context.Background()) }()
+	part := frozen.StartPipeline(t.Context())
+	part.SendQueryParams("UPDATE dingtalk_sessions SET title = 'frozen' WHERE session_key = $1 RETURNING title", [][]byte{[]byte(key)}, nil, nil, nil)
+	part.SendFlushRequest()
+	if err := part.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.GetResults(); err != nil { // the row is locked from here on
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	taken := make(chan error, 1)
+	go func() {
+		must[time.Time](t)(s.Beat(ctx, "b"))
+		for ctx.Err() == nil { // until the heartbeat of the frozen one is old
+			if _, err := s.Acquire(ctx, key, "b"); !errors.Is(err, sessions.ErrLeaseHeld) {
+				taken <- err
+				return
+			}
+		}
+		taken <- ctx.Err()
+	}()
+	sweep := time.NewTicker(100 * time.Millisecond)
+	defer sweep.Stop()
+	for {
+		select {
+		case err := <-taken:
+			if err != nil {
+				t.Errorf("the conversation waits for the frozen replica: %v", err)
+			}
+			return
+		case <-sweep.C:
+			must[[]sessions.Key](t)(s.Waiting(ctx, "b", 10))
+		}
 	}
 }

@@ -56,8 +56,12 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 	return turns, nil
 }
 
-// Waiting implements sessions.Inbox.
+// Waiting implements sessions.Inbox. Each replica calls it all the time, so it also ends stalled transactions, which messages may wait
+// for.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	if err := s.EndStalled(ctx); err != nil {
+		return nil, fmt.Errorf("ending stalled transactions: %w", err)
+	}
 	keys, err := s.Q.SessionsWaiting(ctx, s.Pool, &dbsqlc.SessionsWaitingParams{
 		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxSessions: pg.Clamp(limit),
 	})

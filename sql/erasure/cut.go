@@ -23,7 +23,7 @@ func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions
 	var cuts []*dbsqlc.SessionsCutParams
 	var wakes []string
 	var open *pg.OpenWork
-	if err := pg.First(func(take func(int, error)) {
+	if err := pg.Done(func(take func(int, error)) {
 		s.Q.SessionsWork(ctx, tx, asked).QueryRow(func(i int, w dbsqlc.SessionsWorkRow, err error) {
 			take(i, err)
 			cuts = append(cuts, &dbsqlc.SessionsCutParams{SessionKey: w.SessionKey, Turn: w.Turn, Upkeep: w.Upkeep})
@@ -40,10 +40,10 @@ func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions
 	if spare && open != nil {
 		return open
 	}
-	if err := pg.First(s.Q.SessionsCut(ctx, tx, cuts).Exec); err != nil {
+	if err := pg.Done(s.Q.SessionsCut(ctx, tx, cuts).Exec); err != nil {
 		return err
 	}
-	if err := pg.First(s.Q.TurnsUnmark(ctx, tx, keys).Exec); err != nil {
+	if err := pg.Done(s.Q.TurnsUnmark(ctx, tx, keys).Exec); err != nil {
 		return err
 	}
 	for _, payload := range wakes {

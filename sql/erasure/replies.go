@@ -90,7 +90,7 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []
 		asked[i] = &dbsqlc.OutboxQuotingParams{SessionKey: sessions.Key(key), Facts: facts}
 	}
 	var quoting []dbsqlc.OutboxQuotingRow
-	if err := pg.First(func(take func(int, error)) {
+	if err := pg.Done(func(take func(int, error)) {
 		s.Q.OutboxQuoting(ctx, tx, asked).Query(func(i int, rows []dbsqlc.OutboxQuotingRow, err error) {
 			take(i, err)
 			quoting = append(quoting, rows...)

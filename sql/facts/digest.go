@@ -77,7 +77,7 @@ func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of ma
 	}
 	var due []memory.DigestDue
 	var quiet []*dbsqlc.DigestQuietParams
-	if err := pg.First(func(take func(int, error)) {
+	if err := pg.Done(func(take func(int, error)) {
 		s.Q.DigestCount(ctx, s.Pool, asked).QueryRow(func(i int, c dbsqlc.DigestCountRow, err error) {
 			take(i, err)
 			r := rows[i]
@@ -93,7 +93,7 @@ func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of ma
 		return nil, fmt.Errorf("counting the messages of %d days: %w", len(rows), err)
 	}
 	if len(quiet) > 0 {
-		if err := pg.First(s.Q.DigestQuiet(ctx, s.Pool, quiet).Exec); err != nil {
+		if err := pg.Done(s.Q.DigestQuiet(ctx, s.Pool, quiet).Exec); err != nil {
 			return nil, fmt.Errorf("settling %d quiet days: %w", len(quiet), err)
 		}
 	}

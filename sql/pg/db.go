@@ -25,6 +25,7 @@ type DB struct {
 	Clock        *Clock
 	Tokens       atomic.Int64 // input and output of model calls, counted by this process since its start
 
+	stalledAt    atomic.Int64 // the last look for stalled transactions, in nanoseconds since 1970
 	failingUntil atomic.Int64 // end of the time in which the database counts as failing, in nanoseconds since 1970
 }
 
@@ -158,6 +159,19 @@ var begin string
 //
 //go:embed orders/begin_unsynced.sql
 var beginUnsynced string
+
+const stalledTime = 5 * time.Second
+
+// EndStalled ends transactions that block another one while their process is silent in the middle of a pipeline, as a frozen one is. The
+// server has no time limit there. It asks every few seconds, however often it is called.
+func (d *DB) EndStalled(ctx context.Context) error {
+	now, last := time.Now().UnixNano(), d.stalledAt.Load()
+	if now-last < int64(stalledTime) || !d.stalledAt.CompareAndSwap(last, now) {
+		return nil
+	}
+	_, err := d.Q.StalledEnd(ctx, d.Pool.Heartbeats, stalledTime.Seconds())
+	return err
+}
 
 // InTx repeats a transaction after a conflict or a wait for an open turn, so do may run more than once.
 func (d *DB) InTx(ctx context.Context, do func(pgx.Tx) error) error { return d.inTx(ctx, begin, do) }

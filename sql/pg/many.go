@@ -9,23 +9,13 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-// First is the first error of a batch, whose Exec it calls.
-func First(exec func(func(int, error))) (first error) {
-	exec(func(_ int, err error) {
-		if first == nil {
-			first = err
-		}
-	})
-	return first
-}
-
 // LockSessions locks the rows of sessions until the transaction ends, in the order of their keys, in one round trip. Rows that are
 // gone are left out.
 func (d *DB) LockSessions(ctx context.Context, tx dbsqlc.DBTX, keys []sessions.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return First(d.Q.SessionsLock(ctx, tx, inOrder(keys)).Exec)
+	return Done(d.Q.SessionsLock(ctx, tx, inOrder(keys)).Exec)
 }
 
 // ShareSessions protects sessions from erasure and deletion until the transaction ends. It waits for those in progress.
@@ -33,7 +23,7 @@ func (d *DB) ShareSessions(ctx context.Context, tx dbsqlc.DBTX, keys []sessions.
 	if len(keys) == 0 {
 		return nil
 	}
-	return First(d.Q.SessionsShare(ctx, tx, inOrder(keys)).Exec)
+	return Done(d.Q.SessionsShare(ctx, tx, inOrder(keys)).Exec)
 }
 
 func inOrder(keys []sessions.Key) []sessions.Key {
@@ -55,5 +45,5 @@ func (d *DB) ExpireVectors(ctx context.Context, tx dbsqlc.DBTX, gone []Gone) err
 			ScopeKey: string(g.Scope) + "|" + g.ScopeID, ContentHash: hash[:], Scope: g.Scope, ScopeID: g.ScopeID, Content: g.Content,
 		}
 	}
-	return First(d.Q.EmbeddingsExpire(ctx, tx, all).Exec)
+	return Done(d.Q.EmbeddingsExpire(ctx, tx, all).Exec)
 }
