@@ -77,6 +77,7 @@ type Config struct {
 	Gather        time.Duration // pause before a turn, for messages sent together; 0: none
 	TurnTimeout   time.Duration
 	CommitTimeout time.Duration // one attempt to commit [5 s]
+	SweepEvery    time.Duration // for sessions whose wake-up was lost [1 s]
 
 	SummaryRetries  int           // requests for one summary [3]
 	SummaryBackoff  time.Duration // before the second request; each later pause grows by it [1 s]
@@ -105,6 +106,7 @@ func (c *Config) defaults() {
 	def(&c.StaleAfter, 30*time.Minute)
 	def(&c.TurnTimeout, 5*time.Minute)
 	def(&c.CommitTimeout, 5*time.Second)
+	def(&c.SweepEvery, time.Second)
 	def(&c.SummaryBackoff, time.Second)
 	def(&c.InlineDeadline, 20*time.Second)
 	def(&c.CompactDeadline, 2*time.Minute)
@@ -279,7 +281,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	run := func(ctx context.Context, t periodic.Task) {
 		background.Go(func() error { periodic.Run(ctx, t); return nil })
 	}
-	run(keep, periodic.Task{Interval: sweepEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
+	run(keep, periodic.Task{Interval: b.cfg.SweepEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
 	for _, t := range b.cfg.Background {
 		run(keep, t)
 	}

@@ -29,7 +29,6 @@ func (b *Bot) firstBeat(ctx context.Context) bool {
 
 // The sweep makes up for lost wake-ups.
 const (
-	sweepEvery = time.Second
 	sweepLimit = 200
 
 	sweepFailed = "Sweep for waiting sessions failed"

@@ -19,11 +19,6 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// refusedByCluster are the statements that a cluster cannot execute yet, by their files.
-var refusedByCluster = map[string][]string{
-	"limits": {"LimitsAdmit", "LimitsNotify", "LimitsSpend"},
-}
-
 // several ask more than one node, though they name sessions or are about memory, whose rows are distributed by scope.
 var several = []string{
 	"LeasesIdle",                                                                     // background: which of a replica's sessions rest
@@ -196,10 +191,9 @@ func TestStatementsArePlanned(t *testing.T) {
 		list += fmt.Sprintf("%-22s %-26s %s\n", file, name, kind)
 		short, reason, refused := strings.Cut(kind, ": ")
 		counts[short]++
-		known := slices.Contains(refusedByCluster[file], name) && sqltest.OnCluster()
 		switch {
-		case refused != known:
-			t.Errorf("%s is refused: %t, %s", name, refused, reason)
+		case refused:
+			t.Errorf("%s is refused: %s", name, reason)
 		case !sqltest.OnCluster() && kind != "local":
 			t.Errorf("%s has the plan of a cluster: %s", name, kind)
 		case strings.HasPrefix(kind, "multishard") && overAllSessions[name] == "" && !slices.Contains(several, name):

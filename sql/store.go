@@ -135,6 +135,17 @@ func compose(db *pg.DB, o Options) *Store {
 // Ping reports whether the database answers and accepts writes; see [pg.DB.Ping].
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
+// clusterSweep spares the nodes of a cluster most of the sweeps, which ask all of them.
+const clusterSweep = 5 * time.Second
+
+// SweepEvery is the interval of sweeps over all sessions; 0: the usual one.
+func (s *Store) SweepEvery() time.Duration {
+	if s.db.Cluster {
+		return clusterSweep
+	}
+	return 0
+}
+
 // ForPages returns the store over the connections of the console, for its reads; see [pg.DB.ForPages].
 func (s *Store) ForPages() *Store { return s.pages }
 

@@ -31,11 +31,11 @@ var keys = map[string]string{
 }
 
 // references are small tables that statements join with distributed ones. Each write of them needs all nodes.
-var references = []string{"memories", "replicas", "deleted_messages", "sender_ids", "group_scopes", "limit_windows"}
+var references = []string{"memories", "replicas", "deleted_messages", "sender_ids", "group_scopes"}
 
 // locals are tables that no statement joins with distributed ones.
 var locals = []string{
-	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "limit_keys", "person_erasures",
+	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "limit_keys", "limit_windows", "person_erasures",
 	"restarts",
 }
 

@@ -10,6 +10,18 @@ import (
 	"time"
 )
 
+const onCluster = `-- name: OnCluster :one
+SELECT (to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL)::boolean AS cluster
+`
+
+// OnCluster reports whether the database is of a Citus cluster.
+func (q *Queries) OnCluster(ctx context.Context, db DBTX) (bool, error) {
+	row := db.QueryRow(ctx, onCluster)
+	var cluster bool
+	err := row.Scan(&cluster)
+	return cluster, err
+}
+
 const readOnly = `-- name: ReadOnly :one
 SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only, clock_timestamp()::timestamptz AS clock
 `

@@ -22,6 +22,7 @@ type DB struct {
 	ListenConfig *pgx.ConnConfig // for the listening connection
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
+	Cluster      bool // of Citus: a statement over all sessions asks all nodes
 	Clock        *Clock
 	Tokens       atomic.Int64 // input and output of model calls, counted by this process since its start
 
@@ -48,7 +49,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		o.LeaseTTL = 5 * time.Second
 	}
 	db := &DB{Pool: pool, ListenConfig: listen, Q: dbsqlc.New(), TTL: o.LeaseTTL, Clock: &Clock{}}
-	if err := db.Ping(ctx); err != nil {
+	err = db.Ping(ctx)
+	if err == nil {
+		db.Cluster, err = db.Q.OnCluster(ctx, db.Pool)
+	}
+	if err != nil {
 		db.Close()
 		return nil, err
 	}

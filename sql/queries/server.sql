@@ -22,3 +22,7 @@ FROM pg_catalog.pg_stat_activity w JOIN pg_catalog.pg_stat_activity h ON h.pid =
 WHERE w.wait_event_type = 'Lock' AND h.wait_event_type = 'Client' AND h.state = 'active' AND h.usename = current_user
   AND h.query_start < clock_timestamp() - interval '1 second' * @seconds::float8
   AND w.query_start < clock_timestamp() - interval '1 second' * @seconds::float8;
+
+-- name: OnCluster :one
+-- OnCluster reports whether the database is of a Citus cluster.
+SELECT (to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL)::boolean AS cluster;

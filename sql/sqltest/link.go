@@ -231,11 +231,14 @@ func (k *Link) drop(conns ...net.Conn) {
 	}
 }
 
-// SocketOf is the file of the socket in a private server's address.
+// SocketOf is the file of the socket in a private server's address, or the host and port in another one.
 func SocketOf(database string) string {
 	u, err := url.Parse(database)
-	if err != nil || !strings.HasPrefix(u.Query().Get("host"), "/") {
+	if err != nil {
 		return ""
+	}
+	if !strings.HasPrefix(u.Query().Get("host"), "/") {
+		return u.Host
 	}
 	return filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -36,6 +37,8 @@ var faultKinds = []chaosKind{
 	{"burst", 4, injector.sendBurst},
 }
 
+var nodeKinds = []chaosKind{{"node stop", 12, injector.stopNode}}
+
 // erasureKinds are requests to erase, beside the faults.
 var erasureKinds = []chaosKind{
 	{"forget last", 3, injector.eraseLast},
@@ -45,9 +48,15 @@ var erasureKinds = []chaosKind{
 
 // planFaults draws the schedule, the seed's only influence on gateways.
 func planFaults(opt Command) []fault {
-	kinds := faultKinds
+	kinds := slices.Clone(faultKinds)
 	if opt.Cards {
 		kinds = slices.Concat(faultKinds, cardKinds)
+	}
+	if opt.Database != "" {
+		kinds = slices.DeleteFunc(kinds, func(k chaosKind) bool { return k.kind == "postgres restart" || k.kind == "postgres crash" })
+	}
+	if opt.NodeStop != "" {
+		kinds = append(kinds, nodeKinds...)
 	}
 	var plan []fault
 	draw := func(kinds []chaosKind, from, every time.Duration, stream uint64) {
@@ -88,7 +97,7 @@ func drawFaults(opt Command, kinds []chaosKind, from, every time.Duration, rng *
 }
 
 func (w injector) injectFault(ctx context.Context, t fault) {
-	for _, k := range slices.Concat(faultKinds, cardKinds, erasureKinds, reminderKinds, harmKinds) {
+	for _, k := range slices.Concat(faultKinds, cardKinds, nodeKinds, erasureKinds, reminderKinds, harmKinds) {
 		if k.kind != t.kind {
 			continue
 		}
@@ -206,6 +215,28 @@ func (w injector) withoutPostgres(ctx context.Context, within, d time.Duration) 
 	}
 	rig.WaitUntil(ctx, time.Now().Add(d))
 	return w.startPostgres(ctx)
+}
+
+// stopNode stops a node of the cluster for a while, longer or shorter than a lease lives.
+func (w injector) stopNode(ctx context.Context, t fault) error {
+	from := time.Now()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.apart = append(w.apart, rig.Interval{From: from, To: time.Now().Add(apartFor)})
+	}()
+	if err := runShell(ctx, w.opt.NodeStop); err != nil {
+		return err
+	}
+	rig.WaitUntil(ctx, time.Now().Add(t.d))
+	return runShell(context.WithoutCancel(ctx), w.opt.NodeUp)
+}
+
+func runShell(ctx context.Context, command string) error {
+	if out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput(); err != nil { //nolint:gosec // the operator's own
+		return fmt.Errorf("%s: %w: %s", command, err, out)
+	}
+	return nil
 }
 
 // setRough allows turns to fail for a while.

@@ -17,6 +17,7 @@ import (
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/citus"
 	"ebb/sql/inspect"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
@@ -43,6 +44,11 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	}
 	if _, err := sql.Migrate(ctx, w.url); err != nil {
 		return w, err
+	}
+	if opt.NodeStop != "" {
+		if _, err := sql.Distribute(ctx, w.url, func(citus.Place) {}); err != nil {
+			return w, err
+		}
 	}
 	if w.eye, err = inspect.Open(ctx, w.url); err != nil {
 		return w, err
@@ -99,6 +105,10 @@ func (w *world) close(ctx context.Context) error {
 }
 
 func (w *world) startPostgres(ctx context.Context) error {
+	if w.opt.Database != "" {
+		w.url = w.opt.Database
+		return nil
+	}
 	p, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(w.dir, "pg")})
 	if err != nil {
 		return err

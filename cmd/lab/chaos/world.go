@@ -199,6 +199,9 @@ type Command struct {
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Harm     time.Duration `default:"0" help:"Between one act of members who mean harm and the next, on average, in the second half; 0: none."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
+	Database string        `placeholder:"URL" help:"Use this empty database in place of a private server, whose troubles are left out. On a Citus cluster the tables are distributed."`
+	NodeStop string        `placeholder:"COMMAND" help:"Stop a node of the cluster by this shell command, as a trouble."`
+	NodeUp   string        `placeholder:"COMMAND" help:"Start that node again."`
 	Logs     string        `type:"path" placeholder:"FILE" help:"Write the logs of the gateways to this file."`
 }
 
