@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	err = db.Ping(ctx)
 	if err == nil {
 		db.Cluster, err = db.Q.OnCluster(ctx, db.Pool)
+		db.Pool.blocks, db.Pool.Heartbeats.blocks = db.Cluster, db.Cluster
 	}
 	if err != nil {
 		db.Close()
@@ -148,10 +150,14 @@ func IsCode(err error, code string) bool {
 	return ok && pg.Code == code
 }
 
-// IsConstraint reports whether an error is a violation of a constraint.
+// IsConstraint reports whether an error is a violation of a constraint, or of the one of a shard, whose name ends in its number.
 func IsConstraint(err error, name string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.ConstraintName == name
+	if !ok {
+		return false
+	}
+	shard, has := strings.CutPrefix(pg.ConstraintName, name)
+	return has && strings.Trim(strings.TrimPrefix(shard, "_"), "0123456789") == ""
 }
 
 // The server ends this transaction and its connection after 5 s of silence: a frozen process would hold its locks for

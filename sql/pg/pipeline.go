@@ -19,7 +19,8 @@ import (
 // that has to end the pipeline fails, for example by a division by zero.
 type Pipeline struct {
 	db    batchSender
-	again bool // after a conflict
+	pool  *Pool // nil in a transaction
+	again bool  // after a conflict
 	all   []queued
 	err   error
 
@@ -53,7 +54,7 @@ var (
 // Pipeline returns a pipeline without statements. It serves one goroutine.
 func (p *Pool) Pipeline() *Pipeline {
 	q := used.Get().(*Pipeline)
-	q.db, q.again, q.err = p.Pool, true, errUnsent
+	q.db, q.pool, q.again, q.err = p.Pool, p, true, errUnsent
 	return q
 }
 
@@ -124,12 +125,46 @@ func (p *Pipeline) send(ctx context.Context) error {
 		b.QueuedQueries[i] = &queries[i]
 		*q = queued{sql: q.sql, args: q.args, err: errNotRun}
 	}
-	results := p.db.SendBatch(ctx, b)
+	if p.pool != nil && p.pool.blocks {
+		return p.sendBlock(ctx, b)
+	}
+	return p.readAll(p.db.SendBatch(ctx, b), nil)
+}
+
+// sendBlock puts the statements between BEGIN and COMMIT, in the same round trip. A cluster takes a statement outside of a block for a
+// transaction of its own, which the node of its rows commits at once.
+func (p *Pipeline) sendBlock(ctx context.Context, b *pgx.Batch) error {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	b.QueuedQueries = slices.Concat([]*pgx.QueuedQuery{{SQL: "BEGIN"}}, b.QueuedQueries, []*pgx.QueuedQuery{{SQL: "COMMIT"}})
+	results := conn.SendBatch(ctx, b)
+	if _, err = results.Exec(); err != nil {
+		_ = results.Close()
+		return unwrapped(err)
+	}
+	err = p.readAll(results, func() error { _, err := results.Exec(); return unwrapped(err) })
+	if conn.Conn().PgConn().TxStatus() != 'I' && !conn.Conn().IsClosed() {
+		_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a connection that does not answer is closed at its release
+	}
+	return err
+}
+
+// readAll reads the results of the statements, and of their end if there is one.
+func (p *Pipeline) readAll(results pgx.BatchResults, end func() error) error {
 	for i := range p.all {
 		q := &p.all[i]
 		if q.err = p.read(q, results); q.err != nil {
 			_ = results.Close() // the connection is free again
 			return q.err
+		}
+	}
+	if end != nil {
+		if err := end(); err != nil {
+			_ = results.Close()
+			return err
 		}
 	}
 	return unwrapped(results.Close()) // the error of the commit

@@ -21,6 +21,8 @@ type Pool struct {
 	*pgxpool.Pool
 	// Heartbeats serves heartbeats, leader election and pings, which must not wait behind statements that hang.
 	Heartbeats *Pool
+
+	blocks bool // transactions need a block, as on a cluster
 	// pages serves the console: messages must not wait behind its statements.
 	pages *Pool
 	// most bounds a statement outside a transaction, with the wait for its connection; 0: no bound.
