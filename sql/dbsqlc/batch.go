@@ -1950,7 +1950,7 @@ INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, 
 SELECT s.session_key, $1::jsonb, $2::text, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
 FROM dingtalk_sessions s
 WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7
-  AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = $6 AND o.nonce = $3::text)
+  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.session_key = $6 AND o.nonce = $3::text)
 RETURNING id, created_at
 `
 

@@ -17,7 +17,7 @@ INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, 
 SELECT s.session_key, @target::jsonb, @body::text, @nonce::text, 'sending', @owner::text, false, now() + interval '1 second' * @hand_seconds::float8
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
-  AND NOT EXISTS (SELECT FROM outbox o WHERE o.session_key = @session_key AND o.nonce = @nonce::text)
+  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.session_key = @session_key AND o.nonce = @nonce::text)
 RETURNING id, created_at;
 
 -- name: OutboxSettle :batchone
