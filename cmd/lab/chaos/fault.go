@@ -254,7 +254,11 @@ func (w injector) cutPostgres(ctx context.Context, _ fault) error {
 
 func (w injector) stallPostgres(ctx context.Context, t fault) error {
 	w.setRough(t.d / 2)
-	return w.eye.Stall(ctx, t.d/2)
+	err := w.eye.Stall(ctx, t.d/2)
+	if err != nil && w.opt.NodeStop != "" { // the coordinator had a connection of before a stop
+		err = w.eye.Stall(ctx, t.d/2)
+	}
+	return err
 }
 
 // spoilStream injects faults of DingTalk's stream connections.
