@@ -23,7 +23,7 @@ type DB struct {
 	ListenConfig *pgx.ConnConfig // for the listening connection
 	Q            *dbsqlc.Queries
 	TTL          time.Duration
-	Cluster      bool // of Citus: a statement over all sessions asks all nodes
+	Cluster      bool // Citus: a statement over all sessions asks all nodes
 	Clock        *Clock
 	Tokens       atomic.Int64 // input and output of model calls, counted by this process since its start
 
