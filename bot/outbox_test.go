@@ -389,3 +389,35 @@ func TestReminderTakesTheLastWebhook(t *testing.T) {
 		}
 	})
 }
+
+// A reminder without calls for days comes by the next message's webhook, and says that it is late. The newest of many wait.
+func TestReminderWithoutCallsComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var late atomic.Int32
+		w := start(t, setup{wire: sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+			if o.Reply.Target.Webhook == "" {
+				return chat.Sent{}, &chat.SendError{After: time.Hour, Aside: true, Err: errors.New("no calls are left")}
+			}
+			if strings.Contains(o.Reply.Text, "tea") && strings.Contains(o.Reply.Text, "could not be sent then") {
+				late.Add(1)
+			}
+			return arrived, nil
+		})})
+		w.post(reminding("r", "alice", "tea"))
+		after(50 * time.Hour)
+		want(t, "reminders that wait", len(w.unsent()), 1)
+		m := said("m1", "bob", "hello")
+		m.Webhook, m.WebhookExpires = "https://oapi.example.com/hook", time.Now().Add(2*time.Hour)
+		w.post(m)
+		after(time.Minute)
+		want(t, "reminders that wait after a message", len(w.unsent()), 0)
+		want(t, "times that it came late", late.Load(), int32(1))
+		for i := range 15 {
+			after(2 * time.Hour)
+			w.post(reminding(fmt.Sprint("r", i), "alice", fmt.Sprint("tea ", i)))
+		}
+		after(60 * time.Hour)
+		want(t, "reminders that wait out of fifteen", len(w.unsent()), 10)
+	})
+}

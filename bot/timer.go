@@ -2,6 +2,9 @@ package bot
 
 import (
 	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
 
 	"ebb/bot/schedule"
 	"ebb/sessions"
@@ -32,5 +35,27 @@ func (b *Bot) wakeFor(a sessions.Accepted) {
 	b.leases.Learn(a.Lease)
 	if a.New && a.Lease.Owner == b.leases.Owner() {
 		b.runner.Wake(a.Lease.Key)
+	}
+}
+
+// maxLost is the number of messages to a person or a conversation that is gone after which a schedule ends: each takes a call.
+const maxLost = 3
+
+// loseSchedules counts a reply of schedules that DingTalk can't deliver to anyone.
+func loseSchedules(ctx context.Context, cfg *Config, o sessions.Outgoing) {
+	if cfg.Schedules == nil {
+		return
+	}
+	for _, id := range o.Reply.Target.Schedules {
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), cfg.CommitTimeout)
+		ended, err := cfg.Schedules.LoseSchedule(one, o.Key, id, maxLost)
+		stop()
+		log := zerolog.Ctx(ctx).With().Int64("schedule", id).Logger()
+		switch {
+		case err != nil && !errors.Is(err, sessions.ErrNotFound):
+			log.Warn().Err(err).Msg("Lost message of a schedule not counted")
+		case ended:
+			log.Warn().Int("lost", maxLost).Msg("Schedule ended: its person or conversation is gone")
+		}
 	}
 }

@@ -1,6 +1,22 @@
 package sessions
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// The refusals of a promise of calls.
+var (
+	ErrNoCalls   = errors.New("the month's remaining calls of the chat platform's API do not reach for it")
+	ErrCallShare = errors.New("the person has used their share of the month's calls of the chat platform's API")
+)
+
+// CallPromise asks for calls of a month for schedules.
+type CallPromise struct {
+	Person   UserID
+	Calls    int // further ones
+	All, Own int // promised before: to all people, and to this one
+}
 
 // CallMonth counts a month's calls to the chat platform's open API, over all replicas.
 type CallMonth struct {

@@ -139,6 +139,10 @@ type Target struct {
 	Mentions []Mention `json:"mentions,omitempty"`
 	// Scheduled: a schedule asked, and no person.
 	Scheduled bool `json:"scheduled,omitempty"`
+	// Schedules are the numbers of these schedules.
+	Schedules []int64 `json:"schedules,omitempty"`
+	// Late follows the text of a reply to a schedule that could not be sent at its time.
+	Late string `json:"late,omitempty"`
 	// Passing wipes the reply's words after delivery or failure.
 	Passing bool `json:"passing,omitempty"`
 	// Card is the track id of the card that shows the beginning of the reply; empty: none.

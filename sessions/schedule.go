@@ -104,6 +104,12 @@ type Schedules interface {
 	// [ErrNotFound] without one.
 	MoveSchedule(ctx context.Context, l Lease, s Schedule, spec string, due time.Time) (Schedule, error)
 
+	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person.
+	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) (all, own int, err error)
+	// LoseSchedule counts a message of a schedule whose person or conversation the platform does not know any more. After most
+	// of them the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.
+	LoseSchedule(ctx context.Context, key Key, id int64, most int) (ended bool, err error)
+
 	// DueSchedules lists at most limit active schedules whose time has come, the oldest first. They follow after in the order of
 	// DueAt, Key and ID; the zero Schedule is before all.
 	DueSchedules(ctx context.Context, after Schedule, limit int) ([]Schedule, error)

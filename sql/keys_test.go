@@ -39,6 +39,7 @@ var overAllSessions = map[string]string{
 	"SchedulesDue":            "background: reminders whose time has come, once a second, by a partial index that holds what is active",
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
+	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls, by a partial index on their times",
 	"CardClicked":             "a click: the session of a card, by an index on the card",
 	"ExpiredLogs":             "background: logs without a session, by the key of people",
 	"ExpiredSessions":         "background: sessions with events past their retention period, by an index on session and time",

@@ -535,6 +535,7 @@ CREATE TABLE schedules (
     origin      text NOT NULL,  -- the command or tool call that set it: repeated, it sets no second one
     created_at  timestamptz NOT NULL DEFAULT now(),
     settled_at  timestamptz,
+    lost        integer NOT NULL DEFAULT 0, -- messages whose person or conversation the platform does not know any more
 
     PRIMARY KEY (session_key, id),
     CONSTRAINT schedule_settled_or_active CHECK ((settled_at IS NULL) = (state = 'active'))

@@ -23,6 +23,9 @@ func TargetOf(asked []sessions.Event) sessions.Target {
 		}
 		g.RobotCode, g.ConversationID, g.ConversationType = m.RobotCode, m.ConversationID, m.ConversationType
 		g.StaffID = m.StaffID
+		if g.Scheduled && m.Scheduled.ID > 0 {
+			g.Schedules = append(g.Schedules, m.Scheduled.ID)
+		}
 		if m.Webhook != "" && !m.WebhookExpires.Before(g.WebhookExpires) {
 			g.Webhook, g.WebhookExpires = m.Webhook, m.WebhookExpires
 		}

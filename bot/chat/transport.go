@@ -59,6 +59,8 @@ type SendError struct {
 	Refused bool
 	// Aside: the reply has no webhook of use, and waits for calls to the open API. A newer webhook takes none.
 	Aside bool
+	// Gone: the platform does not know the person or the conversation any more.
+	Gone bool
 	// Said is the platform's own text, for an operator's terminal; empty for none. It is never logged or stored: it may
 	// repeat what people wrote.
 	Said string

@@ -168,6 +168,10 @@ func (r reminding) refusal(ctx context.Context, id int64, err error) string {
 		return say(wording.RemindLeft, sessions.LeftSchedules)
 	case errors.Is(err, sessions.ErrPersonSchedules):
 		return say(wording.RemindFullYours, sessions.MaxPersonSchedules)
+	case errors.Is(err, sessions.ErrNoCalls):
+		return say(wording.RemindNoCalls)
+	case errors.Is(err, sessions.ErrCallShare):
+		return say(wording.RemindShare)
 	case errors.Is(err, when.ErrPast), errors.Is(err, schedule.ErrEnded):
 		return say(wording.RemindPast)
 	case errors.Is(err, when.ErrFar):

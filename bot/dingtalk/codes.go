@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,14 @@ var newCodes = []struct {
 	{"InvalidAction.NotFound", unsendable},
 }
 
+// goneCodes are words in the code of a person or a conversation that DingTalk does not know any more.
+var goneCodes = []string{"disbanded", "robot.oto.notExist", "openConversationId", "resource.not.found", "org.notMatch", "taffId", "userId"}
+
+func isGone(a answer) bool {
+	code := a.body.str("code")
+	return slices.ContainsFunc(goneCodes, func(part string) bool { return strings.Contains(code, part) })
+}
+
 func classOld(code string) class {
 	if c, ok := oldCodes[code]; ok {
 		return c
@@ -125,7 +134,7 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendE
 		t.counters.limited.Add(1)
 		return &chat.SendError{After: waitBusy, Err: err}
 	case exhausted:
-		refused := &calls.RefusedError{Need: calls.Finish, Level: calls.Spent, Until: time.Now().Add(waitExhausted)}
+		refused := &calls.RefusedError{Need: calls.Finish, Level: calls.Spent, Until: time.Now().Add(waitExhausted), After: waitExhausted}
 		return &chat.SendError{After: waitExhausted, Err: fmt.Errorf("%w: %w", err, refused)}
 	case denied:
 		return &chat.SendError{After: waitOperator, Err: err}

@@ -39,6 +39,9 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	}
 	if to.Scheduled {
 		call.need = calls.Reminder
+		if failed := t.checkShare(ctx, to); failed != nil {
+			return failed
+		}
 	}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
@@ -54,10 +57,27 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	if failed == nil {
 		failed = t.judgeAPI(to, a, call.doing)
 	}
-	if failed != nil {
-		failed.Aside = isBarred(a, failed)
+	switch {
+	case failed != nil:
+		failed.Aside, failed.Gone = isBarred(a, failed), failed.Permanent && (isGone(a) || names(a.body, "invalidStaffIdList", to.StaffID))
+	case to.Scheduled:
+		if err := t.calls.CountShare(ctx, to.StaffID); err != nil {
+			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a schedule not counted for its person")
+		}
 	}
 	return failed
+}
+
+// checkShare refuses a person's schedules beyond their share of the month.
+func (t *Transport) checkShare(ctx context.Context, to sessions.Target) *chat.SendError {
+	err := t.calls.CheckShare(ctx, to.StaffID)
+	if refused, ok := errors.AsType[*calls.RefusedError](err); ok {
+		return &chat.SendError{After: min(refused.After, waitExhausted), Aside: true, Err: fmt.Errorf("the share of a person's schedules: %w", err)}
+	}
+	if err != nil {
+		return asSendError(err)
+	}
+	return nil
 }
 
 // isBarred reports whether the application may not call at all for a time. Replies with a webhook are sent nevertheless.

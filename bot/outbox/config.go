@@ -19,7 +19,9 @@ type Config struct {
 	CommitTimeout time.Duration    // one claim or mark
 	Now           func() time.Time // storage's clock
 	Stats         Stats
-	WakeSession   func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
+	// Lost is called for a reply to a schedule whose person or conversation is gone; nil: not called.
+	Lost        func(context.Context, sessions.Outgoing)
+	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
 }
 
 // Stats counts attempts to send.
@@ -36,7 +38,7 @@ func New(ctx context.Context, cfg Config) *Outbox {
 		panic(err) // the size is a positive constant
 	}
 	return &Outbox{
-		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats,
+		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats, lost: cfg.Lost,
 		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}), webhooks: webhooks,
 	}
 }

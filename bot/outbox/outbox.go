@@ -26,6 +26,7 @@ type Outbox struct {
 	transport   chat.Transport
 	stats       Stats
 	wakeSession func(sessions.Key)
+	lost        func(context.Context, sessions.Outgoing)
 	timeout     time.Duration
 	now         func() time.Time // storage's clock
 

@@ -109,6 +109,16 @@ func (q *queue) holds(key sessions.Key) bool {
 	return slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key })
 }
 
+// remindersAfter counts the reminders behind a reply that wait for calls.
+func (q *queue) remindersAfter(p *pending) (n int) {
+	for _, x := range q.replies[slices.Index(q.replies, p)+1:] {
+		if x.aside && x.reminder {
+			n++
+		}
+	}
+	return n
+}
+
 // blocks reports whether the queue has replies of the session that no other passes. A nil queue has none.
 func (q *queue) blocks(key sessions.Key) bool {
 	return q != nil && slices.ContainsFunc(q.replies, func(p *pending) bool { return p.key == key && !p.passed() })

@@ -17,6 +17,35 @@ import (
 
 const giveUpAfter = 24 * time.Hour
 
+// A reminder that waits for calls is not given up before the next month has some. The next message to the conversation, or that month,
+// brings it with a note that it is late. The newest keptReminders stay: a repeated one has newer times.
+const (
+	giveUpReminder = 32 * 24 * time.Hour
+	keptReminders  = 10
+	noteLateAfter  = 10 * time.Minute
+	maxNoted       = 4000 // bytes of a text that a note leaves in one part
+)
+
+func noteLate(outs []sessions.Outgoing, now time.Time) {
+	for i := range outs {
+		r := &outs[i].Reply
+		if r.Target.Late != "" && outs[i].Part == 0 && now.Sub(outs[i].Created) > noteLateAfter && len(r.Text) < maxNoted {
+			r.Text += "\n\n" + r.Target.Late
+		}
+	}
+}
+
+// isTooOld reports whether a reply that failed now is given up for its age.
+func (o *Outbox) isTooOld(q *queue, batch []*pending, out sessions.Outgoing, aside bool) bool {
+	age := o.now().Sub(out.Created)
+	if !aside || !out.Reply.Target.Scheduled || len(batch) > 1 {
+		return age > giveUpAfter
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return age > giveUpReminder || age > giveUpAfter && q.remindersAfter(batch[0]) >= keptReminders
+}
+
 // After maxRefusals certain refusals without a known cause, in about four minutes, a reply is given up. Its text is
 // the likeliest cause.
 const maxRefusals = 10
@@ -40,6 +69,7 @@ const expiryMargin = time.Minute
 // sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
 func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs []sessions.Outgoing) sendResult {
 	o.useLent(q, batch, outs)
+	noteLate(outs, o.now())
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -68,7 +98,7 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		tries = out.Refusals + 1
 	}
 	v.retry = o.now().Add(pauseAfter(tries-1, failed))
-	v.done = failed.Permanent || v.refused && tries >= maxRefusals || o.now().Sub(out.Created) > giveUpAfter
+	v.done = failed.Permanent || v.refused && tries >= maxRefusals || o.isTooOld(q, batch, out, v.aside)
 	if len(batch) > 1 && (v.done || v.refused) {
 		v = sendResult{split: true, maybe: v.maybe, retry: o.now()}
 	}
@@ -83,6 +113,9 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	batch[0].log.WithLevel(level).Err(err).Int64("reply", out.ID).Int("joined", len(batch)).Bool("given_up", v.done).
 		Int("attempt", out.Attempts).Int("refusals", out.Refusals).Msg("Reply did not arrive")
 	o.recordOutcome(batch, outs, s)
+	if v.done && failed.Gone && out.Reply.Target.Scheduled && o.lost != nil {
+		o.lost(batch[0].log.WithContext(ctx), out)
+	}
 	return v
 }
 

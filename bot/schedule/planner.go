@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -43,8 +44,16 @@ type Settings struct {
 	Quiet   when.Quiet // hours in which only single reminders are sent
 }
 
+// Calls is the budget of messages that no question brought a webhook for.
+type Calls interface {
+	MonthEnd() time.Time // end of the present month
+	// Promise returns [sessions.ErrNoCalls] or [sessions.ErrCallShare] where the month does not reach for them.
+	Promise(ctx context.Context, p sessions.CallPromise) error
+}
+
 // Planner sets and changes schedules.
 type Planner struct {
+	Calls    Calls // nil: without a bound
 	Store    sessions.Schedules
 	Location *time.Location
 	Settings func() Settings // in force
@@ -109,6 +118,9 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	case utf8.RuneCountInString(text) > MaxText:
 		return Planned{}, ErrLongText
 	}
+	if err := p.promise(ctx, spec, due, creator, r.By.Message.WebhookExpires, 0); err != nil {
+		return Planned{}, err
+	}
 	s, err := p.Store.AddSchedule(ctx, l, sessions.Schedule{
 		Kind: r.Kind, DueAt: due, Spec: spec.String(), Text: text, Creator: creator, Origin: r.Origin,
 	})
@@ -126,6 +138,9 @@ func (p *Planner) Move(ctx context.Context, l sessions.Lease, moved sessions.Sch
 	}
 	if strings.TrimSpace(rest) != "" {
 		return Planned{}, when.ErrUnknown
+	}
+	if err := p.promise(ctx, spec, due, moved.Creator, time.Time{}, 1); err != nil {
+		return Planned{}, err
 	}
 	s, err := p.Store.MoveSchedule(ctx, l, moved, spec.String(), due)
 	if err != nil {
@@ -169,6 +184,32 @@ func (p *Planner) read(phrase string, kind sessions.ScheduleKind, now time.Time)
 		return spec, due, "", ErrOften
 	}
 	return spec, due, rest, nil
+}
+
+// webhookMargin is the time before the end of a webhook from which no reminder counts on it.
+const webhookMargin = 5 * time.Minute
+
+// promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones, of which replaced
+// are its own. A single time takes none while the webhook of its message is valid, until a time. Later months have all their calls.
+func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, webhook time.Time, replaced int) error {
+	if p.Calls == nil {
+		return nil
+	}
+	end := p.Calls.MonthEnd()
+	if !due.Before(end) || !spec.Repeats() && due.Before(webhook.Add(-webhookMargin)) {
+		return nil
+	}
+	all, own, err := p.Store.OutstandingSchedules(ctx, creator.SenderID, end)
+	if err != nil {
+		return err
+	}
+	times := 0
+	for at, ok := due, true; ok && at.Before(end); at, ok = spec.Next(at) {
+		times++
+	}
+	return p.Calls.Promise(ctx, sessions.CallPromise{
+		Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times, All: max(0, all-replaced), Own: max(0, own-replaced),
+	})
 }
 
 // isOften reports whether two of the coming times are closer than least.

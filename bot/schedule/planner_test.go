@@ -25,6 +25,59 @@ func (a *added) AddSchedule(_ context.Context, _ sessions.Lease, s sessions.Sche
 	return s, nil
 }
 
+func (a *added) OutstandingSchedules(context.Context, sessions.UserID, time.Time) (all, own int, err error) {
+	return 5, len(a.list), nil
+}
+
+// budget is a month of calls that ends at a time.
+type budget struct {
+	end  time.Time
+	err  error
+	asks []sessions.CallPromise
+}
+
+func (b *budget) MonthEnd() time.Time { return b.end }
+
+func (b *budget) Promise(_ context.Context, p sessions.CallPromise) error {
+	b.asks = append(b.asks, p)
+	return b.err
+}
+
+// A schedule is stored only if the month has calls for its times in it, beside those of the other schedules. A single time that the
+// webhook of its message outlasts takes none.
+func TestScheduleNeedsItsCalls(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 28, 8, 0, 0, 0, shanghai)
+	zhang := sessions.Message{ConversationType: sessions.Group, SenderID: "$zhang", StaffID: "zhang", WebhookExpires: now.Add(2 * time.Hour)}
+	for name, c := range map[string]struct {
+		phrase string
+		asked  int // calls; 0: the budget is not asked
+	}{
+		"while the webhook is valid": {"1小时后 喝水", 0},
+		"at its end":                 {"119分钟后 喝水", 1},
+		"later":                      {"3小时后 喝水", 1},
+		"each day":                   {"每天9点 喝水", 3},
+		"each half hour":             {"每30分钟 喝水", 127},
+		"next month":                 {"12月5日9点 喝水", 0},
+	} {
+		for _, refusal := range []error{nil, sessions.ErrNoCalls, sessions.ErrCallShare} {
+			store, calls := &added{}, &budget{end: time.Date(2026, 12, 1, 0, 0, 0, 0, shanghai), err: refusal}
+			p := &Planner{Store: store, Calls: calls, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+			_, err := p.Set(t.Context(), sessions.Lease{}, Request{When: c.phrase, Kind: sessions.Remind, By: by(zhang), Now: now})
+			if c.asked == 0 && (err != nil || len(calls.asks) > 0) || c.asked > 0 && (!errors.Is(err, refusal) || len(calls.asks) != 1) {
+				t.Errorf("%s: %v after %+v was asked", name, err, calls.asks)
+				continue
+			}
+			if stored := len(store.list) == 1; stored != (err == nil) {
+				t.Errorf("%s: stored %v, %v", name, stored, err)
+			}
+			if want := (sessions.CallPromise{Person: "zhang", Calls: c.asked, All: 5}); c.asked > 0 && calls.asks[0] != want {
+				t.Errorf("%s: asked %+v, want %+v", name, calls.asks[0], want)
+			}
+		}
+	}
+}
+
 func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }
 
 // A schedule keeps all that access rules judge, through the storage of its creator's message.

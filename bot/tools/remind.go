@@ -111,7 +111,7 @@ var errSeveral = errors.New("remind: several people wrote, and time and text are
 func remindFault(ctx context.Context, err error) error {
 	for _, known := range []error{
 		schedule.ErrOff, schedule.ErrNoText, schedule.ErrLongText, schedule.ErrOften, schedule.ErrOftenAsked, schedule.ErrEnded, schedule.ErrUnreachable,
-		sessions.ErrConversationSchedules, sessions.ErrPersonSchedules, sessions.ErrLeftSchedules,
+		sessions.ErrConversationSchedules, sessions.ErrPersonSchedules, sessions.ErrLeftSchedules, sessions.ErrNoCalls, sessions.ErrCallShare,
 		when.ErrUnknown, when.ErrPast, when.ErrSoon, when.ErrFar, when.ErrUnsupported,
 	} {
 		if errors.Is(err, known) {

@@ -38,6 +38,11 @@ func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
 	return strings.Join(parts, "\n\n")
 }
 
+// lateNote is for a reply that waits for calls of the platform's API after its time.
+func lateNote(t *Turn) string {
+	return wording.Say(wording.RemindOverdue, t.Lang, wording.Moment(t.Asked[0].Message.Scheduled.DueAt))
+}
+
 // reminderText is the text of a reminder. In a group, where several people's are answered together, it has its creator's name.
 func reminderText(e sessions.Event, words, lang string) string {
 	words = strings.TrimSpace(words)

@@ -371,6 +371,9 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 		Command: t.apart(), Outcome: t.Outcome, Ran: len(t.View.Runs) > 0,
 		Reply: &sessions.Reply{Target: chat.TargetOf(t.Asked), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},
 	}
+	if s.Reply.Target.Scheduled {
+		s.Reply.Target.Late = lateNote(t)
+	}
 	if t.apart() {
 		s.Appended = 0
 	}

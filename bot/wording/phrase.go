@@ -189,6 +189,9 @@ const (
 	RemindAsks
 	RemindDue
 	RemindLate
+	RemindOverdue
+	RemindNoCalls
+	RemindShare
 	RemindMissed
 	LimitsHere
 	LimitsLeft

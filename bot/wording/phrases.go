@@ -244,6 +244,9 @@ var phrases = map[Phrase]Text{
 	RemindAsks:        {"（由我来回答）", " (I will answer it)"},
 	RemindDue:         {"⏰ %s", "⏰ %s"},
 	RemindLate:        {"⏰ %s\n\n（原定 %s，抱歉晚了）", "⏰ %s\n\n(This was due at %s, sorry for the delay)"},
+	RemindOverdue:     {"（这是 %s 的提醒，当时没能发出，抱歉）", "(This was for %s and could not be sent then, sorry)"},
+	RemindNoCalls:     {"抱歉，这个月能主动发出的消息不够了，所以没有设这个提醒。", "Sorry, too few messages that I can begin are left this month, so this reminder was not set."},
+	RemindShare:       {"抱歉，你的提醒这个月已经用得比较多，剩下的要留给其他人，所以没有设这个提醒。", "Sorry, your reminders have taken their share of this month's messages, and the rest is for others, so this one was not set."},
 	RemindMissed:      {"⏰ 抱歉，错过了 %s 的提醒：“%s”。", "⏰ Sorry, the reminder of %s was missed: \"%s\"."},
 
 	ButtonGone:     {"这张卡片的按钮已经失效。", "The buttons of this card no longer work."},

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -102,6 +103,29 @@ func (s *Store) ReportCallLevel(ctx context.Context, month string, level int) (b
 		return false, fmt.Errorf("reporting the level of calls of %s: %w", month, err)
 	}
 	return n > 0, nil
+}
+
+// PersonCalls implements calls.Store.
+func (s *Store) PersonCalls(ctx context.Context, month string, person sessions.UserID) (int64, error) {
+	n, err := s.Q.CallsOfPerson(ctx, s.Pool, ofPerson(month, person))
+	if err != nil {
+		return 0, fmt.Errorf("reading a person's calls of %s: %w", month, err)
+	}
+	return n, nil
+}
+
+// CountPersonCall implements calls.Store.
+func (s *Store) CountPersonCall(ctx context.Context, month string, person sessions.UserID, until time.Time) error {
+	if err := s.Q.CallsCountPerson(ctx, s.Pool, &dbsqlc.CallsCountPersonParams{Subject: ofPerson(month, person), EndsAt: until}); err != nil {
+		return fmt.Errorf("counting a person's call of %s: %w", month, err)
+	}
+	return nil
+}
+
+// The key of a count is a hash, so that it names no person: the count outlives the deletion of their data.
+func ofPerson(month string, person sessions.UserID) []byte {
+	sum := sha256.Sum256([]byte("calls\x00" + month + "\x00" + string(person)))
+	return sum[:]
 }
 
 // ExhaustCalls implements calls.Store.

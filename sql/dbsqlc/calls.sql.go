@@ -10,6 +10,22 @@ import (
 	"time"
 )
 
+const callsCountPerson = `-- name: CallsCountPerson :exec
+INSERT INTO limit_windows AS l (subject, ends_at, used) VALUES ($1, $2, 1)
+ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used
+`
+
+type CallsCountPersonParams struct {
+	Subject []byte
+	EndsAt  time.Time
+}
+
+// CallsCountPerson counts such a call. The count ends after the month.
+func (q *Queries) CallsCountPerson(ctx context.Context, db DBTX, arg *CallsCountPersonParams) error {
+	_, err := db.Exec(ctx, callsCountPerson, arg.Subject, arg.EndsAt)
+	return err
+}
+
 const callsDays = `-- name: CallsDays :many
 SELECT d.day, d.api, d.count FROM api_days d
 WHERE d.day LIKE $1::text || '%'
@@ -118,6 +134,18 @@ func (q *Queries) CallsMonth(ctx context.Context, db DBTX, month string) (CallsM
 		&i.LowBefore,
 	)
 	return i, err
+}
+
+const callsOfPerson = `-- name: CallsOfPerson :one
+SELECT coalesce(max(l.used), 0)::bigint AS calls FROM limit_windows l WHERE l.subject = $1
+`
+
+// CallsOfPerson is the number of calls that a person's schedules made in a month. subject is a hash of both.
+func (q *Queries) CallsOfPerson(ctx context.Context, db DBTX, subject []byte) (int64, error) {
+	row := db.QueryRow(ctx, callsOfPerson, subject)
+	var calls int64
+	err := row.Scan(&calls)
+	return calls, err
 }
 
 const callsOpen = `-- name: CallsOpen :execrows

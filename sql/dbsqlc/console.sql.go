@@ -821,7 +821,7 @@ func (q *Queries) PageSaved(ctx context.Context, db DBTX, ids []int64) ([]Memory
 }
 
 const pageSchedules = `-- name: PageSchedules :many
-SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, c.lost, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.state = 'active' AND c.due_at >= $1::timestamptz
@@ -885,6 +885,7 @@ func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedules
 			&i.Schedule.Origin,
 			&i.Schedule.CreatedAt,
 			&i.Schedule.SettledAt,
+			&i.Schedule.Lost,
 			&i.Title,
 			&i.ConversationType,
 		); err != nil {
@@ -899,7 +900,7 @@ func (q *Queries) PageSchedules(ctx context.Context, db DBTX, arg *PageSchedules
 }
 
 const pageSchedulesByKey = `-- name: PageSchedulesByKey :many
-SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, c.lost, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE (c.session_key, c.id) > ($1::text, $2::bigint)
@@ -962,6 +963,7 @@ func (q *Queries) PageSchedulesByKey(ctx context.Context, db DBTX, arg *PageSche
 			&i.Schedule.Origin,
 			&i.Schedule.CreatedAt,
 			&i.Schedule.SettledAt,
+			&i.Schedule.Lost,
 			&i.Title,
 			&i.ConversationType,
 		); err != nil {
@@ -976,7 +978,7 @@ func (q *Queries) PageSchedulesByKey(ctx context.Context, db DBTX, arg *PageSche
 }
 
 const pageSchedulesEnded = `-- name: PageSchedulesEnded :many
-SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+SELECT c.session_key, c.id, c.state, c.kind, c.due_at, c.spec, c.text, c.created_by, c.creator, c.origin, c.created_at, c.settled_at, c.lost, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
 FROM schedules c
 LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.state <> 'active' AND c.settled_at <= $1::timestamptz
@@ -1042,6 +1044,7 @@ func (q *Queries) PageSchedulesEnded(ctx context.Context, db DBTX, arg *PageSche
 			&i.Schedule.Origin,
 			&i.Schedule.CreatedAt,
 			&i.Schedule.SettledAt,
+			&i.Schedule.Lost,
 			&i.Title,
 			&i.ConversationType,
 		); err != nil {

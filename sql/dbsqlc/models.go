@@ -388,6 +388,7 @@ type Schedule struct {
 	Origin     string
 	CreatedAt  time.Time
 	SettledAt  *time.Time
+	Lost       int
 }
 
 type ScheduleNumber struct {

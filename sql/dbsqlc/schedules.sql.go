@@ -46,7 +46,7 @@ func (q *Queries) ScheduleAdvance(ctx context.Context, db DBTX, arg *ScheduleAdv
 const scheduleCancel = `-- name: ScheduleCancel :one
 UPDATE schedules s SET state = 'cancelled', settled_at = now()
 WHERE s.session_key = $1 AND s.id = $2 AND s.state = 'active'
-RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at
+RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at, lost
 `
 
 type ScheduleCancelParams struct {
@@ -70,12 +70,13 @@ func (q *Queries) ScheduleCancel(ctx context.Context, db DBTX, arg *ScheduleCanc
 		&i.Origin,
 		&i.CreatedAt,
 		&i.SettledAt,
+		&i.Lost,
 	)
 	return i, err
 }
 
 const scheduleFind = `-- name: ScheduleFind :one
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at, s.lost FROM schedules s
 WHERE s.session_key IN (SELECT $1::text
     UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = $2 AND k.conversation_id = $3)
   AND s.id = $4
@@ -112,6 +113,7 @@ func (q *Queries) ScheduleFind(ctx context.Context, db DBTX, arg *ScheduleFindPa
 		&i.Origin,
 		&i.CreatedAt,
 		&i.SettledAt,
+		&i.Lost,
 	)
 	return i, err
 }
@@ -119,7 +121,7 @@ func (q *Queries) ScheduleFind(ctx context.Context, db DBTX, arg *ScheduleFindPa
 const scheduleInsert = `-- name: ScheduleInsert :one
 INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at
+RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at, lost
 `
 
 type ScheduleInsertParams struct {
@@ -160,14 +162,44 @@ func (q *Queries) ScheduleInsert(ctx context.Context, db DBTX, arg *ScheduleInse
 		&i.Origin,
 		&i.CreatedAt,
 		&i.SettledAt,
+		&i.Lost,
 	)
 	return i, err
+}
+
+const scheduleLose = `-- name: ScheduleLose :one
+UPDATE schedules s SET
+    lost = s.lost + 1,
+    state = CASE WHEN s.state = 'active' AND s.lost + 1 >= $1::int THEN 'refused' ELSE s.state END,
+    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= $1::int THEN $2::timestamptz ELSE s.settled_at END
+WHERE s.session_key = $3 AND s.id = $4
+RETURNING (s.state = 'refused')::boolean AS ended
+`
+
+type ScheduleLoseParams struct {
+	Most       int
+	At         time.Time
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them.
+func (q *Queries) ScheduleLose(ctx context.Context, db DBTX, arg *ScheduleLoseParams) (bool, error) {
+	row := db.QueryRow(ctx, scheduleLose,
+		arg.Most,
+		arg.At,
+		arg.SessionKey,
+		arg.ID,
+	)
+	var ended bool
+	err := row.Scan(&ended)
+	return ended, err
 }
 
 const scheduleMove = `-- name: ScheduleMove :one
 UPDATE schedules s SET spec = $1, due_at = $2
 WHERE s.session_key = $3 AND s.id = $4 AND s.state = 'active'
-RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at
+RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at, lost
 `
 
 type ScheduleMoveParams struct {
@@ -199,6 +231,7 @@ func (q *Queries) ScheduleMove(ctx context.Context, db DBTX, arg *ScheduleMovePa
 		&i.Origin,
 		&i.CreatedAt,
 		&i.SettledAt,
+		&i.Lost,
 	)
 	return i, err
 }
@@ -236,7 +269,7 @@ func (q *Queries) ScheduleNumber(ctx context.Context, db DBTX, arg *ScheduleNumb
 }
 
 const scheduleOfOrigin = `-- name: ScheduleOfOrigin :one
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s WHERE s.session_key = $1 AND s.origin = $2
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at, s.lost FROM schedules s WHERE s.session_key = $1 AND s.origin = $2
 `
 
 type ScheduleOfOriginParams struct {
@@ -260,6 +293,7 @@ func (q *Queries) ScheduleOfOrigin(ctx context.Context, db DBTX, arg *ScheduleOf
 		&i.Origin,
 		&i.CreatedAt,
 		&i.SettledAt,
+		&i.Lost,
 	)
 	return i, err
 }
@@ -285,7 +319,7 @@ func (q *Queries) ScheduleRefuse(ctx context.Context, db DBTX, arg *ScheduleRefu
 }
 
 const schedulesDue = `-- name: SchedulesDue :many
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at, s.lost FROM schedules s
 WHERE s.state = 'active' AND s.due_at <= now() AND s.due_at >= $1::timestamptz
   AND (s.due_at, s.session_key, s.id) > ($1::timestamptz, $2::text, $3::bigint)
 ORDER BY s.due_at, s.session_key, s.id LIMIT $4::int
@@ -326,6 +360,7 @@ func (q *Queries) SchedulesDue(ctx context.Context, db DBTX, arg *SchedulesDuePa
 			&i.Origin,
 			&i.CreatedAt,
 			&i.SettledAt,
+			&i.Lost,
 		); err != nil {
 			return nil, err
 		}
@@ -361,7 +396,7 @@ func (q *Queries) SchedulesExpire(ctx context.Context, db DBTX, arg *SchedulesEx
 }
 
 const schedulesOfConversation = `-- name: SchedulesOfConversation :many
-SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at FROM schedules s
+SELECT s.session_key, s.id, s.state, s.kind, s.due_at, s.spec, s.text, s.created_by, s.creator, s.origin, s.created_at, s.settled_at, s.lost FROM schedules s
 WHERE s.session_key IN (SELECT $1::text
     UNION SELECT k.session_key FROM dingtalk_sessions k WHERE k.robot_code = $2 AND k.conversation_id = $3)
   AND s.state = 'active'
@@ -398,6 +433,7 @@ func (q *Queries) SchedulesOfConversation(ctx context.Context, db DBTX, arg *Sch
 			&i.Origin,
 			&i.CreatedAt,
 			&i.SettledAt,
+			&i.Lost,
 		); err != nil {
 			return nil, err
 		}
@@ -425,4 +461,27 @@ func (q *Queries) SchedulesOfPerson(ctx context.Context, db DBTX, arg *Schedules
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const schedulesOutstanding = `-- name: SchedulesOutstanding :one
+SELECT count(*) AS total, count(*) FILTER (WHERE s.created_by = $1) AS own FROM schedules s
+WHERE s.state = 'active' AND s.due_at < $2::timestamptz
+`
+
+type SchedulesOutstandingParams struct {
+	CreatedBy sessions.UserID
+	Until     time.Time
+}
+
+type SchedulesOutstandingRow struct {
+	Total int64
+	Own   int64
+}
+
+// SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them.
+func (q *Queries) SchedulesOutstanding(ctx context.Context, db DBTX, arg *SchedulesOutstandingParams) (SchedulesOutstandingRow, error) {
+	row := db.QueryRow(ctx, schedulesOutstanding, arg.CreatedBy, arg.Until)
+	var i SchedulesOutstandingRow
+	err := row.Scan(&i.Total, &i.Own)
+	return i, err
 }

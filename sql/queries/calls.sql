@@ -55,6 +55,15 @@ UPDATE api_days d SET count = d.count - 1 WHERE d.day = @day AND d.api = @api;
 -- CallsReport notes the lowest level that was reported. One replica changes the row.
 UPDATE api_months m SET level = @level WHERE m.month = @month AND m.level < @level;
 
+-- name: CallsOfPerson :one
+-- CallsOfPerson is the number of calls that a person's schedules made in a month. subject is a hash of both.
+SELECT coalesce(max(l.used), 0)::bigint AS calls FROM limit_windows l WHERE l.subject = @subject;
+
+-- name: CallsCountPerson :exec
+-- CallsCountPerson counts such a call. The count ends after the month.
+INSERT INTO limit_windows AS l (subject, ends_at, used) VALUES (@subject, @ends_at, 1)
+ON CONFLICT (subject) DO UPDATE SET used = l.used + EXCLUDED.used;
+
 -- name: CallsExhaust :batchexec
 -- CallsExhaust stores until when the platform refuses calls.
 UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, @until::timestamptz) WHERE m.month = @month;

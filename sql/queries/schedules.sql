@@ -41,6 +41,20 @@ ORDER BY s.state <> 'active', s.session_key <> @session_key::text, s.session_key
 SELECT count(*) FROM schedules s
 WHERE s.created_by = @created_by AND s.state = 'active' AND starts_with(s.session_key, @robot_sessions::text);
 
+-- name: SchedulesOutstanding :one
+-- SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them.
+SELECT count(*) AS total, count(*) FILTER (WHERE s.created_by = @created_by) AS own FROM schedules s
+WHERE s.state = 'active' AND s.due_at < @until::timestamptz;
+
+-- name: ScheduleLose :one
+-- ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them.
+UPDATE schedules s SET
+    lost = s.lost + 1,
+    state = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN 'refused' ELSE s.state END,
+    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN @at::timestamptz ELSE s.settled_at END
+WHERE s.session_key = @session_key AND s.id = @id
+RETURNING (s.state = 'refused')::boolean AS ended;
+
 -- name: ScheduleCancel :one
 UPDATE schedules s SET state = 'cancelled', settled_at = now()
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'

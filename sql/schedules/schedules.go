@@ -133,6 +133,24 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessio
 	return convert.Schedule(&row), nil
 }
 
+// OutstandingSchedules implements sessions.Schedules.
+func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) (all, own int, err error) {
+	row, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{CreatedBy: by, Until: until})
+	if err != nil {
+		return 0, 0, fmt.Errorf("counting the schedules of the month: %w", err)
+	}
+	return int(row.Total), int(row.Own), nil
+}
+
+// LoseSchedule implements sessions.Schedules.
+func (s *Store) LoseSchedule(ctx context.Context, key sessions.Key, id int64, most int) (bool, error) {
+	ended, err := s.Q.ScheduleLose(ctx, s.Pool, &dbsqlc.ScheduleLoseParams{SessionKey: key, ID: id, Most: most, At: s.Clock.Now()})
+	if err != nil {
+		return false, fmt.Errorf("counting a lost message of schedule %d: %w", id, pg.AsNotFound(err))
+	}
+	return ended, nil
+}
+
 // DueSchedules implements sessions.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
 	rows, err := s.Q.SchedulesDue(ctx, s.Pool, &dbsqlc.SchedulesDueParams{

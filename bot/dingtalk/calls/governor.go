@@ -42,6 +42,10 @@ type Store interface {
 	// decides about reports alone.
 	ReportCallLevel(ctx context.Context, month string, level int) (bool, error)
 
+	// PersonCalls is the number of calls in a month that CountPersonCall counted. Counts are kept until a time.
+	PersonCalls(ctx context.Context, month string, person sessions.UserID) (int64, error)
+	CountPersonCall(ctx context.Context, month string, person sessions.UserID, until time.Time) error
+
 	// ExhaustCalls stores that the platform refuses a month's calls until a time. It returns true for the first of
 	// all replicas in the month.
 	ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error)
@@ -376,8 +380,8 @@ func (g *Governor) isExhausted() bool {
 }
 
 func (g *Governor) refusedLocked(need Need) *RefusedError {
-	now := g.now().In(shanghai)
-	until := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, shanghai)
+	now := g.now()
+	until := monthEnd(now)
 	level := g.status.Level
 	if g.until.After(now) {
 		level = Spent

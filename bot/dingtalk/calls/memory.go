@@ -13,6 +13,7 @@ type Memory struct {
 	mu     sync.Mutex
 	months map[string]*memoryMonth
 	latest string
+	people map[string]int64 // by month and person
 }
 
 type memoryMonth struct {
@@ -22,7 +23,9 @@ type memoryMonth struct {
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{months: map[string]*memoryMonth{}} }
+func NewMemory() *Memory {
+	return &Memory{months: map[string]*memoryMonth{}, people: map[string]int64{}}
+}
 
 // OpenCallMonth implements Store.
 func (s *Memory) OpenCallMonth(_ context.Context, month string, quota int64) (sessions.CallMonth, error) {
@@ -99,6 +102,21 @@ func (s *Memory) ReportCallLevel(_ context.Context, month string, level int) (bo
 	}
 	m.Reported = level
 	return true, nil
+}
+
+// PersonCalls implements Store.
+func (s *Memory) PersonCalls(_ context.Context, month string, person sessions.UserID) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.people[month+" "+string(person)], nil
+}
+
+// CountPersonCall implements Store.
+func (s *Memory) CountPersonCall(_ context.Context, month string, person sessions.UserID, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.people[month+" "+string(person)]++
+	return nil
 }
 
 // ExhaustCalls implements Store.

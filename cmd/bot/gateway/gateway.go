@@ -265,6 +265,9 @@ func (g *gateway) openBot(o Options) error {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
 	planner := &schedule.Planner{Store: g.store, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
+	if g.calls != nil {
+		planner.Calls = g.calls
+	}
 	var robot sessions.RobotCode
 	if o.Transport == nil {
 		robot = sessions.RobotCode(g.cfg.DingTalk.ClientID)
