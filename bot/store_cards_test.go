@@ -19,8 +19,16 @@ func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, st
 	return s.mem.SettleCard(ctx, k, track, state)
 }
 
-func (s *store) SetPrepaid(ctx context.Context, k sessions.Key, track string, prepaid bool) error {
-	return s.mem.SetPrepaid(ctx, k, track, prepaid)
+func (s *store) SetPrepaid(ctx context.Context, c sessions.Card) error {
+	return s.mem.SetPrepaid(ctx, c)
+}
+
+func (s *store) BeginFrame(ctx context.Context, l sessions.Lease, track string) error {
+	return s.mem.BeginFrame(ctx, l, track)
+}
+
+func (s *store) EndFrame(ctx context.Context, l sessions.Lease, track string) error {
+	return s.mem.EndFrame(ctx, l, track)
 }
 
 func (s *store) LeaveCard(ctx context.Context, o sessions.Outgoing) error {

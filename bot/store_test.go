@@ -137,6 +137,10 @@ func (s *store) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, erro
 	return do(s, "beat", func() (time.Time, error) { return s.mem.Beat(ctx, o) })
 }
 
+func (s *store) LeaseOf(ctx context.Context, k sessions.Key) (sessions.Lease, error) {
+	return s.mem.LeaseOf(ctx, k)
+}
+
 func (s *store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
 	return do(s, "acquire", func() (sessions.Lease, error) { return s.mem.Acquire(ctx, k, o) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/turn"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
@@ -35,6 +36,11 @@ const (
 )
 
 func (b *Bot) sweep(ctx context.Context) error {
+	for _, l := range b.runner.Running() {
+		if !b.leases.Owns(l) { // a replica that was cut off may have lost it
+			turn.Look(b.runner, l.Key)
+		}
+	}
 	if err := b.revive(ctx); err != nil {
 		return err
 	}

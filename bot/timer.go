@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/schedule"
+	"ebb/bot/turn"
 	"ebb/sessions"
 )
 
@@ -33,6 +34,9 @@ func (b *Bot) leads(ctx context.Context) (bool, error) {
 // wakeFor notes the lease of an accepted message, and wakes its session if it is this replica's.
 func (b *Bot) wakeFor(a sessions.Accepted) {
 	b.leases.Learn(a.Lease)
+	if a.Lease.Owner != b.leases.Owner() {
+		turn.Look(b.runner, a.Lease.Key)
+	}
 	if a.New && a.Lease.Owner == b.leases.Owner() {
 		b.runner.Wake(a.Lease.Key)
 	}

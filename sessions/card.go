@@ -33,7 +33,11 @@ type Card struct {
 	EventID   int64  // the first message that the turn answers
 	Prepaid   bool   // the call that ends the card is counted, and its outcome is unknown
 	Tries     int    // claims by AbandonedCards, the last one included
+	TextKey   string // variable of its text; empty: the configured one
 	CreatedAt time.Time
+
+	// Busy is the time in which a call of another display may still change the card, for OpenCardOf.
+	Busy time.Duration
 }
 
 // Rating is a member's judgement of an answer.
@@ -65,9 +69,18 @@ type Cards interface {
 	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its
 	// hold.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
-	// SetPrepaid records whether the call that ends an open card is counted: true before the delivery of a card that
-	// the commit recorded, false after a failed call.
-	SetPrepaid(ctx context.Context, key Key, track string, prepaid bool) error
+	// SetPrepaid records Prepaid and TextKey of an open card: true before the delivery of a card that the commit recorded, false
+	// after a failed call.
+	SetPrepaid(ctx context.Context, c Card) error
+	// LeaseOf reads the session's lease, of any owner or none: a turn whose term has ended shows nothing more. ErrNotFound without
+	// such a session.
+	LeaseOf(ctx context.Context, key Key) (Lease, error)
+	// BeginFrame records that a call shows something on an open card, for [FrameTime] at most. An erasure waits as long. It fails
+	// with ErrLeaseLost if the lease is not the current one. ErrConflict means that the card is not open, or that a call of an
+	// earlier term may be under way.
+	BeginFrame(ctx context.Context, l Lease, track string) error
+	// EndFrame records that no call of the lease's term is under way.
+	EndFrame(ctx context.Context, l Lease, track string) error
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. ErrConflict if the
 	// claim is not the last one.
 	LeaveCard(ctx context.Context, o Outgoing) error
@@ -78,8 +91,8 @@ type Cards interface {
 	// RateCard stores the rating of a card. Only the first rating counts; first is false for others.
 	RateCard(ctx context.Context, key Key, track string, r Rating) (first bool, err error)
 	// AbandonedCards claims up to limit open cards of a kind which no waiting message and no unsent reply will finish.
-	// The outcome of a running delivery is awaited for a few seconds, even if its reply was erased. A claimed card
-	// comes back after retry unless it is settled or postponed.
+	// The outcome of a running delivery is awaited for a few seconds, even if its reply was erased, and so is a call that
+	// shows something. A claimed card comes back after retry unless it is settled or postponed.
 	AbandonedCards(ctx context.Context, kind CardKind, retry time.Duration, limit int) ([]Card, error)
 	// PostponeCard ends a claim by AbandonedCards without a settled card, which comes back after a pause. With made,
 	// the call that ends the card was made, and the next one is not prepaid. Otherwise the claim is no try. A later

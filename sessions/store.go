@@ -199,7 +199,7 @@ const MaxCuts = 3
 // Eraser removes content from a session, by an administrator's right and without a lease. It ends the term of the lease,
 // whose owner stays. Running turns, flushes and compactions fail at their next write with ErrLeaseLost, and begin again. After [MaxCuts] of them it waits for
 // the end of the next one, or of its own context. It also waits while a replica may be sending a reply, for [SendTime]
-// at most for each part, so that no erased word arrives later.
+// at most for each part. At its end it waits for calls of ended terms that show something. So no erased word arrives later.
 type Eraser interface {
 	// Erase wipes the events at the places seqs and everything made from them. Summaries lose the lines that repeat
 	// one of them; one that can't be healed becomes [ErasedText] until [Compactor.Rewrite]. Shown texts, bodies,
@@ -447,6 +447,10 @@ type Outgoing struct {
 // SendTime bounds one try to send a reply, from its claim: 5 s for the request, and one for the claim and the rate of
 // calls. An erasure waits as long for a try under way, whose text was read before.
 const SendTime = 6 * time.Second
+
+// FrameTime bounds one call that changes a card while its turn runs, from its record. An erasure and the next owner of the session wait as
+// long.
+const FrameTime = 3 * time.Second
 
 // Outbox holds replies between the commit of their turn and DingTalk's confirmation. A reply is sent by its commit or
 // by a claim; no copy is sent later.

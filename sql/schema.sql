@@ -510,6 +510,9 @@ CREATE TABLE cards (
     rating        text NOT NULL DEFAULT '',     -- good, bad; empty: none
     created_at    timestamptz NOT NULL DEFAULT now(),
     settled_at    timestamptz,
+    frame_term    bigint,      -- of the call under way that shows something; NULL: none
+    frame_until   timestamptz, -- that call is over then
+    content_key   text NOT NULL DEFAULT '', -- variable of its text; empty: a card of before there was the column
 
     PRIMARY KEY (session_key, out_track_id)
 );

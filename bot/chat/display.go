@@ -32,7 +32,8 @@ type Shown struct {
 	Target sessions.Target  // destination of its reply
 	Tracks []string         // reply keys of the messages, see [ReplyKey]; an earlier display of any continues, and a new one has the first
 	Lang   string           // for fixed words
-	Owned  func() bool      // whether the session is still this replica's, as far as it knows
+	// Look says that the turn may have lost its lease: it looks, and ends if it did.
+	Look func()
 	// Sent waits a short time for the session's earlier replies. False: some are not sent, and the turn must not be
 	// shown before them.
 	Sent func(ctx context.Context) bool

@@ -57,6 +57,11 @@ type SendError struct {
 	Maybe bool
 	// Refused: the reply did not arrive, for an unknown reason. Another reply may succeed.
 	Refused bool
+	// Account: the platform refuses the application itself, for a permission, its credentials or its address. Any other
+	// message would fail likewise.
+	Account bool
+	// Silent: the platform did not answer in time.
+	Silent bool
 	// Aside: the reply has no webhook of use, and waits for calls to the open API. A newer webhook takes none.
 	Aside bool
 	// Gone: the platform does not know the person or the conversation any more.

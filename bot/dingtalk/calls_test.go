@@ -92,7 +92,7 @@ func (w *cardWorld) resume() {
 func TestCardsAfterResumedCalls(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	track := live.Stop()
 	w.s.LeaveAPICalls(0)
 	o = w.commit(o, track)
@@ -119,7 +119,7 @@ func TestCardsAfterResumedCalls(t *testing.T) {
 	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFailed {
 		t.Errorf("the card is %s", c.State)
 	}
-	next, o := w.turn(owned)
+	next, o := w.turn()
 	o = w.commit(o, next.Stop())
 	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
 		t.Errorf("afterwards the answer went by %s", sent.Via)

@@ -64,7 +64,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	const doing = "creating a card"
 	a, failed := t.callAPI(ctx, apiCall{
 		api: calls.CardCreate, need: calls.Finish, method: http.MethodPost, path: "/v1.0/card/instances/createAndDeliver", doing: doing,
-		body: body, reserved: &c.Reserved,
+		body: body, reserved: &c.Reserved, within: c.Within,
 	})
 	if failed == nil {
 		failed = t.judgeAPI(to, a, doing)
@@ -114,7 +114,7 @@ type streamBody struct {
 // StreamCard implements [card.API].
 func (t *Transport) StreamCard(ctx context.Context, u card.Update) error {
 	return t.callCard(ctx, apiCall{
-		api: calls.CardStream, path: "/v1.0/card/streaming", doing: "updating a card", reserved: &u.Reserved,
+		api: calls.CardStream, path: "/v1.0/card/streaming", doing: "updating a card", reserved: &u.Reserved, within: u.Within,
 		body: streamBody{
 			Track: u.Track, GUID: u.ID, Key: u.Key, Content: u.Text, Full: true, Finalize: u.State == card.Finished, Error: u.State == card.Failed,
 		},

@@ -68,7 +68,7 @@ func (w *cardWorld) closeWith(ctx context.Context, store sessions.Cards) error {
 // abandon leaves a card whose reply took another way.
 func (w *cardWorld) abandon() (track string) {
 	w.Helper()
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	track = live.Stop()
 	mustSend(w.T, w.g, w.commit(o, ""))
 	return track
@@ -178,7 +178,7 @@ func TestCardWaitsForTheNextMonth(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
 	track := w.abandon()
-	if err := w.store.SetPrepaid(t.Context(), cardKey, track, false); err != nil {
+	if err := w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}); err != nil {
 		t.Fatal(err)
 	}
 	w.useUp()

@@ -27,7 +27,7 @@ func (w *cardWorld) waits(key sessions.Key) (leave func(), s chat.Shown, o sessi
 	w.lease = accepted.Lease
 	s = chat.Shown{
 		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh",
-		Owned: owned, Sent: w.sent,
+		Look: func() {}, Sent: w.sent,
 	}
 	return w.queuer().Queue(ctx, s), s, o
 }
@@ -157,7 +157,7 @@ func TestScheduledTurnTakesNoCard(t *testing.T) {
 			w.lease, o.Reply.Target.Scheduled = accepted.Lease, true
 			s := chat.Shown{
 				Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh",
-				Owned: owned, Sent: allSent,
+				Look: func() {}, Sent: allSent,
 			}
 			w.queuer().Queue(testContext(t), s)()
 			track := ""

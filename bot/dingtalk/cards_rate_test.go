@@ -66,7 +66,7 @@ func (f *fleet) answer(g *gateway, to sessions.Target, n int, d time.Duration) {
 		return
 	}
 	live := g.Display().Show(ctx, chat.Shown{
-		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: to, Tracks: []string{nonce}, Lang: "zh", Owned: owned, Sent: allSent,
+		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: to, Tracks: []string{nonce}, Lang: "zh", Look: func() {}, Sent: allSent,
 	})
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		live.Text("some words ", false)

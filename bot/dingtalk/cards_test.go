@@ -17,7 +17,7 @@ import (
 
 const (
 	cardTemplate = "card.schema"
-	cardKey      = sessions.Key("robot/room")
+	cardKey      = sessions.Key("robot/cidRoom")
 )
 
 // cardWorld is a transport that replies on cards.
@@ -31,6 +31,7 @@ type cardWorld struct {
 	cards    sessions.Cards // as the transport sees them
 	lease    sessions.Lease
 	sent     func(context.Context) bool // whether earlier replies are sent
+	looked   chan struct{}              // a display asks its turn to look; nil: not noted
 }
 
 func onCards(t *testing.T, mode card.Mode) *cardWorld {
@@ -79,7 +80,7 @@ func (w *cardWorld) useUp() {
 }
 
 // turn begins a turn of a new message.
-func (w *cardWorld) turn(owned func() bool) (chat.Live, sessions.Outgoing) {
+func (w *cardWorld) turn() (chat.Live, sessions.Outgoing) {
 	w.Helper()
 	ctx := testContext(w.T)
 	o := asked(w.T, w.s, w.g, inGroup, "whole answer")
@@ -89,7 +90,13 @@ func (w *cardWorld) turn(owned func() bool) (chat.Live, sessions.Outgoing) {
 	}
 	w.lease = accepted.Lease
 	live := w.g.Display().Show(ctx, chat.Shown{
-		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh", Owned: owned, Sent: w.sent,
+		Lease: accepted.Lease, Asked: []sessions.Event{{ID: accepted.EventID}}, Target: o.Reply.Target, Tracks: []string{o.Reply.Nonce}, Lang: "zh", Sent: w.sent,
+		Look: func() {
+			select {
+			case w.looked <- struct{}{}:
+			default:
+			}
+		},
 	})
 	if live == nil {
 		w.Fatal("no card")
@@ -122,8 +129,6 @@ func (w *cardWorld) claim(o sessions.Outgoing) sessions.Outgoing {
 	return list[0]
 }
 
-func owned() bool { return true }
-
 func allSent(context.Context) bool { return true }
 
 // A refusal that lasts longer than an answer can wait sends the answer as Markdown at once, and opens no further cards. The
@@ -136,14 +141,14 @@ func TestLongRefusalOfACardIsMarkdown(t *testing.T) {
 				t.Parallel()
 				w := onCards(t, card.Auto)
 				w.s.AddFault(dingtalktest.Fault{Route: route, Count: dingtalktest.Unlimited, Action: dingtalktest.Do(action)})
-				live, o := w.turn(owned)
+				live, o := w.turn()
 				live.Text("whole", false)
 				o = w.commit(o, live.Stop())
 				if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
 					t.Errorf("the answer went by %s", sent.Via)
 				}
 				made := w.governor.Status().Calls
-				if again := w.g.Display().Show(t.Context(), chat.Shown{Tracks: []string{"next"}, Owned: owned, Sent: allSent}); again != nil {
+				if again := w.g.Display().Show(t.Context(), chat.Shown{Tracks: []string{"next"}, Look: func() {}, Sent: allSent}); again != nil {
 					t.Error("the next turn has a card")
 				}
 				if n := w.governor.Status().Calls; n != made {
@@ -163,7 +168,7 @@ func TestNoCardBeforeEarlierAnswers(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, mode)
 			w.sent = func(context.Context) bool { return false }
-			live, o := w.turn(owned)
+			live, o := w.turn()
 			live.Text("whole", false)
 			o = w.commit(o, live.Stop())
 			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
@@ -184,7 +189,7 @@ func TestCallsWithoutATokenAreReturned(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, mode)
 			w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteToken, Count: dingtalktest.Unlimited, Action: dingtalktest.Do("503")})
-			live, o := w.turn(owned)
+			live, o := w.turn()
 			live.Text("whole", false)
 			o = w.commit(o, live.Stop())
 			for o.Reply.Target.Card != "" {
@@ -200,32 +205,23 @@ func TestCallsWithoutATokenAreReturned(t *testing.T) {
 	}
 }
 
-// A replica that lost the session changes its card no more: the next owner may have ended it.
+// A display asks the storage before each frame. After the end of its term it changes its card no more: the next owner may have ended it.
+// The turn learns that it has to look.
 func TestLostSessionStreamsNoMore(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
-	lost := make(chan struct{})
-	asked := make(chan struct{}, 100)
-	live, o := w.turn(func() bool {
-		asked <- struct{}{}
-		select {
-		case <-lost:
-			return false
-		default:
-			return true
-		}
-	})
+	w.looked = make(chan struct{}, 100)
+	live, o := w.turn()
 	live.Text("one", false)
 	await(t, "a frame", func() bool { return len(w.s.Cards("")) == 1 && strings.Contains(w.s.Cards("")[0].Content, "one") })
-	close(lost)
-	for len(asked) > 0 {
-		<-asked
+	if err := w.store.Release(t.Context(), w.lease); err != nil {
+		t.Fatal(err)
 	}
 	live.Text("two", false)
 	select {
-	case <-asked:
+	case <-w.looked:
 	case <-time.After(10 * time.Second):
-		t.Fatal("the frame is sent without a look at the lease")
+		t.Fatal("the turn is not asked to look at its lease")
 	}
 	if track := live.Stop(); track != o.Reply.Nonce {
 		t.Errorf("the card is %q", track)
@@ -239,7 +235,7 @@ func TestLostSessionStreamsNoMore(t *testing.T) {
 func TestReplyLeavesItsCardForGood(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	o = w.commit(o, live.Stop())
 	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Count: 3, Action: dingtalktest.Do("card-system-busy")})
 	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do("reset-after")})
@@ -284,7 +280,7 @@ func TestEndOfACardIsPrepaidForTheNextProcess(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, tt.mode)
-			live, o := w.turn(owned)
+			live, o := w.turn()
 			live.Text("whole", false)
 			o = w.commit(o, live.Stop())
 			if tt.sending {
@@ -324,9 +320,9 @@ func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
 	w := onCards(t, card.Auto)
 	var tracks []string
 	for i := range 4 {
-		live, o := w.turn(owned)
+		live, o := w.turn()
 		tracks = append(tracks, live.Stop())
-		if err := w.store.SetPrepaid(t.Context(), cardKey, tracks[i], i%2 == 1); err != nil {
+		if err := w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: tracks[i], Prepaid: i%2 == 1}); err != nil {
 			t.Fatal(err)
 		}
 		o = w.commit(o, "") // the replies take another way
@@ -351,7 +347,7 @@ func TestLostRecordOfACard(t *testing.T) {
 	w := onCards(t, card.Auto)
 	w.cards = lossy{w.store}
 	w.g = run(t, w.s, w.process(card.Auto), nil)
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	track := live.Stop()
 	if o = w.commit(o, track); track != "" {
 		t.Fatalf("the reply goes on card %s", track)
@@ -378,7 +374,7 @@ func TestLostRecordOfACard(t *testing.T) {
 func TestUncertainEndIsReportedFirst(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	o = w.commit(o, live.Stop())
 	o.Attempts = 20
 	w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Final: true, Action: dingtalktest.Do("reset-after")})
@@ -397,7 +393,7 @@ func TestUncertainEndIsReportedFirst(t *testing.T) {
 func TestAnswerWithoutSuccess(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Never)
-	live, o := w.turn(owned)
+	live, o := w.turn()
 	o = w.commit(o, live.Stop())
 	for _, route := range []string{dingtalktest.RouteCardSend, dingtalktest.RouteCardStream} {
 		w.s.AddFault(dingtalktest.Fault{Route: route, Action: dingtalktest.Do("no-success")})
@@ -420,13 +416,13 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, mode)
 			w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardSend, Action: dingtalktest.Do("card-undelivered")})
-			live, o := w.turn(owned)
+			live, o := w.turn()
 			o = w.commit(o, live.Stop())
 			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
 				t.Errorf("the answer went by %s", sent.Via)
 			}
 			made := w.governor.Status().Calls
-			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Tracks: []string{"next"}, Owned: owned, Sent: allSent}); again != nil {
+			if again := w.g.Display().Show(t.Context(), chat.Shown{Target: o.Reply.Target, Tracks: []string{"next"}, Look: func() {}, Sent: allSent}); again != nil {
 				t.Error("the next turn has a card")
 			}
 			if n := w.governor.Status().Calls; n != made {
@@ -434,7 +430,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 			}
 			other := o.Reply.Target
 			other.ConversationID = "another"
-			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Tracks: []string{"other"}, Lang: "zh", Owned: owned, Sent: allSent}
+			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Tracks: []string{"other"}, Lang: "zh", Look: func() {}, Sent: allSent}
 			if live := w.g.Display().Show(t.Context(), next); live == nil {
 				t.Error("a turn of another conversation has no card")
 			} else {
@@ -449,7 +445,9 @@ func TestPanicOfADisplay(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
 	broken := make(chan struct{})
-	live, o := w.turn(func() bool { close(broken); panic("broken") })
+	w.cards = breaking{w.store, broken}
+	w.g = run(t, w.s, w.process(card.Auto), nil)
+	live, o := w.turn()
 	live.Text("whole", false)
 	select {
 	case <-broken:
@@ -463,4 +461,15 @@ func TestPanicOfADisplay(t *testing.T) {
 	if c := w.s.Cards("")[0]; c.State != dingtalktest.CardFinished {
 		t.Errorf("the card is %s", c.State)
 	}
+}
+
+// breaking panics at the first frame.
+type breaking struct {
+	sessions.Cards
+	broken chan struct{}
+}
+
+func (s breaking) BeginFrame(context.Context, sessions.Lease, string) error {
+	close(s.broken)
+	panic("broken")
 }

@@ -137,11 +137,11 @@ func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendE
 		refused := &calls.RefusedError{Need: calls.Finish, Level: calls.Spent, Until: time.Now().Add(waitExhausted), After: waitExhausted}
 		return &chat.SendError{After: waitExhausted, Err: fmt.Errorf("%w: %w", err, refused)}
 	case denied:
-		return &chat.SendError{After: waitOperator, Err: err}
+		return &chat.SendError{After: waitOperator, Account: true, Err: err}
 	case banned:
-		return &chat.SendError{After: waitBanned, Err: err}
+		return &chat.SendError{After: waitBanned, Account: true, Err: err}
 	case badToken:
-		return &chat.SendError{After: waitToken, Err: err}
+		return &chat.SendError{After: waitToken, Account: true, Err: err}
 	case unsendable:
 		return &chat.SendError{Permanent: true, Err: err}
 	case unknown:

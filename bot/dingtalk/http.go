@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 )
 
 type answer struct {
@@ -30,6 +31,15 @@ var errUnsent = errors.New("not sent")
 
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
 	return t.request(ctx, http.MethodPost, address, header, v)
+}
+
+func (t *Transport) requestWithin(ctx context.Context, d time.Duration, method, address string, header http.Header, v any) (answer, error) {
+	if d > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, d)
+		defer stop()
+	}
+	return t.request(ctx, method, address, header, v)
 }
 
 // request sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.
@@ -57,6 +67,9 @@ func (t *Transport) request(ctx context.Context, method, address string, header 
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return answer{}, err
+	}
 	if err == nil {
 		a.body, err = parse(string(text))
 	}

@@ -123,7 +123,7 @@ func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing
 	}
 	a, failed := t.callAPI(ctx, apiCall{api: api, need: calls.Finish, method: http.MethodPost, path: path, doing: doing, body: body, reserved: &m.Reserved})
 	if failed == nil {
-		failed = t.judgeAPI(sessions.Target{}, a, doing)
+		failed = t.judgeAPI(sessions.Target{}, a, doing) // its rate is no message's
 	}
 	if failed == nil {
 		return nil
@@ -145,6 +145,7 @@ type apiCall struct {
 	doing  string // named in errors
 	// reserved counts the first attempt; nil: not counted yet.
 	reserved *calls.Reservation
+	within   time.Duration // for the request; 0: that of all requests
 	body     any
 }
 
@@ -156,9 +157,9 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 			if c.reserved != nil {
 				t.giveBack(ctx, *c.reserved, c.api)
 			}
-			failed := &chat.SendError{Err: fmt.Errorf("%s: %w", c.doing, err)}
+			failed := &chat.SendError{Silent: isSilence(err), Err: fmt.Errorf("%s: %w", c.doing, err)}
 			if errors.Is(err, errCredentials) {
-				failed.After = waitToken
+				failed.After, failed.Account = waitToken, true
 			}
 			return answer{}, failed
 		}
@@ -167,7 +168,7 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 		if failed != nil {
 			return answer{}, failed
 		}
-		a, err := t.request(ctx, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
+		a, err := t.requestWithin(ctx, c.within, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
 		if err != nil {
 			if errors.Is(err, errUnsent) {
 				t.giveBack(ctx, counted, c.api)
@@ -240,7 +241,7 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.S
 		failed.Said = t.redact(t.words(a), a.token)
 		return failed
 	case a.body.has("status") && classify(a) == banned:
-		return &chat.SendError{After: waitBanned, Err: fmt.Errorf("%s: %s", doing, said)}
+		return &chat.SendError{After: waitBanned, Account: true, Err: fmt.Errorf("%s: %s", doing, said)}
 	}
 	if names(a.body, "invalidStaffIdList", to.StaffID) {
 		return &chat.SendError{Permanent: true, Err: fmt.Errorf("%s: DingTalk knows no such person", doing)}

@@ -155,11 +155,18 @@ func mayHaveArrived(status int) bool {
 const statusClientClosed = 499
 
 func lostOnTheWay(doing string, err error) *chat.SendError {
-	return &chat.SendError{Maybe: !errors.Is(err, errUnsent), Err: fmt.Errorf("%s: %w", doing, err)}
+	return &chat.SendError{Maybe: !errors.Is(err, errUnsent), Silent: isSilence(err), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
+// isSilence reports whether the time for a call ended without an answer. The end of its caller is none.
+func isSilence(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// Calls besides messages name no conversation, and pause none.
 func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	t.counters.limited.Add(1)
+	if to.ConversationID == "" {
+		return &chat.SendError{After: firstSilence, Err: err}
+	}
 	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}
 }
 

@@ -47,7 +47,7 @@ type Config struct {
 	KeepAlive time.Duration
 	// Calls governs the counted calls; nil for a governor of this process without a bound.
 	Calls *calls.Governor
-	// Cards is nil if replies are Markdown.
+	// Cards is nil if no reply was ever on a card.
 	Cards *Cards
 	// Reactions is nil if there are no thinking marks.
 	Reactions *Reactions
@@ -55,10 +55,10 @@ type Config struct {
 	HTTP *http.Client
 }
 
-// Cards are the settings of replies on cards, see [card.Config]. All are required.
+// Cards are the settings of replies on cards, see [card.Config]. All but Template are required.
 type Cards struct {
 	Store    sessions.Cards
-	Template string
+	Template string // empty: replies are Markdown, and only the cards of earlier processes are ended
 	Key      string
 	Stream   card.Mode
 	Interval time.Duration
@@ -164,13 +164,17 @@ func (t *Transport) Ready() bool {
 // Display shows running turns on cards and by marks; nil without both.
 func (t *Transport) Display() chat.Display {
 	switch {
-	case t.marks != nil && t.config.Reactions.Set:
+	case t.marks != nil && t.config.Reactions.Set && t.showsCards():
 		return markedDisplay{t.cards, t.marks}
-	case t.cards != nil:
+	case t.marks != nil && t.config.Reactions.Set:
+		return markedDisplay{nil, t.marks}
+	case t.showsCards():
 		return t.cards
 	}
 	return nil
 }
+
+func (t *Transport) showsCards() bool { return t.cards != nil && t.config.Cards.Template != "" }
 
 type markedDisplay struct {
 	cards *card.Cards
@@ -202,7 +206,7 @@ func (d markedDisplay) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 func (t *Transport) Background() []periodic.Task {
 	var tasks []periodic.Task
 	if t.cards != nil {
-		tasks = append(tasks, t.cards.Task())
+		tasks = append(tasks, t.cards.Task(t.showsCards()))
 	}
 	if t.marks != nil {
 		tasks = append(tasks, t.marks.Task(t.config.Reactions.Set))

@@ -51,6 +51,9 @@ func (r *Runner) Wake(key sessions.Key) {
 	r.turns.Wake(key)
 }
 
+// Look makes a session's running turn look for its stop and for the end of its lease.
+func Look(r *Runner, key sessions.Key) { r.running.note(key) }
+
 // gather waits for messages soon after the first one, and for those that are received here and not stored yet.
 func (r *Runner) gather(ctx context.Context, key sessions.Key) {
 	if first := r.gathering.first(key); !first.IsZero() {

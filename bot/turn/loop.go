@@ -53,7 +53,7 @@ func (r *Runner) loop(ctx context.Context, t *Turn, msgs []llm.Message) (answer,
 		t.refusals.note(resp, err, t.halfWindow)
 		t.work.add(resp.Parts)
 		a.resp = resp
-		if err != nil && isStopped(ctx) {
+		if err != nil && (isStopped(ctx) || hasLostLease(ctx)) {
 			a.text = resp.Text
 			r.estimateUse(t, a, &resp)
 		}

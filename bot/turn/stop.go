@@ -96,7 +96,12 @@ func (r *running) arrivals(key sessions.Key) chan struct{} {
 
 func isStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }
 
-// attend ends the returned context with errStopped at a /stop, and notifies members once of a long turn.
+func hasLostLease(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), sessions.ErrLeaseLost)
+}
+
+// attend ends the returned context with errStopped at a /stop, and with ErrLeaseLost when an erasure or another replica ended the
+// lease's term. It notifies members once of a long turn.
 func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
 	w := watch{
@@ -149,8 +154,15 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-look.C:
 		}
 		pending, err := w.pending(ctx, w.lease.Key)
-		if err != nil && ctx.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop of the turn")
+		if err != nil {
+			if ctx.Err() == nil {
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop of the turn")
+			}
+			continue
+		}
+		if w.hasEnded(ctx, pending) {
+			stop(sessions.ErrLeaseLost)
+			return
 		}
 		if slices.ContainsFunc(pending, w.stops) {
 			stop(errStopped)
@@ -158,6 +170,22 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		waiting{w.Runner}.showFirst(ctx, w.lease, pending, w.asked)
 	}
+}
+
+// hasEnded reports whether the storage has another lease. A session whose row an outsider deleted comes back under the turn's lease if
+// its messages still wait.
+func (w *watch) hasEnded(ctx context.Context, pending []sessions.Event) bool {
+	one, stop := context.WithTimeout(ctx, w.cfg.CommitTimeout)
+	defer stop()
+	l, err := w.store.LeaseOf(one, w.lease.Key)
+	switch {
+	case err == nil:
+		w.leases.Learn(l)
+		return l != w.lease
+	case errors.Is(err, sessions.ErrNotFound):
+		return len(pending) < stopWindow && !slices.ContainsFunc(pending, func(e sessions.Event) bool { return e.ID == w.asked[0].ID })
+	}
+	return false
 }
 
 func (w *watch) stops(e sessions.Event) bool {
@@ -238,7 +266,7 @@ func closeCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// estimateUse is for a call that a stop ended, if its request was sent and the provider reported nothing.
+// estimateUse is for a call that a stop or the end of the lease ended, if its request was sent and the provider reported nothing.
 func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	at := len(resp.Parts) - 1
 	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {

@@ -175,7 +175,7 @@ func (r *Runner) show(ctx context.Context, t *Turn) chat.Live {
 func shown(r *Runner, l sessions.Lease, asked []sessions.Event, lang string) chat.Shown {
 	s := chat.Shown{
 		Lease: l, Asked: asked, Target: chat.TargetOf(asked), Lang: lang,
-		Owned: func() bool { return r.leases.Owns(l) },
+		Look: func() { r.running.note(l.Key) },
 		Sent: func(ctx context.Context) bool {
 			return r.outbox.AwaitSent(ctx, l.Key, chat.TargetOf(asked), sentPatience)
 		},
@@ -211,6 +211,9 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 		leave()
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
+		}
+		if hasLostLease(attended) {
+			return o, context.Cause(attended)
 		}
 		if err != nil && isStopped(attended) {
 			cutShort(t, &o)

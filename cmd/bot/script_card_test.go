@@ -152,14 +152,16 @@ func (w *world) cmdCardFault(args []string) error {
 	return nil
 }
 
-// cmdStruck checks that the faults of cards have happened.
+// cmdStruck waits until the faults of cards have happened.
 func (w *world) cmdStruck([]string) error {
-	for id, f := range w.cardFaults {
-		if n := w.ding.FaultFired(id); n != f.Count {
-			return fmt.Errorf("the fault %s of %s happened %d times, want %d", f.Action, f.Route, n, f.Count)
+	return w.until("the faults of cards", patience, func() (bool, string) {
+		for id, f := range w.cardFaults {
+			if n := w.ding.FaultFired(id); n != f.Count {
+				return false, fmt.Sprintf("the fault %s of %s happened %d times, want %d", f.Action, f.Route, n, f.Count)
+			}
 		}
-	}
-	return nil
+		return true, ""
+	})
 }
 
 // cmdClick is: CONV NICK ACTION [ANSWER]. A person clicks on a button of the conversation's newest card.
@@ -275,6 +277,11 @@ func (w *world) cmdShown(args []string) error {
 	return nil
 }
 
+func (w *world) cmdFrom([]string) error {
+	w.framesFrom = len(w.ding.Transcript())
+	return nil
+}
+
 func (w *world) cmdNotShown(args []string) error {
 	if w.framed(args[0]) {
 		return fmt.Errorf("a frame of a card has %q", args[0])
@@ -283,5 +290,5 @@ func (w *world) cmdNotShown(args []string) error {
 }
 
 func (w *world) framed(text string) bool {
-	return slices.ContainsFunc(w.ding.Transcript(), func(e dingtalktest.Entry) bool { return e.Kind == "card" && strings.Contains(e.Detail, text) })
+	return slices.ContainsFunc(w.ding.Transcript()[w.framesFrom:], func(e dingtalktest.Entry) bool { return e.Kind == "card" && strings.Contains(e.Detail, text) })
 }

@@ -91,6 +91,7 @@ import (
 //	cards                       replicas that start from now on reply on cards
 //	card CONV STATE [TEXT]      wait for a card in CONV, or any, that is processing, inputting, finished or failed, and shows the text
 //	opened CONV MSGID WITHIN    a card of CONV was delivered after the message, within this time of it
+//	shown TEXT;  ! shown TEXT   a frame of a card, since the last "from now", has the text, or none has;  from now
 //	ended CONV N                when all is settled, the conversation has N cards, and each has ended
 //	whole N                     when all is settled, N typed answers were shown to their end, each once, and no card is open
 //	cardfault WHICH WHAT [N]    the next N calls that create, stream or end (final) a card go wrong: a status, lost, undelivered
@@ -122,7 +123,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
 		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
-		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "shown": {(*world).cmdShown, 1, 1, (*world).cmdNotShown}, "whole": {(*world).cmdWhole, 1, 1, nil},
+		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "shown": {(*world).cmdShown, 1, 1, (*world).cmdNotShown}, "from": {(*world).cmdFrom, 1, 1, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
 		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
 		"enter": {(*world).cmdEnter, 3, 4, nil}, "leave": {(*world).cmdLeave, 2, 2, nil}, "visit": {(*world).cmdVisit, 4, 99, (*world).cmdNotVisit}, "secretive": {(*world).cmdSecretive, 1, 1, nil},
@@ -184,6 +185,7 @@ type world struct {
 	said         int                        // questions of talk so far
 	cardFaults   map[int]dingtalktest.Fault // by id
 	facts        []string
+	framesFrom   int       // "shown" looks at frames of the transcript behind it
 	killed       time.Time // the latest "replica kill"
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 )
 
 // OpenCard implements sessions.Cards.
@@ -43,7 +44,9 @@ func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string) 
 	var found []sessions.Card
 	for _, track := range tracks {
 		if c := m.cardRows[cardID{key, track}]; c != nil && c.state == sessions.CardOpen && c.Kind == sessions.ReplyCard {
-			found = append(found, c.Card)
+			one := c.Card
+			one.Busy = max(0, time.Until(c.until))
+			found = append(found, one)
 		}
 	}
 	if len(found) == 0 {
@@ -63,13 +66,63 @@ func (m cards) SettleCard(_ context.Context, key sessions.Key, track string, sta
 }
 
 // SetPrepaid implements sessions.Cards.
-func (m cards) SetPrepaid(_ context.Context, key sessions.Key, track string, prepaid bool) error {
+func (m cards) SetPrepaid(_ context.Context, one sessions.Card) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c := m.cardRows[cardID{key, track}]; c != nil && c.state == sessions.CardOpen {
-		c.Prepaid = prepaid
+	if c := m.cardRows[cardID{one.Key, one.Track}]; c != nil && c.state == sessions.CardOpen {
+		c.Prepaid, c.TextKey = one.Prepaid, one.TextKey
 	}
 	return nil
+}
+
+// LeaseOf implements sessions.Cards.
+func (m cards) LeaseOf(_ context.Context, key sessions.Key) (sessions.Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[key]
+	if s == nil {
+		return sessions.Lease{}, fmt.Errorf("reading a lease: %w", sessions.ErrNotFound)
+	}
+	return s.state.Lease, nil
+}
+
+// BeginFrame implements sessions.Cards.
+func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.fencedSession(l); err != nil {
+		return fmt.Errorf("recording a call that changes card %s: %w", track, err)
+	}
+	c, now := m.cardRows[cardID{l.Key, track}], time.Now()
+	if c == nil || c.state != sessions.CardOpen || c.frame != l.Term && c.until.After(now) {
+		return fmt.Errorf("recording a call that changes card %s: %w", track, sessions.ErrConflict)
+	}
+	c.frame, c.until = l.Term, now.Add(sessions.FrameTime)
+	return nil
+}
+
+// EndFrame implements sessions.Cards.
+func (m cards) EndFrame(_ context.Context, l sessions.Lease, track string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.cardRows[cardID{l.Key, track}]; c != nil && c.frame == l.Term {
+		c.until = time.Time{}
+	}
+	return nil
+}
+
+// awaitFrames returns when no call of an ended term can show something.
+func (m *Store) awaitFrames(ctx context.Context) error {
+	return periodic.Poll(ctx, time.Millisecond, func() (bool, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for id, c := range m.cardRows {
+			if s := m.sessions[id.key]; c.state == sessions.CardOpen && time.Now().Before(c.until) && (s == nil || s.state.Lease.Term != c.frame) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
 }
 
 // LeaveCard implements sessions.Cards.
@@ -105,7 +158,7 @@ func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry t
 	var out []sessions.Card
 	now := time.Now()
 	for _, c := range m.cardRows {
-		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || len(out) == limit || m.awaits(c) {
+		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || c.until.After(now) || len(out) == limit || m.awaits(c) {
 			continue
 		}
 		c.next, c.Tries = now.Add(retry), c.Tries+1

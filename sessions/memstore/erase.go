@@ -16,6 +16,14 @@ import (
 
 // Erase implements sessions.Store; memory itself is kept elsewhere.
 func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+	done, err := m.erase(ctx, key, seqs)
+	if err != nil {
+		return done, err
+	}
+	return done, m.awaitFrames(ctx)
+}
+
+func (m *Store) erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	if err := ctx.Err(); err != nil {
 		return done, err
@@ -48,7 +56,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	done.Blobs = len(s.sweepBlobs())
 	s.job = nil
 	s.markErased(size - s.viewTokens())
-	m.wakeListeners("", "")
+	m.wakeListeners("", key)
 	return done, nil
 }
 
@@ -268,6 +276,14 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 
 // Delete implements sessions.Store; memory itself is kept elsewhere.
 func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+	done, err := m.delete(ctx, key)
+	if err != nil {
+		return done, err
+	}
+	return done, m.awaitFrames(ctx)
+}
+
+func (m *Store) delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Deleted{}, err
 	}
@@ -280,6 +296,7 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		return sessions.Deleted{}, fmt.Errorf("deleting a session: %w", sessions.ErrNotFound)
 	}
 	delete(m.sessions, key)
+	m.wakeListeners("", key)
 	maps.DeleteFunc(m.cardRows, func(id cardID, c *cardRow) bool { return id.key == key && c.state != sessions.CardOpen })
 	for _, e := range s.events {
 		m.deleted[deletionOf(key, e.MsgID)] = e.MsgID != ""

@@ -153,6 +153,8 @@ type cardRow struct {
 	state  sessions.CardState
 	rating sessions.Rating
 	next   time.Time // next attempt in the background
+	frame  int64     // term of the call under way that shows something
+	until  time.Time // end of that call
 }
 
 type loggedAttempt struct {

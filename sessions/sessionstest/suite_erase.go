@@ -337,6 +337,58 @@ func testEraseWaitsForReply(b *suite) {
 	b.checkError(<-ended)
 }
 
+// An erasure or a deletion ends the term at once, and its receipt waits for a call of that term that may still change a card. The next
+// term changes that card only afterwards.
+func testEraseWaitsForFrame(b *suite) {
+	l := b.leaseWithMessages(2)
+	b.runTurn(l, 1) // 1 and 2
+	b.endTries()
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "frames", EventID: b.beginTurn(l, 1).Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(err)
+	b.wantError(b.Store.BeginFrame(b.ctx, l, "unknown"), sessions.ErrConflict, "a frame of an unknown card")
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track))
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track)) // the next one of the same display
+
+	short, stop := context.WithTimeout(b.ctx, 300*time.Millisecond)
+	_, err = b.Other.Erase(short, key, []int64{1})
+	stop()
+	b.wantError(err, context.DeadlineExceeded, "an erasure beside a frame")
+	if log := b.Log(b.T, key); log[0].Content != sessions.ErasedText {
+		b.Errorf("the event reads %q while its erasure waits", log[0].Content)
+	}
+	b.wantError(b.Store.BeginFrame(b.ctx, l, card.Track), sessions.ErrLeaseLost, "a frame of an ended term")
+	next := b.acquireLease(replicaA)
+	b.wantError(b.Store.BeginFrame(b.ctx, next, card.Track), sessions.ErrConflict, "a frame beside that of an earlier term")
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
+		b.Errorf("the card may change for %s, %v", c.Busy, err)
+	}
+	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track))
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy != 0 {
+		b.Errorf("after the end of the frame the card may change for %s, %v", c.Busy, err)
+	}
+	b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track))
+	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track)) // late, of the earlier term
+
+	ended := make(chan error)
+	for _, do := range []func() error{
+		func() error { _, err := b.Other.Erase(b.ctx, key, []int64{2}); return err },
+		func() error { _, err := b.Other.Delete(b.ctx, key); return err },
+	} {
+		go func() { ended <- do() }()
+		select {
+		case err := <-ended:
+			b.Fatalf("an erasure ended beside a frame: %v", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		b.checkError(b.Store.EndFrame(b.ctx, next, card.Track))
+		b.checkError(<-ended)
+		if next, err = b.Store.Acquire(b.ctx, key, replicaA); err == nil {
+			b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track))
+		}
+	}
+}
+
 // P80: a session is deleted with all it has, even if a body is gone already.
 func testDelete(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)

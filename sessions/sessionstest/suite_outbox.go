@@ -410,7 +410,7 @@ func testPrepaidCards(b *suite) {
 	b.checkError(b.Store.LeaveCard(b.ctx, done.Replies[0]))
 	for i, want := range []bool{true, true, false} {
 		if i == 2 {
-			b.checkError(b.Store.SetPrepaid(b.ctx, key, card.Track, false))
+			b.checkError(b.Store.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: card.Track}))
 		}
 		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 		if b.checkError(err); len(list) != 1 || list[0].Prepaid != want {
@@ -421,7 +421,7 @@ func testPrepaidCards(b *suite) {
 	turn.Reply.Target.Card = "unstreamed"
 	b.commitTurn(l, turn)
 	check("unstreamed", "after the commit", false)
-	b.checkError(b.Store.SetPrepaid(b.ctx, key, "unstreamed", true))
+	b.checkError(b.Store.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: "unstreamed", Prepaid: true}))
 	check("unstreamed", "before the delivery", true)
 }
 

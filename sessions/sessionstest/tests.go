@@ -120,6 +120,7 @@ var storeTests = []struct {
 	{"no reply has an erased event", testEraseReplies},
 	{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
 	{"erasures wait for a reply that is being sent", testEraseWaitsForReply},
+	{"erasures wait for a card that may still change", testEraseWaitsForFrame},
 	{"erasures end upkeep of a session a few times, and wait for the next", testEraseWaitsForUpkeep},
 	{"a session is deleted with all it has", testDelete},
 	{"a stored or deleted message is known under another id of its sender", testKnownUnderOtherID},

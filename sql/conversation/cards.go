@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,7 +23,7 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	opened := s.Q.CardOpen(ctx, p, []*dbsqlc.CardOpenParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
-		Kind: string(c.Kind), HoldSeconds: hold.Seconds(),
+		Kind: string(c.Kind), ContentKey: c.TextKey, HoldSeconds: hold.Seconds(),
 	}})
 	states := s.Q.CardState(ctx, p, []*dbsqlc.CardStateParams{{SessionKey: l.Key, OutTrackID: c.Track}})
 	err := p.Send(ctx)
@@ -52,7 +53,10 @@ func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []strin
 	if err != nil {
 		return sessions.Card{}, fmt.Errorf("looking for an open card: %w", pg.AsNotFound(err))
 	}
-	return sessions.Card{Key: key, Kind: sessions.ReplyCard, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, CreatedAt: r.CreatedAt}, nil
+	return sessions.Card{
+		Key: key, Kind: sessions.ReplyCard, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, TextKey: r.ContentKey,
+		Busy: time.Duration(r.BusySeconds * float64(time.Second)), CreatedAt: r.CreatedAt,
+	}, nil
 }
 
 // SettleCard implements sessions.Cards.
@@ -74,10 +78,56 @@ func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, 
 }
 
 // SetPrepaid implements sessions.Cards.
-func (s *Cards) SetPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
-	err := s.Q.CardPrepaid(ctx, s.Pool, &dbsqlc.CardPrepaidParams{SessionKey: key, OutTrackID: track, Prepaid: prepaid})
+func (s *Cards) SetPrepaid(ctx context.Context, c sessions.Card) error {
+	err := s.Q.CardPrepaid(ctx, s.Pool, &dbsqlc.CardPrepaidParams{SessionKey: c.Key, OutTrackID: c.Track, Prepaid: c.Prepaid, ContentKey: c.TextKey})
 	if err != nil {
-		return fmt.Errorf("recording the end of card %s: %w", track, err)
+		return fmt.Errorf("recording the end of card %s: %w", c.Track, err)
+	}
+	return nil
+}
+
+// LeaseOf implements sessions.Cards.
+func (s *Cards) LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
+	p := s.Pool.Pipeline()
+	read := s.Q.LeaseRead(ctx, p, []sessions.Key{key})
+	err := p.Send(ctx)
+	row, none := pg.One(read.QueryRow)
+	if err = cmp.Or(err, none); err != nil {
+		return sessions.Lease{}, fmt.Errorf("reading a lease: %w", pg.AsNotFound(err))
+	}
+	return sessions.Lease{Key: key, Owner: sessions.ReplicaID(row.Owner), Term: row.Term}, nil
+}
+
+// BeginFrame implements sessions.Cards. The lock lets no erasure commit between the look at the term and the mark.
+func (s *Cards) BeginFrame(ctx context.Context, l sessions.Lease, track string) error {
+	p := s.Pool.Pipeline()
+	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	marked := s.Q.CardFrame(ctx, p, []*dbsqlc.CardFrameParams{{
+		SessionKey: l.Key, OutTrackID: track, Owner: string(l.Owner), Term: l.Term, FrameSeconds: sessions.FrameTime.Seconds(),
+	}})
+	err := p.Send(ctx)
+	if err == nil {
+		_, err = pg.One(held.QueryRow)
+		err = pg.AsLost(err)
+	}
+	var rows []string
+	if err == nil {
+		rows, err = pg.Found(marked.QueryRow)
+	}
+	if err == nil && len(rows) == 0 {
+		err = sessions.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("recording a call that changes card %s: %w", track, err)
+	}
+	return nil
+}
+
+// EndFrame implements sessions.Cards.
+func (s *Cards) EndFrame(ctx context.Context, l sessions.Lease, track string) error {
+	err := s.Q.CardFrameEnd(ctx, s.Pool, &dbsqlc.CardFrameEndParams{SessionKey: l.Key, OutTrackID: track, Term: l.Term})
+	if err != nil {
+		return fmt.Errorf("recording the end of calls that change card %s: %w", track, err)
 	}
 	return nil
 }
@@ -107,7 +157,7 @@ func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retr
 			return nil, fmt.Errorf("claiming an abandoned card: %w", err)
 		}
 		if n > 0 {
-			out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, Tries: int(r.Tries) + 1, CreatedAt: r.CreatedAt})
+			out = append(out, sessions.Card{Key: r.SessionKey, Kind: kind, Track: r.OutTrackID, EventID: r.TurnEventID, Prepaid: r.Prepaid, Tries: int(r.Tries) + 1, TextKey: r.ContentKey, CreatedAt: r.CreatedAt})
 		}
 	}
 	return out, nil

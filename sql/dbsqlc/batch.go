@@ -462,6 +462,70 @@ func (b *CallsUncountDayBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const cardFrame = `-- name: CardFrame :batchone
+UPDATE cards c SET frame_term = $1::bigint, frame_until = now() + interval '1 second' * $2::float8
+WHERE c.session_key = $3 AND c.out_track_id = $4 AND c.state = 'open'
+  AND (c.frame_until IS NULL OR c.frame_term = $1::bigint OR c.frame_until <= now())
+  AND EXISTS (SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = $3 AND s.lease_owner = $5::text AND s.lease_term = $1::bigint)
+RETURNING c.out_track_id
+`
+
+type CardFrameBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type CardFrameParams struct {
+	Term         int64
+	FrameSeconds float64
+	SessionKey   sessions.Key
+	OutTrackID   string
+	Owner        string
+}
+
+// CardFrame records that a call shows something on an open card. No row: the lease is not the current one, the card is not open, or a
+// call of an earlier term may be under way.
+func (q *Queries) CardFrame(ctx context.Context, db DBTX, arg []*CardFrameParams) *CardFrameBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Term,
+			a.FrameSeconds,
+			a.SessionKey,
+			a.OutTrackID,
+			a.Owner,
+		}
+		batch.Queue(cardFrame, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &CardFrameBatchResults{br, len(arg), false}
+}
+
+func (b *CardFrameBatchResults) QueryRow(f func(int, string, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var out_track_id string
+		if b.closed {
+			if f != nil {
+				f(t, out_track_id, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&out_track_id)
+		if f != nil {
+			f(t, out_track_id, err)
+		}
+	}
+}
+
+func (b *CardFrameBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const cardHold = `-- name: CardHold :batchone
 SELECT s.lease_term FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3 FOR KEY SHARE
@@ -518,10 +582,11 @@ func (b *CardHoldBatchResults) Close() error {
 }
 
 const cardOpen = `-- name: CardOpen :batchone
-INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
-SELECT s.session_key, $1::text, $2::bigint, $3::text, now() + interval '1 second' * $4::float8
+INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, content_key, next_at)
+SELECT s.session_key, $1::text, $2::bigint, $3::text, $4::text,
+    now() + interval '1 second' * $5::float8
 FROM dingtalk_sessions s
-WHERE s.session_key = $5 AND s.lease_owner = $6::text AND s.lease_term = $7
+WHERE s.session_key = $6 AND s.lease_owner = $7::text AND s.lease_term = $8
 ON CONFLICT (session_key, out_track_id) DO NOTHING
 RETURNING out_track_id
 `
@@ -536,6 +601,7 @@ type CardOpenParams struct {
 	OutTrackID  string
 	TurnEventID int64
 	Kind        string
+	ContentKey  string
 	HoldSeconds float64
 	SessionKey  sessions.Key
 	Owner       string
@@ -551,6 +617,7 @@ func (q *Queries) CardOpen(ctx context.Context, db DBTX, arg []*CardOpenParams) 
 			a.OutTrackID,
 			a.TurnEventID,
 			a.Kind,
+			a.ContentKey,
 			a.HoldSeconds,
 			a.SessionKey,
 			a.Owner,

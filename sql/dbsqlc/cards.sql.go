@@ -40,7 +40,7 @@ func (q *Queries) CardClaim(ctx context.Context, db DBTX, arg *CardClaimParams) 
 
 const cardClicked = `-- name: CardClicked :one
 SELECT
-    c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, c.frame_term, c.frame_until, c.content_key, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (
@@ -101,6 +101,9 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Card.Rating,
 		&i.Card.CreatedAt,
 		&i.Card.SettledAt,
+		&i.Card.FrameTerm,
+		&i.Card.FrameUntil,
+		&i.Card.ContentKey,
 		&i.RobotCode,
 		&i.ConversationID,
 		&i.ConversationType,
@@ -129,6 +132,23 @@ func (q *Queries) CardForget(ctx context.Context, db DBTX, arg *CardForgetParams
 	return err
 }
 
+const cardFrameEnd = `-- name: CardFrameEnd :exec
+UPDATE cards c SET frame_term = NULL, frame_until = NULL
+WHERE c.session_key = $1 AND c.out_track_id = $2 AND c.frame_term = $3::bigint
+`
+
+type CardFrameEndParams struct {
+	SessionKey sessions.Key
+	OutTrackID string
+	Term       int64
+}
+
+// CardFrameEnd records that the calls of a term are over.
+func (q *Queries) CardFrameEnd(ctx context.Context, db DBTX, arg *CardFrameEndParams) error {
+	_, err := db.Exec(ctx, cardFrameEnd, arg.SessionKey, arg.OutTrackID, arg.Term)
+	return err
+}
+
 const cardLeave = `-- name: CardLeave :execrows
 UPDATE outbox o SET target = o.target - 'card'
 WHERE o.session_key = $1 AND o.id = $2 AND o.state IN ('sending', 'waiting') AND o.attempts = $3::int
@@ -150,7 +170,9 @@ func (q *Queries) CardLeave(ctx context.Context, db DBTX, arg *CardLeaveParams) 
 }
 
 const cardOpenOf = `-- name: CardOpenOf :one
-SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at FROM cards c
+SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at, c.content_key,
+    greatest(0, extract(epoch FROM c.frame_until - now()))::float8 AS busy_seconds
+FROM cards c
 WHERE c.session_key = $1 AND c.out_track_id = ANY($2::text[]) AND c.state = 'open' AND c.kind = 'card'
 ORDER BY c.created_at, c.out_track_id LIMIT 1
 `
@@ -165,6 +187,8 @@ type CardOpenOfRow struct {
 	TurnEventID int64
 	Prepaid     bool
 	CreatedAt   time.Time
+	ContentKey  string
+	BusySeconds float64
 }
 
 // CardOpenOf finds the oldest open reply card of a session among some track ids.
@@ -176,6 +200,8 @@ func (q *Queries) CardOpenOf(ctx context.Context, db DBTX, arg *CardOpenOfParams
 		&i.TurnEventID,
 		&i.Prepaid,
 		&i.CreatedAt,
+		&i.ContentKey,
+		&i.BusySeconds,
 	)
 	return i, err
 }
@@ -209,19 +235,26 @@ func (q *Queries) CardPostpone(ctx context.Context, db DBTX, arg *CardPostponePa
 }
 
 const cardPrepaid = `-- name: CardPrepaid :exec
-UPDATE cards c SET prepaid = $1::boolean
-WHERE c.session_key = $2 AND c.out_track_id = $3 AND c.state = 'open' AND c.prepaid <> $1::boolean
+UPDATE cards c SET prepaid = $1::boolean, content_key = $2::text
+WHERE c.session_key = $3 AND c.out_track_id = $4 AND c.state = 'open'
+  AND (c.prepaid <> $1::boolean OR c.content_key <> $2::text)
 `
 
 type CardPrepaidParams struct {
 	Prepaid    bool
+	ContentKey string
 	SessionKey sessions.Key
 	OutTrackID string
 }
 
-// CardPrepaid records whether the call that ends an open card is counted.
+// CardPrepaid records whether the call that ends an open card is counted, and the variable of its text.
 func (q *Queries) CardPrepaid(ctx context.Context, db DBTX, arg *CardPrepaidParams) error {
-	_, err := db.Exec(ctx, cardPrepaid, arg.Prepaid, arg.SessionKey, arg.OutTrackID)
+	_, err := db.Exec(ctx, cardPrepaid,
+		arg.Prepaid,
+		arg.ContentKey,
+		arg.SessionKey,
+		arg.OutTrackID,
+	)
 	return err
 }
 
@@ -282,8 +315,8 @@ func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams
 }
 
 const cardsAbandoned = `-- name: CardsAbandoned :many
-SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at FROM cards o
-WHERE o.state = 'open' AND o.kind = $1 AND o.next_at <= now()
+SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at, o.content_key FROM cards o
+WHERE o.state = 'open' AND o.kind = $1 AND o.next_at <= now() AND (o.frame_until IS NULL OR o.frame_until <= now())
   AND NOT EXISTS (SELECT FROM dingtalk_session_events e
     WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
   AND NOT EXISTS (SELECT FROM outbox r
@@ -306,11 +339,12 @@ type CardsAbandonedRow struct {
 	Prepaid     bool
 	Tries       int
 	CreatedAt   time.Time
+	ContentKey  string
 }
 
 // CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 // names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
-// seconds, or the card would be closed after its end. It reads the partial index of open cards.
+// seconds, or the card would be closed after its end. So is a call under way. It reads the partial index of open cards.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
 	rows, err := db.Query(ctx, cardsAbandoned, arg.Kind, arg.MaxCards)
 	if err != nil {
@@ -327,6 +361,7 @@ func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandon
 			&i.Prepaid,
 			&i.Tries,
 			&i.CreatedAt,
+			&i.ContentKey,
 		); err != nil {
 			return nil, err
 		}
@@ -357,4 +392,18 @@ func (q *Queries) CardsGivenUp(ctx context.Context, db DBTX) (int, error) {
 	var column_1 int
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const framesOpen = `-- name: FramesOpen :one
+SELECT EXISTS (
+    SELECT FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
+      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = c.session_key AND s.lease_term = c.frame_term)) AS open
+`
+
+// FramesOpen reports whether a call of a term that has ended may still show something. It reads the partial index of open cards.
+func (q *Queries) FramesOpen(ctx context.Context, db DBTX) (bool, error) {
+	row := db.QueryRow(ctx, framesOpen)
+	var open bool
+	err := row.Scan(&open)
+	return open, err
 }

@@ -61,6 +61,9 @@ type Card struct {
 	Rating      string
 	CreatedAt   time.Time
 	SettledAt   *time.Time
+	FrameTerm   *int64
+	FrameUntil  *time.Time
+	ContentKey  string
 }
 
 type CompactionJob struct {

@@ -11,7 +11,8 @@ import (
 )
 
 // cut ends the terms of locked sessions; their owners stay. Open turns and upkeep are counted as cut, and turns lose their marks. It wakes
-// replicas for waiting messages or unsent replies. With spare it returns a [pg.OpenWork] for running work that was cut too often.
+// replicas for turns, which end at once, waiting messages and unsent replies. Without spare a turn may have lost its message before. With
+// spare it returns a [pg.OpenWork] for running work that was cut too often.
 func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions.Key) error {
 	if len(keys) == 0 {
 		return nil
@@ -27,7 +28,7 @@ func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions
 		s.Q.SessionsWork(ctx, tx, asked).QueryRow(func(i int, w dbsqlc.SessionsWorkRow, err error) {
 			take(i, err)
 			cuts = append(cuts, &dbsqlc.SessionsCutParams{SessionKey: w.SessionKey, Turn: w.Turn, Upkeep: w.Upkeep})
-			if w.Messages || w.Replies {
+			if w.Messages || w.Replies || w.Alive && !spare {
 				wakes = append(wakes, "|"+string(w.SessionKey))
 			}
 			if open == nil && w.Alive && (w.Turn && w.CutTurns >= sessions.MaxCuts || w.Upkeep && w.CutUpkeep >= sessions.MaxCuts) {

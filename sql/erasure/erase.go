@@ -45,6 +45,9 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 			return err
 		})
 	})
+	if err == nil {
+		err = s.awaitFrames(ctx)
+	}
 	if err != nil {
 		return sessions.Erased{}, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), pg.AsRefused(err))
 	}
@@ -330,6 +333,9 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		done, err = s.delete(ctx, tx, key, 0, nil)
 		return err
 	})
+	if err == nil {
+		err = s.awaitFrames(ctx)
+	}
 	if err != nil {
 		return sessions.Deleted{}, fmt.Errorf("deleting a session: %w", err)
 	}
@@ -378,6 +384,9 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		return done, err
 	}
 	if err := spend.KeepGone(ctx, tx, key); err != nil {
+		return done, err
+	}
+	if err := s.Q.Notify(ctx, tx, "|"+string(key)); err != nil { // a running turn ends
 		return done, err
 	}
 	return done, s.Q.SessionDelete(ctx, tx, key)

@@ -216,6 +216,9 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 		done.Sessions = 1
 		return s.forgetFacts(ctx, tx, ids, "", &done)
 	})
+	if err == nil {
+		err = s.awaitFrames(ctx)
+	}
 	if err != nil {
 		return memory.Forgotten{}, fmt.Errorf("forgetting what a session taught: %w", err)
 	}

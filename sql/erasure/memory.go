@@ -51,7 +51,7 @@ func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) 
 	if err := u.run(s.waiting(ctx, from.Lease), id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
-	return done, nil
+	return done, s.awaitFrames(ctx)
 }
 
 func (u *memoryErasure) run(ctx context.Context, id int64) error {

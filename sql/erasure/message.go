@@ -61,7 +61,7 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 	if err != nil {
 		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d: %w", event, pg.AsRefused(err))
 	}
-	return done, nil
+	return done, s.awaitFrames(ctx)
 }
 
 type retraction struct {

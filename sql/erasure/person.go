@@ -30,7 +30,9 @@ func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgo
 		defer func() { s.erasing <- struct{}{} }()
 		return wait()
 	})
-	err = g.run(ctx)
+	if err = g.run(ctx); err == nil {
+		err = s.awaitFrames(ctx)
+	}
 	return *g.done, forgettingError(err)
 }
 

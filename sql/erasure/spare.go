@@ -3,11 +3,13 @@ package erasure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
+	"ebb/sessions/periodic"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -25,6 +27,21 @@ func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	}
 	return o
 }
+
+// awaitFrames returns when no call of an ended term can show something any more: it may have begun right before the erasure ended
+// the term. No other begins later, and each is over after [sessions.FrameTime].
+func (s *Store) awaitFrames(ctx context.Context) error {
+	err := periodic.Poll(ctx, framePoll, func() (bool, error) {
+		open, err := s.Q.FramesOpen(ctx, s.Pool)
+		return !open, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for cards that may still show what was erased: %w", err)
+	}
+	return nil
+}
+
+const framePoll = 50 * time.Millisecond
 
 // spare returns a [pg.OpenWork] for running work that an erasure must not end, or a reply being sent. The turn that
 // asks for the erasure goes on anyway.

@@ -6,8 +6,9 @@ WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_
 -- name: CardOpen :batchone
 -- CardOpen records a card before its delivery. It is not abandoned during the hold. No row: an earlier attempt recorded it, and may
 -- have delivered it.
-INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, next_at)
-SELECT s.session_key, @out_track_id::text, @turn_event_id::bigint, @kind::text, now() + interval '1 second' * @hold_seconds::float8
+INSERT INTO cards (session_key, out_track_id, turn_event_id, kind, content_key, next_at)
+SELECT s.session_key, @out_track_id::text, @turn_event_id::bigint, @kind::text, @content_key::text,
+    now() + interval '1 second' * @hold_seconds::float8
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
 ON CONFLICT (session_key, out_track_id) DO NOTHING
@@ -18,9 +19,32 @@ SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_i
 
 -- name: CardOpenOf :one
 -- CardOpenOf finds the oldest open reply card of a session among some track ids.
-SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at FROM cards c
+SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at, c.content_key,
+    greatest(0, extract(epoch FROM c.frame_until - now()))::float8 AS busy_seconds
+FROM cards c
 WHERE c.session_key = @session_key AND c.out_track_id = ANY(@tracks::text[]) AND c.state = 'open' AND c.kind = 'card'
 ORDER BY c.created_at, c.out_track_id LIMIT 1;
+
+-- name: CardFrame :batchone
+-- CardFrame records that a call shows something on an open card. No row: the lease is not the current one, the card is not open, or a
+-- call of an earlier term may be under way.
+UPDATE cards c SET frame_term = @term::bigint, frame_until = now() + interval '1 second' * @frame_seconds::float8
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
+  AND (c.frame_until IS NULL OR c.frame_term = @term::bigint OR c.frame_until <= now())
+  AND EXISTS (SELECT FROM dingtalk_sessions s
+    WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term::bigint)
+RETURNING c.out_track_id;
+
+-- name: CardFrameEnd :exec
+-- CardFrameEnd records that the calls of a term are over.
+UPDATE cards c SET frame_term = NULL, frame_until = NULL
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.frame_term = @term::bigint;
+
+-- name: FramesOpen :one
+-- FramesOpen reports whether a call of a term that has ended may still show something. It reads the partial index of open cards.
+SELECT EXISTS (
+    SELECT FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
+      AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = c.session_key AND s.lease_term = c.frame_term)) AS open;
 
 -- name: CardRelease :exec
 -- CardRelease ends an open card's hold.
@@ -39,9 +63,10 @@ WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id
   AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = @session_key);
 
 -- name: CardPrepaid :exec
--- CardPrepaid records whether the call that ends an open card is counted.
-UPDATE cards c SET prepaid = @prepaid::boolean
-WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open' AND c.prepaid <> @prepaid::boolean;
+-- CardPrepaid records whether the call that ends an open card is counted, and the variable of its text.
+UPDATE cards c SET prepaid = @prepaid::boolean, content_key = @content_key::text
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
+  AND (c.prepaid <> @prepaid::boolean OR c.content_key <> @content_key::text);
 
 -- name: CardLeave :execrows
 -- CardLeave makes a claimed reply take another way than its card. No row: a later claim, or a settled reply.
@@ -51,9 +76,9 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 -- name: CardsAbandoned :many
 -- CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
--- seconds, or the card would be closed after its end. It reads the partial index of open cards.
-SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at FROM cards o
-WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now()
+-- seconds, or the card would be closed after its end. So is a call under way. It reads the partial index of open cards.
+SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at, o.content_key FROM cards o
+WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now() AND (o.frame_until IS NULL OR o.frame_until <= now())
   AND NOT EXISTS (SELECT FROM dingtalk_session_events e
     WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
   AND NOT EXISTS (SELECT FROM outbox r

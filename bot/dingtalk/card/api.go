@@ -3,6 +3,7 @@ package card
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
@@ -25,6 +26,7 @@ type New struct {
 	Track     string
 	Template  string
 	Variables map[string]string
+	Within    time.Duration // time for the request, once the rate permits it; 0: the transport's
 	Reserved  calls.Reservation
 }
 
@@ -43,6 +45,7 @@ type Update struct {
 	ID    string // idempotency key: a repeated call changes nothing
 	State State
 
+	Within   time.Duration // time for the request, once the rate permits it; 0: the transport's
 	Reserved calls.Reservation
 }
 

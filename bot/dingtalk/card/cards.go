@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/breaker"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
@@ -31,7 +33,7 @@ type Config struct {
 	API      API
 	Store    sessions.Cards
 	Governor *calls.Governor
-	Template string
+	Template string // empty: no new card
 	Key      string // its variable for the text
 	Stream   Mode
 	Interval time.Duration                        // time between two updates of a card
@@ -45,14 +47,13 @@ type Config struct {
 type Cards struct {
 	cfg       Config
 	streaming atomic.Int64
-	pausedTo  atomic.Int64 // no card is opened until then, in Unix nanoseconds
+	breaker   *breaker.Breaker
+	proved    atomic.Bool // the template has the variable of the text
 
 	queued  atomic.Int64  // cards of turns that wait for a slot
 	opening chan struct{} // limits those of them that are opened now
 
 	opened *lru.Cache[string, openedCard] // cards without an end
-
-	undelivered *lru.Cache[sessions.ConversationID, time.Time] // conversations that get no card until then
 
 	closing struct { // task that closes abandoned cards
 		to       time.Time // no card is closed until then
@@ -68,6 +69,9 @@ type openedCard struct {
 	prepaid  bool              // reserved counts the call that ends it, as its row says.
 	reserved calls.Reservation // zero value: by another process
 	waits    int               // attempts of the reply that made no call
+	since    time.Time         // first attempt of the reply
+	key      string            // variable of its text; empty: the configured one
+	busy     time.Time         // a call of an earlier display may change it until then
 }
 
 // A forgotten card is ended like one of another process.
@@ -79,11 +83,7 @@ func NewCards(cfg Config) *Cards {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	undelivered, err := lru.New[sessions.ConversationID, time.Time](maxOpened)
-	if err != nil {
-		panic(err)
-	}
-	return &Cards{cfg: cfg, opened: opened, undelivered: undelivered, opening: make(chan struct{}, maxOpening)}
+	return &Cards{cfg: cfg, opened: opened, breaker: breaker.New(), opening: make(chan struct{}, maxOpening)}
 }
 
 var _ chat.Display = (*Cards)(nil)
@@ -92,7 +92,7 @@ var _ chat.Display = (*Cards)(nil)
 // messages alone: a person does not wait for it, and it would take a card each time.
 func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 	level := c.cfg.Governor.Level()
-	full := level > calls.Unstreamed || s.Target.Scheduled || c.isPaused(s.Target)
+	full := level > calls.Unstreamed || s.Target.Scheduled || c.cfg.Template == "" || c.breaker.Paused(s.Target.ConversationID)
 	if !full && c.cfg.Stream != Never && (level == calls.Streaming || c.cfg.Stream == Always) {
 		return c.stream(ctx, s)
 	}
@@ -123,9 +123,19 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, deliver
 	if err != nil {
 		return s.Tracks[0], false
 	}
-	c.opened.ContainsOrAdd(known.Track, openedCard{created: true, prepaid: known.Prepaid}) // this process may know more of it
-	card, _ := c.opened.Get(known.Track)
+	card, ok := c.opened.Get(known.Track)
+	if !ok { // this process may know more of it
+		card = openedCard{created: true, prepaid: known.Prepaid}
+	}
+	card.key, card.busy = known.TextKey, time.Now().Add(known.Busy)
+	c.opened.Add(known.Track, card)
 	return known.Track, card.created
+}
+
+// textKey is the variable of a card's text. The settings may have changed since it was delivered.
+func (c *Cards) textKey(track string) string {
+	card, _ := c.opened.Get(track)
+	return cmp.Or(card.key, c.cfg.Key)
 }
 
 // The card of an unstreamed turn is created with its reply.
@@ -137,39 +147,66 @@ func (unstreamed) Tool(string)       {}
 func (unstreamed) Visible() bool     { return false }
 func (u unstreamed) Stop() string    { return u() }
 
-// pauseAfterFault follows a refusal for the template or a permission, pauseUndelivered a card that did not reach one
-// conversation. Each attempt would cost a call.
+// pauseAfterFault follows a refusal that any card would meet, pauseUndelivered a card that one conversation can't get. Each attempt
+// would cost a call.
 const (
 	pauseAfterFault  = 10 * time.Minute
 	pauseUndelivered = time.Hour
 )
 
-func (c *Cards) isPaused(to sessions.Target) bool {
-	until, _ := c.undelivered.Get(to.ConversationID)
-	return time.Now().UnixNano() < c.pausedTo.Load() || time.Now().Before(until)
-}
-
-func (c *Cards) pause(ctx context.Context, to sessions.Target, err error) {
-	if errors.Is(err, ErrUndelivered) {
-		c.undelivered.Add(to.ConversationID, time.Now().Add(pauseUndelivered))
-		zerolog.Ctx(ctx).Warn().Err(err).Str("conversation", string(to.ConversationID)).Dur("pause_ms", pauseUndelivered).
-			Msg("DingTalk delivered no card to a conversation: its replies are Markdown for a while")
+// note learns from the outcome of a call. Failures of the template and of the application pause all cards, others those of their
+// conversation. creates says that the call delivers a card.
+func (c *Cards) note(ctx context.Context, of sessions.ConversationID, err error, creates bool) {
+	failed, _ := errors.AsType[*chat.SendError](err)
+	log := zerolog.Ctx(ctx)
+	switch {
+	case calls.IsRefused(err): // the governor pauses
+		return
+	case failed != nil && failed.Silent:
+		if d, all := c.breaker.Unanswered(of); d > 0 {
+			log.Warn().Err(err).Str("conversation", string(of)).Bool("all", all).Dur("pause_ms", d).Msg("DingTalk did not answer a call of a card: replies are Markdown for a while")
+		}
+		return
+	case err != nil && (failed == nil || failed.Maybe): // not made, or it says nothing
 		return
 	}
-	c.pausedTo.Store(time.Now().Add(pauseAfterFault).UnixNano())
-	zerolog.Ctx(ctx).Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
+	c.breaker.Answered(of)
+	pause := max(pauseAfterFault, pauseOf(err))
+	switch {
+	case c.isEverybodys(err):
+		c.breaker.CloseAll(pauseAfterFault)
+		log.Error().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a card: replies are Markdown for a while")
+		return
+	case creates && isFinal(err) && !errors.Is(err, ErrExists):
+		pause = pauseUndelivered
+	case pauseOf(err) <= longestPause:
+		return
+	}
+	c.breaker.Close(of, pause)
+	log.Warn().Err(err).Str("conversation", string(of)).Dur("pause_ms", pause).Msg("DingTalk refused a card of a conversation: its replies are Markdown for a while")
 }
 
-// Another card would stay unfinished after a refused update that would meet any card for a while.
-func (c *Cards) pauseFor(ctx context.Context, to sessions.Target, err error) {
-	if pauseOf(err) > longestPause && !calls.IsRefused(err) {
-		c.pause(ctx, to, err)
+// An unknown error is the answer for a variable that the template lacks, and for others: after a text was taken it is one of those.
+func (c *Cards) isEverybodys(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return errors.Is(err, ErrTemplate) || errors.Is(err, ErrPermission) || errors.Is(err, ErrVariable) && !c.proved.Load() || ok && failed.Account
+}
+
+// update makes a call that changes a card of a conversation.
+func (c *Cards) update(ctx context.Context, of sessions.ConversationID, u Update) error {
+	err := c.cfg.API.StreamCard(ctx, u)
+	if err == nil {
+		c.proved.Store(true)
 	}
+	c.note(ctx, of, err, false)
+	return err
 }
 
 // An existing card was delivered by an earlier attempt.
-func (c *Cards) create(ctx context.Context, to sessions.Target, track string, variables map[string]string, reserved calls.Reservation) error {
-	err := c.cfg.API.CreateCard(ctx, to, New{Track: track, Template: c.cfg.Template, Variables: variables, Reserved: reserved})
+func (c *Cards) create(ctx context.Context, to sessions.Target, n New) error {
+	n.Template = c.cfg.Template
+	err := c.cfg.API.CreateCard(ctx, to, n)
+	c.note(ctx, to.ConversationID, err, true)
 	if errors.Is(err, ErrExists) {
 		return nil
 	}
@@ -189,6 +226,12 @@ func isPermanent(err error) bool {
 func isFinal(err error) bool {
 	failed, ok := errors.AsType[*chat.SendError](err)
 	return ok && (failed.Permanent || failed.Refused)
+}
+
+// isSilent reports whether DingTalk did not answer the call in time.
+func isSilent(err error) bool {
+	failed, ok := errors.AsType[*chat.SendError](err)
+	return ok && failed.Silent
 }
 
 // pauseOf is the least time to the next attempt; 0 without one.

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 const (
 	closeEvery = time.Second
+	rarely     = 5 * time.Second
 	closeLimit = 20
 	maxCloses  = 12
 
@@ -32,14 +34,19 @@ var (
 	faultPauses = retry.Pauses{First: 5 * time.Minute, Max: time.Hour}
 )
 
-// Task closes abandoned cards: of messages deleted or set aside, and of replies that took another way.
-func (c *Cards) Task() periodic.Task {
-	return periodic.Task{Interval: closeEvery, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
+// Task closes abandoned cards: of messages deleted or set aside, and of replies that took another way. Which cards are open depends on
+// their rows, and on no setting. opens says that this process opens cards.
+func (c *Cards) Task(opens bool) periodic.Task {
+	interval := rarely
+	if opens {
+		interval = closeEvery
+	}
+	return periodic.Task{Interval: interval, AtOnce: true, Timeout: closeHold, Do: c.closeAbandoned, Failure: "Failed to close abandoned cards"}
 }
 
 // A claim counts as an attempt, so each card is claimed right before it.
 func (c *Cards) closeAbandoned(ctx context.Context) error {
-	if resumed := c.closing.spent && c.cfg.Governor.Level() < calls.Spent; !resumed && time.Now().Before(c.closing.to) {
+	if resumed := c.closing.spent && c.cfg.Governor.Level() < calls.Spent; !resumed && time.Now().Before(c.closing.to) || c.breaker.Down() {
 		return nil
 	}
 	var failed error
@@ -57,7 +64,7 @@ func (c *Cards) closeAbandoned(ctx context.Context) error {
 		default:
 			failed = errors.Join(failed, err)
 		}
-		if pauseOf(err) > longestPause && (list[0].Prepaid || !calls.IsRefused(err)) {
+		if c.isEverybodys(err) || calls.IsRefused(err) && list[0].Prepaid {
 			// The next call would be refused as well. A month without calls still permits prepaid ends.
 			c.closing.to, c.closing.spent = time.Now().Add(faultPauses.After(c.closing.failures)), calls.IsRefused(err)
 			c.closing.failures++
@@ -73,14 +80,18 @@ func (c *Cards) closeCard(ctx context.Context, one sessions.Card) error {
 	log := zerolog.Ctx(ctx).With().EmbedObject(one.Key).Logger()
 	ctx = log.WithContext(ctx)
 	_, id := one.Key.Conversation()
-	u := Update{Track: one.Track, Key: c.cfg.Key, Text: closed(c.cfg.Language(id)), ID: frameID(one.Track, "closed"), State: Failed}
+	if !c.breaker.MayTry(id) {
+		c.postpone(ctx, one, spentPause, false)
+		return nil
+	}
+	u := Update{Track: one.Track, Key: cmp.Or(one.TextKey, c.cfg.Key), Text: closed(c.cfg.Language(id)), ID: frameID(one.Track, "closed"), State: Failed}
 	var err error
 	if u.Reserved, err = c.cfg.Governor.ReserveEnd(ctx, one, calls.CardStream); err != nil {
 		c.postpone(ctx, one, spentPause, false)
 		return fmt.Errorf("close card %s: %w", one.Track, err)
 	}
 	c.opened.Remove(one.Track)
-	err = c.cfg.API.StreamCard(ctx, u)
+	err = c.update(ctx, id, u)
 	early := errors.Is(err, ErrUnknown) && one.Tries == 1 // a process that lost the session may still deliver it
 	switch {
 	case err == nil, isFinal(err) && !early: // a refused one does not exist, or has ended

@@ -34,12 +34,17 @@ func Hide(action string) map[string]string {
 // ErrUnusable says that a reply can't go on its card, and takes another way.
 var ErrUnusable = errors.New("the card can't show the reply")
 
-// After these numbers of attempts a reply takes another way. The first are made in about four seconds. A reply that
-// the card may show already is tried longer, since it would show twice.
+// After this number of attempts a reply takes another way. One that the card may show already would show twice. It is tried as long as an
+// answer can wait: no attempt begins later than lastAttempt after the first, or takes longer than endTime, and all end within allTime.
 const (
-	maxAttempts  = 3
-	maxUncertain = 8
+	maxAttempts = 3
+	lastAttempt = 3 * time.Second
+	endTime     = 2500 * time.Millisecond
+	allTime     = 4500 * time.Millisecond
 )
+
+// soon is the pause before an attempt that takes another way.
+const soon = time.Millisecond
 
 // The end of a card waits this long for the rate of its API. After that the reply is claimed again, since its text
 // may be erased meanwhile.
@@ -52,20 +57,32 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 	card := c.known(ctx, o)
 	if d := c.cfg.Governor.Delay(calls.CardStream); d > longestWait {
 		card.waits++
+		card.since = time.Time{} // DingTalk answers
 		c.opened.Add(track, card)
 		return &chat.SendError{After: d, Err: errors.New("the rate of card updates is used up")}
 	}
-	u := Update{Track: track, Key: c.cfg.Key, Text: Final(text), State: Finished}
+	if d := time.Until(card.busy); d > 0 {
+		card.waits++
+		c.opened.Add(track, card)
+		return &chat.SendError{After: d, Err: errors.New("a call of an earlier display may still change the card")}
+	}
+	u := Update{Track: track, Key: c.textKey(track), Text: Final(text), State: Finished}
 	u.ID = frameID(track, "end", u.Text)
+	if card.since.IsZero() {
+		card.since = time.Now()
+		c.opened.Add(track, card)
+	}
 	attempt := o.Attempts - card.waits
-	err := c.end(ctx, o, u, card, attempt)
+	err := c.tryEnd(ctx, o, u, card, attempt)
 	switch {
 	case err == nil:
 	case mayHaveArrived(err) && !o.Maybe: // The reply's row has to know it before the reply takes another way, which counts as a double.
+		if failed, ok := errors.AsType[*chat.SendError](err); ok && failed.Silent {
+			failed.After = soon
+		}
 		return err
-	case isPermanent(err), attempt >= maxAttempts && !o.Maybe, attempt >= maxUncertain:
+	case isPermanent(err), isSilent(err), attempt >= maxAttempts && !o.Maybe, time.Since(card.since) > lastAttempt:
 		zerolog.Ctx(ctx).Warn().Err(err).Int("attempt", attempt).Msg("Card can't show the reply, sending it as Markdown")
-		c.pauseFor(ctx, o.Reply.Target, err)
 		return c.leave(ctx, o, errors.Is(err, ErrUnknown))
 	default:
 		return err
@@ -75,9 +92,24 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 		c.settle(ctx, o.Key, track, sessions.CardFinished)
 	}
 	if card.created {
-		c.setButtons(ctx, track)
+		c.setButtons(ctx, o.Reply.Target.ConversationID, track)
 	}
 	return nil
+}
+
+// tryEnd makes no call if it would probably have no answer, or come too late: a webhook takes the reply in time.
+func (c *Cards) tryEnd(ctx context.Context, o sessions.Outgoing, u Update, card openedCard, attempt int) error {
+	var left error
+	switch {
+	case c.breaker.Silent(o.Reply.Target.ConversationID):
+		left = &chat.SendError{Silent: true, Err: errors.New("DingTalk does not answer calls of cards")}
+	case time.Since(card.since) > lastAttempt:
+		left = &chat.SendError{Permanent: true, Err: errors.New("the end of the card failed for too long")}
+	default:
+		u.Within = min(endTime, allTime-time.Since(card.since))
+		return c.end(ctx, o, u, card, attempt)
+	}
+	return neverCreated(!card.created && !o.Maybe, left)
 }
 
 // After another process the card's row decides. That process may not have begun the first attempt.
@@ -90,6 +122,7 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	one, stop := context.WithTimeout(ctx, storeTime)
 	defer stop()
 	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track})
+	card.key, card.busy = row.TextKey, time.Now().Add(row.Busy)
 	if err != nil || !row.Prepaid {
 		card.created = err != nil && !errors.Is(err, sessions.ErrNotFound) // DingTalk knows whether it exists
 		return card
@@ -120,6 +153,9 @@ func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) er
 // The first attempt on a card that was not streamed creates it. A later one may find that card.
 func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card openedCard, attempt int) error {
 	create := !card.created && attempt <= 1
+	if create && c.cfg.Template == "" { // cards were switched off
+		return neverCreated(true, &chat.SendError{Permanent: true, Err: ErrTemplate})
+	}
 	apis, need := []calls.API{calls.CardStream}, calls.Finish
 	if create {
 		apis, need = []calls.API{calls.CardCreate, calls.CardStream}, calls.Card
@@ -131,20 +167,20 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 		}
 	}
 	if create {
-		if err := c.deliver(ctx, o, card, u.Reserved); err != nil {
+		if err := c.deliver(ctx, o, card, u); err != nil {
 			return neverCreated(isPermanent(err), err)
 		}
 		return c.endPrepaid(ctx, o, u, card)
 	}
 	err := c.endPrepaid(ctx, o, u, card)
-	if !errors.Is(err, ErrUnknown) {
+	if !errors.Is(err, ErrUnknown) || c.cfg.Template == "" {
 		return err
 	}
 	missing := err
 	if u.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream); err != nil {
 		return errors.Join(missing, err)
 	}
-	if err := c.deliver(ctx, o, card, u.Reserved); err != nil {
+	if err := c.deliver(ctx, o, card, u); err != nil {
 		return err
 	}
 	return c.endPrepaid(ctx, o, u, card)
@@ -152,8 +188,9 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 
 // The next attempt needs another counted call.
 func (c *Cards) endPrepaid(ctx context.Context, o sessions.Outgoing, u Update, card openedCard) error {
-	c.opened.Add(u.Track, openedCard{created: card.created, waits: card.waits})
-	err := c.cfg.API.StreamCard(ctx, u)
+	card.prepaid, card.reserved = false, calls.Reservation{}
+	c.opened.Add(u.Track, card)
+	err := c.update(ctx, o.Reply.Target.ConversationID, u)
 	if err != nil {
 		c.unpay(ctx, o.Key, u.Track)
 	}
@@ -169,7 +206,7 @@ func (c *Cards) unpay(ctx context.Context, key sessions.Key, track string) {
 func (c *Cards) setPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer stop()
-	return c.cfg.Store.SetPrepaid(one, key, track, prepaid)
+	return c.cfg.Store.SetPrepaid(one, sessions.Card{Key: key, Track: track, Prepaid: prepaid, TextKey: c.textKey(track)})
 }
 
 func neverCreated(certain bool, err error) error {
@@ -180,23 +217,23 @@ func neverCreated(certain bool, err error) error {
 }
 
 // The row says that the end is prepaid before the card is created, and after a certain failure that it is not.
-func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCard, reserved calls.Reservation) error {
-	track := o.Reply.Target.Card
+func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCard, u Update) error {
+	track, reserved := u.Track, u.Reserved
 	if err := c.setPrepaid(ctx, o.Key, track, true); err != nil {
 		c.giveBack(ctx, reserved, calls.CardCreate) // the row may be written
 		return err
 	}
-	err := c.create(ctx, o.Reply.Target, track, map[string]string{c.cfg.Key: "", varStop: no, varFeedback: yes}, reserved)
+	err := c.create(ctx, o.Reply.Target, New{
+		Track: track, Variables: map[string]string{c.cfg.Key: "", varStop: no, varFeedback: yes}, Within: u.Within, Reserved: reserved,
+	})
 	switch {
 	case err == nil:
 	case mayHaveArrived(err):
-		c.opened.Add(track, openedCard{created: card.created, prepaid: true, reserved: reserved, waits: card.waits})
+		card.prepaid, card.reserved = true, reserved
+		c.opened.Add(track, card)
 	default:
 		c.unpay(ctx, o.Key, track)
 		c.giveBack(ctx, reserved, calls.CardStream)
-	}
-	if isPermanent(err) && !calls.IsRefused(err) {
-		c.pause(ctx, o.Reply.Target, err)
 	}
 	return err
 }
@@ -204,13 +241,14 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 const buttonsTime = 2 * time.Second
 
 // setButtons replaces the stop button by those of a rating, if calls are left for it.
-func (c *Cards) setButtons(ctx context.Context, track string) {
+func (c *Cards) setButtons(ctx context.Context, of sessions.ConversationID, track string) {
 	ctx, stop := context.WithTimeout(ctx, buttonsTime)
 	defer stop()
 	v := Variables{Track: track, Values: map[string]string{varStop: no, varFeedback: yes, varFlow: flowDone}}
 	var err error
 	if v.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Frame, calls.CardUpdate); err == nil {
 		err = c.cfg.API.SetCard(ctx, v)
+		c.note(ctx, of, err, false)
 	}
 	if err != nil && !calls.IsRefused(err) {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("Buttons of a finished card not set")

@@ -25,6 +25,8 @@ type live struct {
 	shown  chat.Shown
 	status string // text of the card when it is opened
 	waits  bool   // The turn waits for a slot, and opens the card itself after a failure.
+	shows  string // card with a call that is recorded as under way; empty: none
+	late   bool   // the last of these calls may still change it
 	cancel context.CancelFunc
 	done   chan struct{} // closed after the last call
 	ending chan struct{} // closed by Stop
@@ -45,16 +47,18 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 	return c.display(ctx, s, status(s.Lang, ""), func(ctx context.Context, l *live) {
 		defer c.streaming.Add(-1)
 		if l.open(ctx) {
-			l.update(ctx)
+			l.updates(ctx)
 		}
 	})
 }
 
+// A call outlives its turn, so that its outcome is known: Stop bounds it. The storage refuses calls after the end of the term.
 func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show func(context.Context, *live)) *live {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &live{Cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
+		defer l.endFrames(ctx)
 		defer func() { // the reply ends the card, or the background does
 			if p := recover(); p != nil {
 				zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Display of a turn panicked")
@@ -109,8 +113,8 @@ func (l *live) changed() {
 	}
 }
 
-// Stop gives a call under way this time. A call that is broken off may still take effect.
-const lastCall = 2 * time.Second
+// Stop gives a call under way this time, which is more than it has: one that is broken off may still take effect.
+const lastCall = frameTime + time.Second/2
 
 // Stop implements [chat.Live].
 func (l *live) Stop() string {
@@ -154,7 +158,7 @@ func (l *live) open(ctx context.Context) bool {
 		}
 		return false
 	}
-	state, known, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID}, 0)
+	state, known, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID, TextKey: l.cfg.Key}, 0)
 	if err == nil && known && state == sessions.CardOpen { // not delivered during the wait
 		err = l.setPrepaid(ctx, l.shown.Lease.Key, track, true)
 	}
@@ -168,9 +172,9 @@ func (l *live) open(ctx context.Context) bool {
 	}
 	maybe := false // an attempt may have delivered it
 	for try, counted := 1, reserved; ; try++ {
-		err = l.create(ctx, l.shown.Target, track, map[string]string{l.cfg.Key: l.status, varStop: yes, varFeedback: no}, counted)
+		err = l.deliver(ctx, track, counted)
 		maybe = maybe || mayHaveArrived(err)
-		if err == nil || isPermanent(err) || try == openTries || !retry.Sleep(ctx, time.Second/4) || !l.shown.Owned() {
+		if err == nil || isPermanent(err) || isSilent(err) || try == openTries || !retry.Sleep(ctx, time.Second/4) || !l.begins(ctx, track) {
 			break
 		}
 		var refused error
@@ -199,9 +203,16 @@ func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Re
 	if stored {
 		l.giveBack(ctx, reserved, calls.CardStream)
 	}
-	if isPermanent(err) && !calls.IsRefused(err) {
-		l.pause(ctx, l.shown.Target, err)
-	}
+}
+
+func (l *live) deliver(ctx context.Context, track string, counted calls.Reservation) error {
+	one, stop := context.WithTimeout(ctx, frameTime)
+	defer stop()
+	err := l.create(one, l.shown.Target, New{
+		Track: track, Variables: map[string]string{l.cfg.Key: l.status, varStop: yes, varFeedback: no}, Reserved: counted,
+	})
+	l.late = mayHaveArrived(err)
+	return err
 }
 
 func (l *live) deliveredAs(track string) {
@@ -234,8 +245,8 @@ func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, stat
 	return err == nil
 }
 
-// update ends with the turn, the month's calls or a refused frame.
-func (l *live) update(ctx context.Context) {
+// updates ends with the turn, the month's calls or a refused frame.
+func (l *live) updates(ctx context.Context) {
 	last, began := "", time.Now()
 	for n := 1; ; n++ {
 		select {
@@ -249,7 +260,7 @@ func (l *live) update(ctx context.Context) {
 		if text == last {
 			continue
 		}
-		u := Update{Track: l.track, Key: l.cfg.Key, Text: text, ID: frameID(l.track, strconv.Itoa(n), text)}
+		u := Update{Track: l.track, Key: l.textKey(l.track), Text: text, ID: frameID(l.track, strconv.Itoa(n), text)}
 		if !l.send(ctx, u) {
 			return
 		}
@@ -273,28 +284,64 @@ func (l *live) pace(elapsed time.Duration) time.Duration {
 	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
-// send reports whether other updates may follow. The next update makes up for a failed one. The next owner of a lost
-// session may have ended the card, so nothing more is sent then.
+// begins records a call that changes the card. It reports false without the lease: the next owner of the session may show or end the
+// card. An erasure waits for recorded calls.
+func (l *live) begins(ctx context.Context, track string) bool {
+	one, stop := context.WithTimeout(ctx, beginTime)
+	defer stop()
+	err := l.cfg.Store.BeginFrame(one, l.shown.Lease, track)
+	if err == nil {
+		l.shows, l.late = track, false
+		return true
+	}
+	if errors.Is(err, sessions.ErrLeaseLost) {
+		l.shown.Look()
+	}
+	zerolog.Ctx(ctx).Debug().Err(err).Msg("Card left as it is for now")
+	return false
+}
+
+const (
+	beginTime = time.Second
+	// frameTime is below [sessions.FrameTime]: a call that is recorded before it begins is over by then.
+	frameTime = 2500 * time.Millisecond
+)
+
+// endFrames keeps the record of a call that may still take effect. It is over some seconds later.
+func (l *live) endFrames(ctx context.Context) {
+	if l.shows == "" || l.late {
+		return
+	}
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), beginTime)
+	defer stop()
+	if err := l.cfg.Store.EndFrame(one, l.shown.Lease, l.shows); err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).Msg("End of a card's updates not stored")
+	}
+}
+
+// send reports whether other updates may follow. The next update makes up for a failed one.
 func (l *live) send(ctx context.Context, u Update) bool {
-	if !l.shown.Owned() {
-		return false
+	one, stop := context.WithTimeout(ctx, frameTime)
+	defer stop()
+	if !l.begins(one, u.Track) {
+		return true
 	}
 	need := calls.Frame
 	if l.cfg.Stream == Always {
 		need = calls.Card
 	}
 	var err error
-	if u.Reserved, err = l.cfg.Governor.Reserve(ctx, need, calls.CardStream); err == nil {
-		err = l.cfg.API.StreamCard(ctx, u)
+	if u.Reserved, err = l.cfg.Governor.Reserve(one, need, calls.CardStream); err == nil {
+		err = l.update(one, l.shown.Target.ConversationID, u)
 	}
+	l.late = mayHaveArrived(err)
 	if err == nil {
 		return true
 	}
 	if ctx.Err() == nil && !calls.IsRefused(err) {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("Update of a card failed")
-		l.pauseFor(ctx, l.shown.Target, err)
 	}
-	return ctx.Err() == nil && !isPermanent(err)
+	return ctx.Err() == nil && !isPermanent(err) && !isSilent(err)
 }
 
 // frame is the next update's text, with the turn's status below it. A text beyond one card is parsed once.

@@ -17,7 +17,8 @@ var _ chat.Queuer = (*Cards)(nil)
 
 // Queue implements [chat.Queuer]. A turn gets no card if it is a scheduled one, if its answers are not streamed, or if calls are scarce.
 func (c *Cards) Queue(ctx context.Context, s chat.Shown) (leave func()) {
-	if s.Target.Scheduled || c.cfg.Stream == Never || c.cfg.Governor.Level() != calls.Streaming || c.isPaused(s.Target) {
+	if s.Target.Scheduled || c.cfg.Stream == Never || c.cfg.Governor.Level() != calls.Streaming || c.cfg.Template == "" ||
+		c.breaker.Paused(s.Target.ConversationID) {
 		return func() {}
 	}
 	if c.queued.Add(1) > maxQueued {

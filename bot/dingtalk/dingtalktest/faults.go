@@ -50,6 +50,8 @@ type Action struct {
 	Header      map[string]string `json:"header"`
 	// Delay follows the effect and precedes the answer.
 	Delay time.Duration `json:"-"`
+	// Before precedes the effect, whether the client waits or not.
+	Before time.Duration `json:"-"`
 	// Effect posts the message, whatever is answered.
 	Effect bool `json:"effect"`
 	// Cut is empty or one of the Cut constants.
@@ -130,6 +132,7 @@ var actions = map[string]Action{
 	"posted-timeout":   {Name: "posted, answered too late", Delay: 6 * time.Second, Effect: true},
 	"slow":             Slow(6 * time.Second),
 	"hang":             {Name: "hang", Cut: CutHang},
+	"late":             {Name: "late effect", Before: 2 * time.Second},
 	"redirect":         {Name: "redirect", Status: 302, Header: map[string]string{"Location": "/elsewhere"}},
 	"xml":              {Name: "xml", Body: "<OpenConnectionResponse><endpoint/></OpenConnectionResponse>", ContentType: "application/xml"},
 	"ip-ban":           {Name: "ip-ban", Body: `{"status":1111,"wait":5,"source":"x5","punish":"deny","uuid":"sim"}`},

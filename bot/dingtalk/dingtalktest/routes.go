@@ -192,6 +192,7 @@ func (s *Server) logCall(c *call, status int, detail string) {
 func (s *Server) misbehave(w http.ResponseWriter, c *call, f func(*call) response) {
 	a := c.fault
 	var resp response
+	s.sleep(a.Before, nil)
 	handled := f != nil && (a.Effect || a.plain())
 	if handled {
 		resp = f(c)

@@ -3,13 +3,13 @@ package reaction
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/breaker"
 	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
 	"ebb/sessions/retry"
@@ -41,8 +41,8 @@ type Config struct {
 
 // Reactions sets and removes marks. Its methods may be called from any goroutine.
 type Reactions struct {
-	cfg      Config
-	pausedTo atomic.Int64 // no mark is set until then, in Unix nanoseconds
+	cfg     Config
+	breaker *breaker.Breaker
 
 	seen *lru.Cache[sessions.MessageID, struct{}]
 }
@@ -56,7 +56,7 @@ func New(cfg Config) *Reactions {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &Reactions{cfg: cfg, seen: seen}
+	return &Reactions{cfg: cfg, breaker: breaker.New(), seen: seen}
 }
 
 const (
@@ -64,7 +64,7 @@ const (
 	hold    = setTime + 2*time.Second // a mark is not removed while it may still be set
 	maxWait = 500 * time.Millisecond  // a mark that waits longer for the rate comes too late
 
-	// A missing permission lasts, and each attempt would cost a call.
+	// A missing permission lasts, as does a conversation that gets no marks, and each attempt would cost a call.
 	pauseAfterFault = 10 * time.Minute
 )
 
@@ -73,8 +73,10 @@ var setPauses = []time.Duration{0, 400 * time.Millisecond, 1200 * time.Milliseco
 
 // Acknowledge implements [chat.Acknowledger].
 func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event) {
-	if e.Message == nil || e.Message.Scheduled != nil || e.MsgID == "" || r.cfg.Governor.Level() != calls.Streaming || time.Now().UnixNano() < r.pausedTo.Load() ||
-		r.cfg.Governor.Delay(calls.Reaction) > maxWait {
+	if e.Message == nil || e.Message.Scheduled != nil || e.MsgID == "" || r.cfg.Governor.Level() != calls.Streaming || r.cfg.Governor.Delay(calls.Reaction) > maxWait {
+		return
+	}
+	if _, c := l.Key.Conversation(); r.breaker.Paused(c) {
 		return
 	}
 	if seen, _ := r.seen.ContainsOrAdd(e.MsgID, struct{}{}); seen {
@@ -110,7 +112,8 @@ func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event)
 				break
 			}
 		}
-		if err = r.cfg.API.SetReaction(ctx, m); err == nil || isPermanent(err) || mayHaveArrived(err) {
+		err = r.cfg.API.SetReaction(ctx, m)
+		if r.note(log.WithContext(ctx), m.Conversation, err, true); err == nil || isPermanent(err) || mayHaveArrived(err) {
 			break
 		}
 	}
@@ -121,9 +124,29 @@ func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event)
 	log.Debug().Err(err).Str("msg_id", string(e.MsgID)).Msg("Reaction not set")
 	r.giveBack(ctx, reserved, calls.ReactionRecall)
 	r.settle(ctx, l.Key, e.MsgID, sessions.CardFailed)
-	if isPermanent(err) && !calls.IsRefused(err) {
-		r.pausedTo.Store(time.Now().Add(pauseAfterFault).UnixNano())
-		log.Warn().Err(err).Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a reaction: none is set for a while")
+}
+
+// note learns from the outcome of a call. A failure of the application pauses all marks, others those of their conversation.
+func (r *Reactions) note(ctx context.Context, of sessions.ConversationID, err error, sets bool) {
+	failed, _ := errors.AsType[*chat.SendError](err)
+	log := zerolog.Ctx(ctx).Warn().Err(err).Str("conversation", string(of))
+	switch {
+	case calls.IsRefused(err), err != nil && failed == nil:
+	case failed != nil && failed.Silent:
+		if d, all := r.breaker.Unanswered(of); d > 0 {
+			log.Bool("all", all).Dur("pause_ms", d).Msg("DingTalk did not answer a call of a reaction: none is set for a while")
+		}
+	case failed != nil && failed.Maybe:
+	default:
+		r.breaker.Answered(of)
+		switch {
+		case failed != nil && failed.Account:
+			r.breaker.CloseAll(pauseAfterFault)
+			log.Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a reaction: none is set for a while")
+		case isPermanent(err) && sets:
+			r.breaker.Close(of, pauseAfterFault)
+			log.Dur("pause_ms", pauseAfterFault).Msg("DingTalk refused a reaction of a conversation: none is set there for a while")
+		}
 	}
 }
 

@@ -196,9 +196,11 @@ func (f *fixture) replica() *Reactions {
 }
 
 // asked acknowledges a message.
-func (f *fixture) asked(r *Reactions, id int64) {
+func (f *fixture) asked(r *Reactions, id int64) { f.askedIn(r, "c1", id) }
+
+func (f *fixture) askedIn(r *Reactions, c sessions.ConversationID, id int64) {
 	e := sessions.Event{ID: id, MsgID: sessions.MessageID(fmt.Sprint("m", id)), Message: &sessions.Message{}}
-	r.Acknowledge(f.ctx, sessions.Lease{Key: sessions.NewKey("robot", "c1", "")}, e)
+	r.Acknowledge(f.ctx, sessions.Lease{Key: sessions.NewKey("robot", c, "")}, e)
 }
 
 func (f *fixture) made() int64 { return f.governor.Status().Calls }
@@ -272,6 +274,50 @@ func TestMarkNotSet(t *testing.T) {
 				<-time.After(removeEvery + hold)
 				if f.ding.left() != 0 || f.rows.open() != 0 {
 					t.Errorf("%d marks remain, %d rows", f.ding.left(), f.rows.open())
+				}
+			})
+		})
+	}
+}
+
+// A refusal and a silence pause the marks of their conversation alone. A failure of the application, and silence in two conversations,
+// pause those of all.
+func TestPausesOfMarks(t *testing.T) {
+	t.Parallel()
+	refused := &chat.SendError{Permanent: true, Err: errors.New("param.userIdNotExist")}
+	silent := &chat.SendError{Maybe: true, Silent: true, Err: context.DeadlineExceeded}
+	for name, tt := range map[string]struct {
+		script      []error
+		another, in int // calls that set a mark in another conversation, and in a third one
+	}{
+		"a refusal":         {[]error{refused}, 1, 1},
+		"an unknown code":   {[]error{&chat.SendError{Refused: true, Err: errors.New("odd")}}, 1, 1},
+		"a permission":      {[]error{&chat.SendError{Permanent: true, Account: true, Err: errors.New("permission")}}, 0, 0},
+		"one silence":       {[]error{silent}, 1, 1},
+		"a second silence":  {[]error{silent, silent}, 1, 0},
+		"two conversations": {[]error{refused, refused}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, 1000, func(f *fixture) {
+				f.ding.onSet = tt.script
+				made := func(c sessions.ConversationID, id int64) int {
+					before := f.ding.sets()
+					f.askedIn(f.Reactions, c, id)
+					<-time.After(setTime)
+					return f.ding.sets() - before
+				}
+				if n := made("c1", 1); n != 1 {
+					t.Errorf("%d calls for the first message", n)
+				}
+				if n := made("c1", 2); n != 0 {
+					t.Errorf("%d more calls in the conversation", n)
+				}
+				if n := made("c2", 3); n != tt.another {
+					t.Errorf("%d calls in another one, want %d", n, tt.another)
+				}
+				if n := made("c3", 4); n != tt.in {
+					t.Errorf("%d calls in a third one, want %d", n, tt.in)
 				}
 			})
 		})

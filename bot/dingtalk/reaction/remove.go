@@ -39,6 +39,9 @@ func (r *Reactions) Task(sets bool) periodic.Task {
 
 func (r *Reactions) removeAnswered(ctx context.Context) error {
 	for range claimLimit {
+		if r.breaker.Down() {
+			return nil
+		}
 		list, err := r.cfg.Store.AbandonedCards(ctx, sessions.ReactionCard, claimTime, atOnce)
 		if err != nil {
 			return err
@@ -62,6 +65,10 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 	ctx = of.WithContext(ctx)
 	log := of.With().Str("msg_id", one.Track).Int("attempt", one.Tries).Logger()
 	m := r.mark(one.Key, id)
+	if !r.breaker.MayTry(m.Conversation) {
+		r.postpone(ctx, one, spentPause, false)
+		return
+	}
 	var err error
 	if m.Reserved, err = r.cfg.Governor.ReserveEnd(ctx, one, calls.ReactionRecall); err != nil {
 		log.Debug().Err(err).Msg("Call that removes a reaction not reserved")
@@ -69,6 +76,7 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 		return
 	}
 	err = r.cfg.API.RemoveReaction(ctx, m)
+	r.note(ctx, m.Conversation, err, false)
 	switch {
 	case err == nil:
 		r.settle(ctx, one.Key, id, sessions.CardFinished)

@@ -225,11 +225,11 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 	}
 	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), a.Language) }
 	c.Reactions = &dingtalk.Reactions{Store: g.store, Language: language, Set: d.Reaction == config.ReactionOn}
+	c.Cards = &dingtalk.Cards{
+		Store: g.store, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning, Language: language,
+	}
 	if d.Reply == config.ReplyCard {
-		c.Cards = &dingtalk.Cards{
-			Store: g.store, Template: d.CardTemplateID, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning,
-			Language: language,
-		}
+		c.Cards.Template = d.CardTemplateID
 	}
 	return dingtalk.New(c)
 }
