@@ -32,7 +32,10 @@ func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	select {
 	case in.t.clicks <- struct{}{}:
 		err = guarded(ctx, func() error {
-			c, err := decodeClick(f.Data)
+			c, org, err := decodeClick(f.Data)
+			if own := in.t.org.Load(); own != nil && org != "" && org != *own {
+				c.By = "" // an id of another organization may be a member's
+			}
 			if err == nil && in.t.clicked != nil {
 				answer = answerTo(c.Action, in.t.clicked(ctx, c))
 			}
@@ -78,13 +81,13 @@ func answerTo(action chat.Action, c chat.Clicked) clickAnswer {
 }
 
 // The action's place differs between releases of DingTalk.
-func decodeClick(data string) (chat.Click, error) {
+func decodeClick(data string) (c chat.Click, org string, err error) {
 	o, err := parse(data)
 	if err != nil {
-		return chat.Click{}, err
+		return chat.Click{}, "", err
 	}
 	private := o.obj("content").obj("cardPrivateData")
-	c := chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId"))}
+	c = chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId"))}
 	for _, v := range private.list("actionIds") {
 		if id := asString(v); id != "" && c.Action == "" {
 			c.Action = chat.Action(strings.ToLower(clip(id, 50)))
@@ -93,5 +96,17 @@ func decodeClick(data string) (chat.Click, error) {
 	if c.Action == "" {
 		c.Action = chat.Action(strings.ToLower(clip(private.obj("params").str("action"), 50)))
 	}
-	return c, nil
+	return c, o.str("corpId"), nil
+}
+
+// learnOrganization notes the robot's organization, which the frames of messages name.
+func (t *Transport) learnOrganization(data string) {
+	if t.org.Load() != nil {
+		return
+	}
+	if o, err := parse(data); err == nil {
+		if own := o.str("chatbotCorpId"); own != "" {
+			t.org.Store(&own)
+		}
+	}
 }

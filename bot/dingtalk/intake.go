@@ -47,6 +47,7 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
 		m, err = in.decode(f.Data, in.t.robot())
+		in.t.learnOrganization(f.Data)
 		return err
 	})
 	f.Data = ""                 // the message holds all needed data
