@@ -147,6 +147,28 @@ type Ledger interface {
 	Spent(ctx context.Context, key Key, since time.Time) ([]Spending, error)
 }
 
+// SharesOf divides the tokens of a turn among its askers: each has those of the own words, and an equal part of the rest.
+func SharesOf(tokens int, own []int) []int {
+	words := 0
+	for _, n := range own {
+		words += n
+	}
+	parts := Shares(max(0, tokens-words), len(own))
+	for i, n := range own {
+		if words > tokens { // a provider reported less than our count
+			n = n * tokens / words
+		}
+		parts[i] += n
+	}
+	if len(parts) > 0 {
+		for _, n := range parts {
+			tokens -= n
+		}
+		parts[0] += max(0, tokens) // rounded down
+	}
+	return parts
+}
+
 // Shares divides the tokens of a turn equally among its askers.
 func Shares(tokens, people int) []int {
 	parts := make([]int, people)

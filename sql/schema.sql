@@ -638,7 +638,7 @@ CREATE TABLE group_scopes (
 );
 
 
--- Usage of models. A turn of several people is divided equally, and counts for one of them. An empty model or person is not known,
+-- Usage of models. A turn of several people is divided by their words, and counts for one of them. An empty model or person is not known,
 -- or is of no one: upkeep has no person.
 CREATE TABLE model_usage (
     session_key       text NOT NULL,

@@ -13,7 +13,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// A turn's usage is shared by its askers without a loss, under its model. A forgotten person has none, and the sums stay.
+// A turn's usage is shared by its askers without a loss, under its model. Each has the own words, and an equal part of the rest. A forgotten person has none, and the sums stay.
 func TestUsageByPersonAndModel(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
@@ -43,8 +43,8 @@ func TestUsageByPersonAndModel(t *testing.T) {
 		return list
 	}
 	want := []pages.Usage{
-		{Person: "u1", Nick: "张伟", Turns: 1, Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 51, Cached: 4, Completion: 2}, Cost: 0.25}},
-		{Person: "u2", Nick: "王芳", Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 50, Cached: 3, Completion: 1}, Cost: 0.25}},
+		{Person: "u1", Nick: "张伟", Turns: 1, Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 51, Cached: 4, Completion: 2}, Cost: 0.5 * 53 / 104}},
+		{Person: "u2", Nick: "王芳", Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 50, Cached: 3, Completion: 1}, Cost: 0.5 * 51 / 104}},
 		{Spending: sessions.Spending{Usage: sessions.Usage{Prompt: 10}}},
 	}
 	if got := sums(pages.UsageBy{Person: true}); !slices.Equal(got, want) {

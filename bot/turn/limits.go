@@ -167,7 +167,7 @@ func (r *Runner) notifyLimit(ctx context.Context, t *Turn) (string, error) {
 	}
 }
 
-// spend divides the tokens equally. A failure is logged: the answer is more important.
+// spend divides the tokens: each asker has those of the own words, and an equal part of the rest. A failure is logged: the answer is more important.
 func (r *Runner) spend(ctx context.Context, t *Turn, used sessions.Usage) {
 	tokens, limits := used.Prompt+used.Completion, r.cfg.Current.For(t.Key).Limits
 	if limits.PersonTokens <= 0 && limits.Tokens <= 0 || tokens <= 0 {
@@ -176,8 +176,14 @@ func (r *Runner) spend(ctx context.Context, t *Turn, used sessions.Usage) {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
 	defer stop()
 	who := askersOf(t)
-	if err := r.store.SpendTokens(one, who.Robot, who.People, tokens); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
+	own := make([]int, len(who.People))
+	for _, e := range t.Asked {
+		own[slices.Index(who.People, e.SenderID)] += e.Tokens
+	}
+	for i, part := range sessions.SharesOf(tokens, own) {
+		if err := r.store.SpendTokens(one, who.Robot, who.People[i:i+1], part); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
+		}
 	}
 }
 

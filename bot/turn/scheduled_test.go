@@ -69,16 +69,16 @@ func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
 	}
 }
 
-// The text of a reminder names its creator, so the reply's address does not: the open API would name a person twice. An
+// The text of a reminder names its creator, so the reply's address only mentions: the open API would name a person twice. An
 // answer to a scheduled question is addressed as any other.
 func TestReminderIsAddressedOnce(t *testing.T) {
 	t.Parallel()
-	for kind, mentions := range map[sessions.ScheduleKind]int{sessions.Remind: 0, sessions.AskModel: 1} {
+	for kind, named := range map[sessions.ScheduleKind]bool{sessions.Remind: true, sessions.AskModel: false} {
 		asked := sessions.Event{SenderNick: "张三", Message: &sessions.Message{
 			ConversationType: sessions.Group, SenderID: "zhang", SenderNick: "张三", Scheduled: &sessions.Scheduled{Kind: kind},
 		}}
-		if to := chat.TargetOf([]sessions.Event{asked}); len(to.Mentions) != mentions {
-			t.Errorf("%s mentions %+v, want %d people", kind, to.Mentions, mentions)
+		if to := chat.TargetOf([]sessions.Event{asked}); len(to.Mentions) != 1 || to.Mentions[0].Named != named {
+			t.Errorf("%s mentions %+v, want one person, who is named in the text: %t", kind, to.Mentions, named)
 		}
 	}
 }

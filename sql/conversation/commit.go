@@ -192,12 +192,21 @@ func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 	if len(people) == 0 {
 		people = []sessions.UserID{""}
 	}
-	prompt, cached, completion := sessions.Shares(int(p.PromptTokens), len(people)),
+	own := make([]int, len(people))
+	for i, by := range t.Askers {
+		if at, ok := slices.BinarySearch(people, by); ok && i < len(t.TakenTokens) {
+			own[at] += t.TakenTokens[i]
+		}
+	}
+	prompt, cached, completion := sessions.SharesOf(int(p.PromptTokens), own),
 		sessions.Shares(int(p.CachedTokens), len(people)), sessions.Shares(int(p.CompletionTokens), len(people))
 	for i, person := range people {
 		u := &dbsqlc.TurnUsageParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Model: p.Model, Person: string(person),
 			PromptTokens: int64(prompt[i]), CachedTokens: int64(cached[i]), CompletionTokens: int64(completion[i]), Cost: cost / float64(len(people)),
+		}
+		if all := p.PromptTokens + p.CompletionTokens; all > 0 {
+			u.Cost = cost * float64(u.PromptTokens+u.CompletionTokens) / float64(all)
 		}
 		if i == 0 {
 			u.Turns = int64(min(len(t.Taken), 1)) // one person has it, so that sums stay whole
