@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -96,6 +97,45 @@ func TestUndoAfterRetention(t *testing.T) {
 	status, page := b.post(w.at("/sessions/{key}/undo?id={attempt}", groupKey), nil)
 	if status != http.StatusBadRequest || !strings.Contains(page, "past its retention period") {
 		t.Errorf("the undo: %d %.400s", status, page)
+	}
+}
+
+// A period on the page is one that the expiry of its rows keeps: no row with a period names a table whose rows stay.
+func TestPrivacyPageNamesKeptPeriods(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute(`INSERT INTO cards (session_key, out_track_id, turn_event_id, state, rating, created_at, settled_at)
+		VALUES ('` + groupKey + `', 'card', 1, 'finished', 'good', now() - interval '9 years', now() - interval '9 years')`)
+	w.execute(`INSERT INTO memory_digests (session_key, day, done, updated_at) VALUES ('` + groupKey + `', '2017-01-01', true, now() - interval '9 years')`)
+	old := map[string]string{"outbox": "settled_at", "memories": "last_seen_at", "compaction_log": "created_at", "memory_flushes": "created_at", "memory_digests": "updated_at", "cards": "settled_at", "audit": "at", "schedules": "settled_at"}
+	w.addSchedule(groupKey, 1, "remind", "喝水")
+	w.execute("UPDATE schedules SET state = 'done', settled_at = now() - interval '9 years'")
+	w.execute("INSERT INTO audit (at, actor, action) VALUES (now() - interval '9 years', 'x', 'undo')")
+	w.execute(`INSERT INTO outbox (session_key, body, target, state, sender, settled_at) VALUES ('` + groupKey + `', 'x', '{}', 'sent', 'r', now() - interval '9 years')`)
+	w.execute("UPDATE memories SET last_seen_at = now() - interval '9 years', created_at = now() - interval '9 years'")
+	w.execute("UPDATE compaction_log SET created_at = now() - interval '9 years'")
+	w.execute("UPDATE memory_flushes SET created_at = now() - interval '9 years'")
+	const day = 24 * time.Hour
+	for _, expire := range []func(context.Context, time.Duration) (int, error){w.store.ExpireMemories, w.store.ExpireCompactions, w.store.ExpireReplies, w.store.ExpireSchedules, w.store.ExpireActions} {
+		if _, err := expire(t.Context(), day); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := w.serve(func(cfg *console.Config) {
+		cfg.Privacy = func() console.Privacy {
+			return console.Privacy{Retention: sessions.Retention{Events: day, Memories: day, CompactionLog: day, Replies: day, Audit: day}}
+		}
+	})
+	_, page := w.enter(base, viewerToken).get("/privacy?lang=en")
+	for row := range strings.SplitSeq(page, "<tr>") {
+		for table, column := range old {
+			if !regexp.MustCompile(`\b`+table+`\b`).MatchString(row) || !strings.Contains(row, "1 day") {
+				continue
+			}
+			if n := scan[int](w, "SELECT count(*) FROM "+table+" WHERE "+column+" < now() - interval '1 year'"); n > 0 {
+				t.Errorf("the page has a period of a day for %s, and %d rows of 9 years stay", table, n)
+			}
+		}
 	}
 }
 
