@@ -698,7 +698,7 @@ CREATE TABLE console_logins (
     expires_at timestamptz NOT NULL
 );
 
--- A login by DingTalk begins on one replica and may end on another one, once.
+-- Logins by DingTalk that have ended: each ends once, on any replica. The browser keeps one that has begun.
 CREATE TABLE console_login_states (
     state_hash bytea PRIMARY KEY,
     next       text NOT NULL, -- path of the console that the login leads to

@@ -86,7 +86,7 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), begun: newThrottle(begunEvery, begunAtOnce)}}
+	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions()}}
 	if !c.hasLogins() {
 		c.code = newCode(cfg.ShowCode)
 	}

@@ -1,12 +1,18 @@
 package console
 
 import (
+	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"ebb/memory/pages"
 	"ebb/sessions"
@@ -21,6 +27,10 @@ const stateCookie = "ebb_login"
 const (
 	stateTTL = 10 * time.Minute
 	maxNext  = 2000 // bytes of the path that it leads to
+
+	identifyTime  = 20 * time.Second
+	identifyEvery = rate.Limit(4) // per second
+	identifyAt    = 20            // at once
 )
 
 // inForce returns a login with the rights that its person has now. One without rights is no login.
@@ -42,25 +52,20 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 	return login, nil
 }
 
-// beginLogin sends a state that this browser alone knows.
+// beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to. A begun
+// login takes nothing of the server, so that no bound of an address is needed. All people behind a proxy would share it.
 func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
 	switch {
 	case e.cfg.Identity == nil:
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
 		return
-	case !e.begun.allow(r):
-		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.begun_often")
-		return
 	case len(next) > maxNext:
 		next = "/"
 	}
 	state := rand.Text()
-	if err := e.cfg.Logins.BeginLogin(r.Context(), hash(state), next, stateTTL); err != nil {
-		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
-		return
-	}
-	http.SetCookie(w, e.stateCookie(r, state, stateTTL))
+	state = strconv.FormatInt(time.Now().Add(stateTTL).Unix(), 36) + "-" + state
+	http.SetCookie(w, e.stateCookie(r, state+"."+base64.RawURLEncoding.EncodeToString([]byte(next)), stateTTL))
 	http.Redirect(w, r, e.cfg.Identity.Address(state), http.StatusSeeOther)
 }
 
@@ -77,16 +82,17 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, e.stateCookie(r, "", -time.Second))
-	next, err := e.continued(r)
-	if errors.Is(err, sessions.ErrNotFound) {
+	state, next, ok := continued(r)
+	if !ok {
 		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
 		return
 	}
-	var person pages.Person
-	if err == nil {
-		person, err = e.cfg.Identity.Identify(r.Context(), r.FormValue("authCode"))
-	}
-	if err != nil {
+	person, err := e.identify(r, state, next)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
+		return
+	case err != nil:
 		e.refuse(w, r, next, err)
 		return
 	}
@@ -108,14 +114,37 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 	e.pages.show(w, &request{Request: r, login: allowed, words: e.pages.language(w, r)}, http.StatusOK, "entered", next)
 }
 
-// continued returns the path that the login leads to. [sessions.ErrNotFound] is a state that this browser did not
-// begin, an expired one, and a used one.
-func (e *entry) continued(r *http.Request) (string, error) {
+func newQuestions() *rate.Limiter { return rate.NewLimiter(identifyEvery, identifyAt) }
+
+// continued returns the state and the path of a login that this browser began a while ago at most.
+func continued(r *http.Request) (state, next string, ok bool) {
 	cookie, err := r.Cookie(stateCookie)
-	if err != nil || !equal(r.FormValue("state"), cookie.Value) {
-		return "", sessions.ErrNotFound
+	if err != nil {
+		return "", "", false
 	}
-	return e.cfg.Logins.ContinueLogin(r.Context(), hash(cookie.Value))
+	state, encoded, _ := strings.Cut(cookie.Value, ".")
+	if !equal(r.FormValue("state"), state) {
+		return "", "", false
+	}
+	until, _, _ := strings.Cut(state, "-")
+	seconds, err := strconv.ParseInt(until, 36, 64)
+	left := time.Until(time.Unix(seconds, 0))
+	path, wrong := base64.RawURLEncoding.DecodeString(encoded)
+	return state, string(path), err == nil && wrong == nil && left > 0 && left <= stateTTL
+}
+
+// identify asks DingTalk for a person, at most a few at once and some in a second: forged codes must not use up the calls that answers need.
+// A login waits for its turn. [sessions.ErrNotFound] is a state that was used.
+func (e *entry) identify(r *http.Request, state, next string) (pages.Person, error) {
+	ctx, stop := context.WithTimeout(r.Context(), identifyTime)
+	defer stop()
+	if err := e.asked.Wait(ctx); err != nil {
+		return pages.Person{}, fmt.Errorf("waiting to ask for a person: %w", err)
+	}
+	if err := e.cfg.Logins.UseState(ctx, hash(state), next, stateTTL); err != nil {
+		return pages.Person{}, err
+	}
+	return e.cfg.Identity.Identify(ctx, r.FormValue("authCode"))
 }
 
 func (e *entry) refuse(w http.ResponseWriter, r *http.Request, next string, err error) {

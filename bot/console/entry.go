@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"ebb/bot/manage"
 	"ebb/memory"
@@ -32,9 +33,9 @@ const loginTTL = 12 * time.Hour
 type entry struct {
 	cfg   Config
 	pages *renderer
-	code  *oneTimeCode // nil where logins are configured
-	wrong *throttle    // wrong tokens
-	begun *throttle    // logins by DingTalk that begin
+	code  *oneTimeCode  // nil where logins are configured
+	wrong *throttle     // wrong tokens
+	asked *rate.Limiter // questions to DingTalk for a person
 }
 
 type request struct {

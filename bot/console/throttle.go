@@ -13,8 +13,6 @@ import (
 const (
 	wrongAtOnce = 5
 	wrongEvery  = rate.Limit(0.1) // per second
-	begunAtOnce = 20
-	begunEvery  = rate.Limit(0.5) // per second
 	addresses   = 10_000
 )
 

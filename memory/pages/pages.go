@@ -320,10 +320,9 @@ type Logins interface {
 	// Authenticate returns [sessions.ErrNotFound] for an unknown or expired login.
 	Authenticate(ctx context.Context, hash []byte) (Login, error)
 	Logout(ctx context.Context, hash []byte) error
-	// BeginLogin keeps the state of a login that another site continues, and the path after it.
-	BeginLogin(ctx context.Context, hash []byte, next string, ttl time.Duration) error
-	// ContinueLogin ends a state and returns its path. An unknown, expired or used one is [sessions.ErrNotFound].
-	ContinueLogin(ctx context.Context, hash []byte) (next string, err error)
+	// UseState uses up the state of a login that another site continued, and keeps it for its life, with the path that it leads to. A
+	// used one is [sessions.ErrNotFound].
+	UseState(ctx context.Context, hash []byte, next string, ttl time.Duration) error
 }
 
 // Audit records actions. A row is stored before its action begins.

@@ -37,22 +37,16 @@ func (s *Store) Logout(ctx context.Context, hash []byte) error {
 	return nil
 }
 
-// BeginLogin implements pages.Logins.
-func (s *Store) BeginLogin(ctx context.Context, hash []byte, next string, ttl time.Duration) error {
-	err := s.db.Q.LoginStateInsert(ctx, s.db.Pool, &dbsqlc.LoginStateInsertParams{StateHash: hash, Next: pg.Clean(next), TtlSeconds: ttl.Seconds()})
+// UseState implements pages.Logins.
+func (s *Store) UseState(ctx context.Context, hash []byte, next string, ttl time.Duration) error {
+	n, err := s.db.Q.LoginStateUse(ctx, s.db.Pool, &dbsqlc.LoginStateUseParams{StateHash: hash, Next: pg.Clean(next), TtlSeconds: ttl.Seconds()})
+	if err == nil && n == 0 {
+		err = sessions.ErrNotFound
+	}
 	if err != nil {
-		return fmt.Errorf("keeping the state of a login: %w", err)
+		return fmt.Errorf("using the state of a login: %w", err)
 	}
 	return nil
-}
-
-// ContinueLogin implements pages.Logins.
-func (s *Store) ContinueLogin(ctx context.Context, hash []byte) (string, error) {
-	next, err := s.db.Q.LoginStateTake(ctx, s.db.Pool, hash)
-	if err != nil {
-		return "", fmt.Errorf("ending the state of a login: %w", pg.AsNotFound(err))
-	}
-	return next, nil
 }
 
 // Begin implements pages.Audit.

@@ -106,33 +106,25 @@ func (q *Queries) LoginInsert(ctx context.Context, db DBTX, arg *LoginInsertPara
 	return err
 }
 
-const loginStateInsert = `-- name: LoginStateInsert :exec
+const loginStateUse = `-- name: LoginStateUse :execrows
 WITH over AS (DELETE FROM console_login_states l WHERE l.expires_at <= now())
 INSERT INTO console_login_states (state_hash, next, expires_at) VALUES ($1, $2, now() + interval '1 second' * $3::float8)
+ON CONFLICT (state_hash) DO NOTHING
 `
 
-type LoginStateInsertParams struct {
+type LoginStateUseParams struct {
 	StateHash  []byte
 	Next       string
 	TtlSeconds float64
 }
 
-// LoginStateInsert keeps a login that began, and deletes those that are over.
-func (q *Queries) LoginStateInsert(ctx context.Context, db DBTX, arg *LoginStateInsertParams) error {
-	_, err := db.Exec(ctx, loginStateInsert, arg.StateHash, arg.Next, arg.TtlSeconds)
-	return err
-}
-
-const loginStateTake = `-- name: LoginStateTake :one
-DELETE FROM console_login_states l WHERE l.state_hash = $1 AND l.expires_at > now() RETURNING l.next
-`
-
-// LoginStateTake ends a login that began: another request with its state finds no row.
-func (q *Queries) LoginStateTake(ctx context.Context, db DBTX, stateHash []byte) (string, error) {
-	row := db.QueryRow(ctx, loginStateTake, stateHash)
-	var next string
-	err := row.Scan(&next)
-	return next, err
+// LoginStateUse keeps the state of a login that has ended, and deletes those that are over. No row: it was used before.
+func (q *Queries) LoginStateUse(ctx context.Context, db DBTX, arg *LoginStateUseParams) (int64, error) {
+	result, err := db.Exec(ctx, loginStateUse, arg.StateHash, arg.Next, arg.TtlSeconds)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const loginsExpire = `-- name: LoginsExpire :exec

@@ -186,14 +186,11 @@ SELECT l.role, l.actor, l.nick FROM console_logins l WHERE l.token_hash = @token
 -- name: LoginDelete :exec
 DELETE FROM console_logins l WHERE l.token_hash = @token_hash;
 
--- name: LoginStateInsert :exec
--- LoginStateInsert keeps a login that began, and deletes those that are over.
+-- name: LoginStateUse :execrows
+-- LoginStateUse keeps the state of a login that has ended, and deletes those that are over. No row: it was used before.
 WITH over AS (DELETE FROM console_login_states l WHERE l.expires_at <= now())
-INSERT INTO console_login_states (state_hash, next, expires_at) VALUES (@state_hash, @next, now() + interval '1 second' * @ttl_seconds::float8);
-
--- name: LoginStateTake :one
--- LoginStateTake ends a login that began: another request with its state finds no row.
-DELETE FROM console_login_states l WHERE l.state_hash = @state_hash AND l.expires_at > now() RETURNING l.next;
+INSERT INTO console_login_states (state_hash, next, expires_at) VALUES (@state_hash, @next, now() + interval '1 second' * @ttl_seconds::float8)
+ON CONFLICT (state_hash) DO NOTHING;
 
 -- name: AuditInsert :one
 INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @actor, @action, @detail) RETURNING id;
