@@ -41,7 +41,7 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	found := e.checkAll()
 	switch {
 	case c.Harm > 0:
-		found.broken = append(found.broken, w.judgeHarm(app.Stdout, e)...)
+		found.broken = append(found.broken, judgeHarm(app.Stdout, e, w.middle, c.Calm)...)
 	case c.Calm:
 		found.broken = append(found.broken, w.judgeUsage(app.Stdout)...)
 	}

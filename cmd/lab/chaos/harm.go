@@ -149,10 +149,10 @@ func harmReport(before, during share) (table string, broken []string) {
 }
 
 // judgeHarm prints the table, and returns breaches of a run without other troubles.
-func (w *world) judgeHarm(out io.Writer, e *evidence) []string {
-	table, broken := harmReport(halves(e.said, w.middle))
+func judgeHarm(out io.Writer, e *evidence, middle time.Time, calm bool) []string {
+	table, broken := harmReport(halves(e.said, middle))
 	fmt.Fprint(out, "\n"+table)
-	if !w.opt.Calm {
+	if !calm {
 		return nil
 	}
 	return broken
